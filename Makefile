@@ -1,0 +1,30 @@
+# Every target works from a fresh clone: it first makes .venv and installs with plain pip.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint docs bench clean
+
+demo: .venv/installed
+	$(BIN)/molehill demo --out molehill-demo --overwrite
+
+test: .venv/installed
+	$(BIN)/python -m pytest
+
+lint: .venv/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+docs: .venv/installed
+	$(BIN)/mkdocs build --strict
+
+bench: .venv/installed
+	$(BIN)/python benchmarks/risk.py
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis site molehill-demo
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@

@@ -1,0 +1,129 @@
+"""A risk, told to a person: its distribution, its thresholds and its riskiest patterns, values as ranges only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from molehill.errors import InputError
+from molehill.risk import ConfidentialRisk
+from molehill.schema import column_numbers
+from molehill.table import as_table
+
+THRESHOLDS = (0.5, 0.8, 0.95)
+BINS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class RiskProfile:
+    """What may be said about the risk of a table without showing a record.
+
+    Attributes
+    ----------
+    distribution
+        Measure and value: mean, minimum, quartiles, 99% quantile, maximum.
+    above
+        Threshold, number and share of the records above it.
+    histogram
+        Low and high end of every bin of risk, number and share of its records.
+    patterns
+        The patterns with the highest mean risk: their known values, number of records, mean risk, records above
+        the highest threshold, and for every numeric sensitive column the range of the values of those records.
+    policies
+        Policy and number of records that it touched, those that touched any.
+    """
+
+    distribution: pd.DataFrame
+    above: pd.DataFrame
+    histogram: pd.DataFrame
+    patterns: pd.DataFrame
+    policies: pd.DataFrame
+
+
+def profile_risk(risk: ConfidentialRisk, data: Any, *, patterns: int = 10) -> RiskProfile:
+    """Summarise the risk of a confidential table.
+
+    Parameters
+    ----------
+    risk
+        The result of `confidential_risk`.
+    data
+        The table that it was computed from.
+    patterns
+        How many of the riskiest patterns to list.
+    """
+    table = as_table(data)
+    if len(table.frame) != len(risk.risk):
+        raise InputError("data", "it is not the table that the risk was computed from", "Give that table")
+    values = risk.risk[~np.isnan(risk.risk)]
+    quantiles = np.quantile(values, [0.0, 0.25, 0.5, 0.75, 0.99, 1.0])
+    measures = ("minimum", "25% quantile", "median", "75% quantile", "99% quantile", "maximum")
+    distribution = pd.DataFrame({"measure": ("mean", *measures), "value": [values.mean(), *quantiles]})
+    numbers = [int((values > threshold).sum()) for threshold in THRESHOLDS]
+    above = pd.DataFrame({"threshold": THRESHOLDS, "records": numbers, "share": np.array(numbers) / len(values)})
+    touched = {name: number for name, number in risk.policies.items() if number}
+    policies = pd.DataFrame({"policy": list(touched), "records": list(touched.values())})
+    numeric = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind != "categorical"]
+    columns = {name: column_numbers(table, name) for name in numeric}
+    return RiskProfile(
+        distribution, above, count_bins(values), _riskiest_patterns(risk, columns, patterns), policies
+    )
+
+
+def count_bins(risk: NDArray[np.float64], bins: int = BINS) -> pd.DataFrame:
+    """Count records in bins of risk of the same width; the last one includes 1."""
+    counts, edges = np.histogram(risk, bins=bins, range=(0.0, 1.0))
+    return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "records": counts, "share": counts / len(risk)})
+
+
+def _riskiest_patterns(risk: ConfidentialRisk, columns: dict[str, NDArray], number: int) -> pd.DataFrame:
+    part = ~np.isnan(risk.risk)
+    codes = risk.patterns.codes[part]
+    sizes = np.bincount(codes, minlength=risk.patterns.number)
+    means = np.bincount(codes, risk.risk[part], minlength=len(sizes)) / np.maximum(sizes, 1)
+    high = risk.risk > THRESHOLDS[-1]
+    highs = np.bincount(risk.patterns.codes[high], minlength=len(sizes))
+    # By mean risk, and among equals the larger pattern first; patterns without a record are left out.
+    ranked = np.lexsort((-sizes, -means))
+    chosen = ranked[sizes[ranked] > 0][:number]
+    result = risk.patterns.labels().iloc[chosen].reset_index(drop=True)
+    # Known columns may have any name, so the measures go into a level of their own.
+    measures = {"records": sizes[chosen], "mean risk": means[chosen], f"above {THRESHOLDS[-1]}": highs[chosen]}
+    for name, values in columns.items():
+        ladder = range_ends(values[part])
+        of_interest = [values[high & (risk.patterns.codes == pattern)] for pattern in chosen]
+        measures[f"their {name}"] = [value_range(found, ladder) if len(found) else "" for found in of_interest]
+    return pd.concat({"known": result, "measure": pd.DataFrame(measures)}, axis=1)
+
+
+def range_ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round numbers (1, 2 and 5 times powers of ten, and zero) between which values can be told.
+
+    The smallest is about a fiftieth of the typical size, so that small values share one range.
+    """
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    if not len(sizes):
+        return np.array([-1.0, 0.0, 1.0])
+    least = int(np.floor(np.log10(np.median(sizes)))) - 1
+    most = int(np.floor(np.log10(sizes.max()))) + 1
+    steps = np.array([step * 10.0**power for power in range(min(least, most), most + 1) for step in (1, 2, 5)])
+    return np.concatenate([-steps[::-1], [0.0], steps])
+
+
+def value_range(values: NDArray[np.float64], ends: Sequence[float] | NDArray[np.float64]) -> str:
+    """Tell between which round numbers values lie, never a value itself.
+
+    The upper end is strictly above the largest value: a single value that is itself round is still told as a range.
+
+    Examples
+    --------
+    >>> value_range(np.array([20000.0]), [0, 10000, 20000, 50000])
+    '20,000 to 50,000'
+    """
+    ends = np.asarray(ends, dtype=np.float64)
+    low = ends[np.searchsorted(ends, values.min(), side="right") - 1]
+    high = ends[np.searchsorted(ends, values.max(), side="right")]
+    return f"{low:,.12g} to {high:,.12g}"

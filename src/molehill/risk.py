@@ -1,0 +1,564 @@
+"""Identification risk, record by record: of the confidential table and of released tables.
+
+The intruder knows a person's *known* columns and the true value of the *sensitive* ones, looks in the table at
+hand for records with that pattern whose value is close to the true one, and picks one of them at random. A record
+is at risk when few others are close to it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from molehill import balls, kernels
+from molehill.arguments import check_choice, check_order, check_radius
+from molehill.balls import Floats
+from molehill.errors import InputError
+from molehill.patterns import Patterns, learn_patterns, match_patterns
+from molehill.schema import Kind, Schema, column_numbers, find_columns, infer_schema
+from molehill.table import Table, as_table
+
+Singletons = Literal["protect", "formula", "error"]
+SmallPatterns = Literal["error", "marginal"]
+Missing = Literal["error", "keep"]
+Breaks = Mapping[str, Sequence[float]] | None
+Kinds = Mapping[str, Kind] | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidentialRisk:
+    """The risk of every record of a confidential table.
+
+    Attributes
+    ----------
+    risk
+        One per record, in the table's order, from 0 to 1; NaN for a record that takes no part (`missing="keep"`).
+    pattern_size
+        Records of the pattern, the record itself included.
+    within
+        Records of the pattern in the record's ball, itself included.
+    policies
+        How many records each edge policy touched, by its name in words.
+    order
+        The order of the risk.
+    patterns
+        The patterns that the known columns form; `patterns.codes` is the pattern of every record.
+    schema
+        Role and kind of the known and sensitive columns, with the reason.
+    """
+
+    risk: Floats
+    pattern_size: NDArray[np.int64]
+    within: NDArray[np.int64]
+    policies: Mapping[str, int]
+    order: int
+    patterns: Patterns = field(repr=False)
+    schema: Schema = field(repr=False)
+
+    def __repr__(self) -> str:
+        mean = float(np.nanmean(self.risk))
+        return f"ConfidentialRisk(order={self.order}, {len(self.risk):,} records, mean risk {mean:.4f})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleaseRisk:
+    """The risk of every confidential record when tables are released.
+
+    Attributes
+    ----------
+    by_table
+        (tables, records): the risk of every record in every table.
+    realised
+        One per record: the mean over the tables.
+    linked
+        (tables, records): T, whether the record's own released value is in the ball around its true value, with
+        its true pattern.
+    """
+
+    by_table: Floats
+    realised: Floats
+    linked: NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        tables, records = self.by_table.shape
+        mean = float(np.nanmean(self.realised))
+        return f"ReleaseRisk({tables} tables, {records:,} records, mean risk {mean:.4f})"
+
+
+@dataclass(frozen=True)
+class MatchRates:
+    """How an intruder fares who declares a match wherever exactly one released record is close.
+
+    Each is one value per table. With no unique match at all, there is no false one either: `false` is 0.
+
+    Attributes
+    ----------
+    expected
+        Expected number of right picks when picking at random among the close: the sum of T / c.
+    true
+        Unique matches that are right, as a share of all records.
+    false
+        Unique matches that are wrong, as a share of the unique matches.
+    unique
+        Number of unique matches.
+    """
+
+    expected: Floats
+    true: Floats
+    false: Floats
+    unique: NDArray[np.int64]
+
+    def mean(self) -> dict[str, float]:
+        """Average each rate over the tables."""
+        return {name: float(getattr(self, name).mean()) for name in ("expected", "true", "false", "unique")}
+
+
+def confidential_risk(
+    data: Any,
+    *,
+    known: str | Sequence[str],
+    sensitive: str | Sequence[str],
+    radius: float | Mapping[str, float] | None,
+    order: int = 1,
+    floor: float | Mapping[str, float] = 0.0,
+    singletons: Singletons = "protect",
+    small_patterns: SmallPatterns = "error",
+    missing: Missing = "error",
+    breaks: Breaks = None,
+    kinds: Kinds = None,
+) -> ConfidentialRisk:
+    """Measure how exposed every record of a confidential table is.
+
+    Order 1 (the paper's Marginal) is the share of the record's pattern that is not close to it. Order k is the
+    mean, over all sets of the record and k - 1 others of its pattern, of the share of the pattern that is close to
+    none of the set (order 2: the paper's Pairwise). It is exact for every order: with `c_h` the number of balls
+    that hold record h and M the size of the pattern,
+
+        risk_i = sum over h not in B_i of C(M - 1 - c_h, k - 1) / (M C(M - 1, k - 1)).
+
+    Parameters
+    ----------
+    data
+        A pandas or polars frame, or a `Table`.
+    known
+        Columns that the intruder knows; none (an empty list) means one pattern for all.
+    sensitive
+        Columns that are to be protected. Numeric ones are compared by a ball, categorical ones exactly.
+    radius
+        Relative radius, from 0 to 1, of the closed ball `y - reach <= y_h <= y + reach` with
+        `reach = max(radius * |y|, floor)`; one number or one per column by name.
+    order
+        1 marginal, 2 pairwise, k.
+    floor
+        Least reach, in the units of the data; `radius=0, floor=5000` is an absolute radius.
+    singletons
+        A record alone in its pattern: "protect" (risk 1), "formula" (0 of 1 records is not close: risk 0), "error".
+    small_patterns
+        A pattern of two records or more, but fewer than `order`: "error", or "marginal" (order 1 there).
+    missing
+        A missing sensitive value: "error", or "keep": the record takes no part, its risk is NaN. A missing known
+        value is a category of its own.
+    breaks
+        Groups for numeric known columns, by name: `{"age": [25, 35, 50, 65]}`, left-closed.
+    kinds
+        Kinds of columns, where the inferred one is not right: `{"grade": "categorical"}`.
+
+    Returns
+    -------
+    ConfidentialRisk
+        Frozen; `risk`, `pattern_size`, `within`, `policies` and more.
+
+    References
+    ----------
+    Hu, Savitsky and Williams, Risk-Efficient Bayesian Data Synthesis for Privacy Protection, equations 2 and 6 to 9.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> confidential_risk(data, known="town", sensitive="pay", radius=0.1).risk
+    array([0.5 , 0.25, 0.5 , 0.75])
+    """
+    order = check_order(order)
+    check_choice("singletons", singletons, ("protect", "formula", "error"))
+    check_choice("small_patterns", small_patterns, ("error", "marginal"))
+    side = _prepare(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    sizes = side.sizes
+    _check_sizes(sizes, order, singletons, small_patterns)
+
+    grouped = balls.group(side.cells, side.number)
+    orders = np.where(sizes < order, 1, order)
+    covered = balls.cover(
+        side.values,
+        grouped,
+        size=sizes[side.pattern_of_cell],
+        order=orders[side.pattern_of_cell],
+        radius=side.radius,
+        floor=side.floor,
+    )
+    pattern_size = side.size
+    totals = np.bincount(side.pattern_of_cell, covered.total, minlength=len(sizes))
+    risk = np.subtract(totals[side.patterns.codes], covered.inside, out=covered.inside)
+    with np.errstate(invalid="ignore"):
+        risk /= pattern_size
+    # The difference of two sums can miss 0 by a rounding error.
+    np.clip(risk, 0.0, 1.0, out=risk)
+    alone = side.part & (pattern_size == 1)
+    if singletons == "protect":
+        risk[alone] = 1.0
+    if missing == "keep":
+        risk[~side.part] = np.nan
+        pattern_size[~side.part] = 0
+    policies = _count_policies(side, sizes, order, alone)
+    return ConfidentialRisk(
+        _freeze(risk), _freeze(pattern_size), _freeze(covered.within), policies, order, side.patterns, side.schema
+    )
+
+
+def release_risk(
+    data: Any,
+    released: Any,
+    *,
+    known: str | Sequence[str],
+    sensitive: str | Sequence[str],
+    radius: float | Mapping[str, float] | None,
+    floor: float | Mapping[str, float] = 0.0,
+    key: str | None = None,
+    singletons: Singletons = "protect",
+    missing: Missing = "error",
+    breaks: Breaks = None,
+    kinds: Kinds = None,
+) -> ReleaseRisk:
+    """Measure how exposed every confidential record is once tables are released.
+
+    The intruder draws the ball around the TRUE value and looks in the released table, among the records with the
+    true pattern there. The risk is the share of those that are not close, if the record's own released value is
+    close (T = 1), and 0 if it is not. Patterns are formed in each released table from its own known columns.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    released
+        One released table, or a sequence of them.
+    key
+        Column that names the record, in all tables; without it records are linked by position. A record without a
+        released counterpart has T = 0.
+    singletons
+        A single released record with the pattern, and T = 1: "protect" (risk 1), "formula" (risk 0), "error".
+    missing
+        A missing sensitive value: "error", or "keep": such records take no part.
+    known, sensitive, radius, floor, breaks, kinds
+        As in `confidential_risk`.
+
+    References
+    ----------
+    Hu, Savitsky and Williams, equation 1.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> released = data.assign(pay=[105.0, 300.0, 118.0, 200.0])
+    >>> release_risk(data, released, known="town", sensitive="pay", radius=0.1).realised
+    array([0.75, 0.  , 0.75, 0.  ])
+    """
+    check_choice("singletons", singletons, ("protect", "formula", "error"))
+    side = _prepare(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    tables = _as_tables(released)
+    matches = _match_tables(side, tables, key, missing)
+    by_table = np.empty((len(tables), side.records))
+    for number, match in enumerate(matches):
+        alone_risk = 0.0 if singletons == "formula" else 1.0
+        alone = kernels.released_risk(match.within, match.size, match.linked, alone_risk, by_table[number])
+        if alone and singletons == "error":
+            raise InputError(
+                "singletons",
+                f"in released table {number + 1}, {alone} records are alone in their pattern",
+                "Use coarser known columns, or choose 'protect' (risk 1) or 'formula' (risk 0)",
+            )
+    linked = np.stack([match.linked for match in matches])
+    by_table[:, ~side.part] = np.nan
+    return ReleaseRisk(_freeze(by_table), _freeze(by_table.mean(axis=0)), _freeze(linked))
+
+
+def match_rates(
+    data: Any,
+    released: Any,
+    *,
+    known: str | Sequence[str],
+    sensitive: str | Sequence[str],
+    radius: float | Mapping[str, float] | None,
+    floor: float | Mapping[str, float] = 0.0,
+    key: str | None = None,
+    missing: Missing = "error",
+    breaks: Breaks = None,
+    kinds: Kinds = None,
+) -> MatchRates:
+    """Count an intruder's right and wrong matches in released tables.
+
+    For every record let c be the number of released records with its true pattern in the ball around its true
+    value, and T whether its own released record is one of them. Where c = 1 the intruder declares a match.
+
+    Parameters
+    ----------
+    data, released, known, sensitive, radius, floor, key, missing, breaks, kinds
+        As in `release_risk`.
+
+    References
+    ----------
+    Reiter and Mitra, Estimating Risks of Identification Disclosure in Partially Synthetic Data (2009).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> released = data.assign(pay=[105.0, 300.0, 118.0, 200.0])
+    >>> match_rates(data, released, known="town", sensitive="pay", radius=0.1).mean()
+    {'expected': 2.0, 'true': 0.5, 'false': 0.0, 'unique': 2.0}
+    """
+    side = _prepare(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    rows = []
+    for match in _match_tables(side, _as_tables(released), key, missing):
+        unique = match.within == 1
+        number = int(unique.sum())
+        right = int((unique & match.linked).sum())
+        expected = float((match.linked / np.maximum(match.within, 1)).sum())
+        rows.append((expected, right / int(side.part.sum()), (number - right) / max(number, 1), number))
+    expected, true, false, unique = (np.array(column) for column in zip(*rows, strict=True))
+    return MatchRates(*map(_freeze, (expected, true, false, unique)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The confidential side of a comparison: arrays, and what was learned to read other tables alike."""
+
+    table: Table
+    schema: Schema
+    patterns: Patterns
+    by_cell: Patterns
+    pattern_of_cell: NDArray[np.integer]
+    cells: NDArray[np.integer]
+    numeric: tuple[str, ...]
+    values: Floats
+    part: NDArray[np.bool_]
+    radius: Floats
+    floor: Floats
+
+    @property
+    def records(self) -> int:
+        return len(self.part)
+
+    @property
+    def number(self) -> int:
+        return self.by_cell.number
+
+    @cached_property
+    def size(self) -> NDArray[np.int64]:
+        """Records in every record's pattern."""
+        return self.sizes[self.patterns.codes]
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Records in every pattern, of those that take part."""
+        codes = self.patterns.codes
+        return np.bincount(codes if self.part.all() else codes[self.part], minlength=self.patterns.number)
+
+
+@dataclass(frozen=True, eq=False)
+class _Released:
+    """A released table read like the confidential one, with the released record of every confidential one."""
+
+    values: Floats
+    cells: NDArray[np.integer]
+    size: NDArray[np.int64]
+    own_cells: NDArray[np.integer]
+    own_values: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Match:
+    """One released table against the confidential one: c, M and T of every confidential record."""
+
+    within: NDArray[np.int64]
+    size: NDArray[np.int64]
+    linked: NDArray[np.bool_]
+
+
+def _prepare(
+    data: Any,
+    known: str | Sequence[str],
+    sensitive: str | Sequence[str],
+    radius: float | Mapping[str, float] | None,
+    floor: float | Mapping[str, float],
+    missing: Missing,
+    breaks: Breaks,
+    kinds: Kinds,
+) -> _Side:
+    check_choice("missing", missing, ("error", "keep"))
+    table = as_table(data)
+    known = find_columns(table, known, "known")
+    sensitive = find_columns(table, sensitive, "sensitive")
+    if not sensitive:
+        raise InputError("sensitive", "no column is named", "Name the columns to protect")
+    find_columns(table, list(kinds or {}), "kinds")
+    used = replace(table, frame=table.frame[[*known, *(name for name in sensitive if name not in known)]])
+    kinds = {name: kind for name, kind in (kinds or {}).items() if name in used.frame.columns}
+    schema = infer_schema(used, known=known, sensitive=sensitive, kinds=kinds, breaks=breaks, missing=missing)
+    numeric = tuple(name for name in sensitive if schema[name].kind != "categorical")
+    exact = [name for name in sensitive if name not in numeric]
+    relative, least = check_radius(radius, floor, numeric)
+
+    patterns = learn_patterns(table, known, breaks)
+    by_cell = learn_patterns(table, [*known, *exact], breaks) if exact else patterns
+    pattern_of_cell = np.arange(patterns.number)
+    if exact:
+        pattern_of_cell = np.zeros(by_cell.number, dtype=np.int64)
+        pattern_of_cell[by_cell.codes] = patterns.codes
+    values, part = _read_sensitive(table, numeric, exact, missing, "data")
+    cells = by_cell.codes if part.all() else np.where(part, by_cell.codes, -1)
+    return _Side(
+        table, schema, patterns, by_cell, pattern_of_cell, cells, numeric, values, part, relative, least
+    )
+
+
+def _read_sensitive(
+    table: Table, numeric: Sequence[str], exact: Sequence[str], missing: Missing, argument: str
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Numeric values, (records, columns), and which records have all their sensitive values."""
+    part = np.ones(len(table.frame), dtype=bool)
+    columns = []
+    for name in numeric:
+        values = column_numbers(table, name, argument)
+        if not np.isfinite(values).all():
+            if np.isinf(values).any():
+                row = int(np.flatnonzero(np.isinf(values))[0])
+                problem = f"column {name!r} is infinite in row {row + 1}"
+                raise InputError(argument, problem, "Correct or remove the record")
+            part &= ~np.isnan(values)
+            values = np.nan_to_num(values)
+        columns.append(values)
+    for name in exact:
+        part &= table.frame[name].notna().to_numpy()
+    if not part.any():
+        raise InputError(argument, "no record has all its sensitive values", "Choose other sensitive columns")
+    if missing == "error" and not part.all():
+        row = int(np.flatnonzero(~part)[0])
+        raise InputError(
+            argument,
+            f"{int((~part).sum())} records have a missing sensitive value, the first in row {row + 1}",
+            "Impute or remove them, or choose missing='keep' to leave them out",
+        )
+    if len(columns) == 1:
+        return columns[0].reshape(-1, 1), part
+    return (np.column_stack(columns) if columns else np.empty((len(part), 0))), part
+
+
+def _check_sizes(sizes: NDArray, order: int, singletons: Singletons, small_patterns: SmallPatterns) -> None:
+    alone = int((sizes == 1).sum())
+    if alone and singletons == "error":
+        raise InputError(
+            "singletons",
+            f"{alone} records are alone in their pattern",
+            "Use coarser known columns, or choose 'protect' (risk 1) or 'formula' (risk 0)",
+        )
+    small = sizes[(sizes > 1) & (sizes < order)]
+    if len(small) and small_patterns == "error":
+        raise InputError(
+            "order",
+            f"it is {order}, but {len(small)} patterns ({int(small.sum())} records) have fewer records than that",
+            f"Use an order of at most {int(small.min())}, coarser known columns, "
+            "or small_patterns='marginal' for order 1 there",
+        )
+
+
+def _count_policies(side: _Side, sizes: NDArray, order: int, alone: NDArray[np.bool_]) -> dict[str, int]:
+    part = side.part
+    negative, flat, widened = kernels.count_edges(side.values, part, side.radius, side.floor)
+    known_missing = np.zeros(len(part), dtype=bool)
+    for name in side.schema.having("known"):
+        known_missing |= side.table.frame[name].isna().to_numpy()
+    small = (sizes > 1) & (sizes < order)
+    whole = (sizes > 1) & (sizes == order)
+    return {
+        "alone in the pattern": int(alone.sum()),
+        "in a pattern smaller than the order": int(sizes[small].sum()),
+        "in a pattern as small as the order": int(sizes[whole].sum()),
+        "negative value": int(negative),
+        "ball without width": int(flat),
+        "ball widened to the floor": int(widened),
+        "missing known value": int(known_missing.sum()),
+        "missing sensitive value": int((~part).sum()),
+    }
+
+
+def _as_tables(released: Any) -> list[Table]:
+    tables = list(released) if isinstance(released, Sequence) and not isinstance(released, str) else [released]
+    if not tables:
+        raise InputError("released", "it holds no table", "Give one table or a sequence of tables")
+    return [as_table(table, argument="released") for table in tables]
+
+
+def _match_tables(side: _Side, tables: Sequence[Table], key: str | None, missing: Missing) -> list[_Match]:
+    low, high = balls.bounds(side.values, side.radius, side.floor)
+    grouped = balls.group(side.cells, side.number)
+    around = balls.sort_cells(side.values, grouped)
+    readings = [_read_released(side, table, key, missing) for table in tables]
+    # Tables with the confidential known columns, the usual case, are counted in one go.
+    alike = all(reading.cells is side.cells for reading in readings)
+    batches = [readings] if alike else [[reading] for reading in readings]
+    matches = []
+    for batch in batches:
+        points = grouped if alike else balls.group(batch[0].cells, side.number)
+        counts = balls.count_within([reading.values for reading in batch], points, low, high, around)
+        for reading, within in zip(batch, counts, strict=True):
+            linked = np.empty(side.records, dtype=bool)
+            kernels.find_linked(side.part, side.cells, reading.own_cells, low, high, reading.own_values, linked)
+            matches.append(_Match(within, reading.size, linked))
+    return matches
+
+
+def _read_released(side: _Side, table: Table, key: str | None, missing: Missing) -> _Released:
+    sensitive = side.schema.having("sensitive")
+    if not table.frame.columns.equals(side.table.frame.columns):
+        find_columns(table, [*side.schema.having("known"), *sensitive], "released")
+    links = _link_records(side, table, key)
+    exact = [name for name in sensitive if name not in side.numeric]
+    values, part = _read_sensitive(table, side.numeric, exact, missing, "released")
+    patterns = match_patterns(side.patterns, table)
+    cells = match_patterns(side.by_cell, table) if exact else patterns
+    size = side.size
+    if patterns is not side.patterns.codes or not (part.all() and side.part.all()):
+        patterns, cells = np.where(part, patterns, -1), np.where(part, cells, -1)
+        size = np.bincount(patterns[patterns >= 0], minlength=side.patterns.number)[side.patterns.codes]
+    if links is None:
+        return _Released(values, cells, size, cells, values)
+    return _Released(values, cells, size, np.where(links >= 0, cells[links], -1), values[links])
+
+
+def _link_records(side: _Side, table: Table, key: str | None) -> NDArray[np.intp] | None:
+    """Row of the released table for every confidential record (-1: none); None means the same row."""
+    if key is None:
+        if len(table.frame) != side.records:
+            raise InputError(
+                "released",
+                f"it has {len(table.frame):,} records where the confidential table has {side.records:,}",
+                "Give the column that names the record as `key`",
+            )
+        return None
+    find_columns(side.table, key, "key")
+    find_columns(table, key, "key")
+    ours, theirs = pd.Index(side.table.frame[key]), pd.Index(table.frame[key])
+    for index, name in ((ours, "the confidential table"), (theirs, "a released table")):
+        if not index.is_unique or index.hasnans:
+            raise InputError("key", f"column {key!r} of {name} has repeated or missing values", "Use a unique key")
+    return theirs.get_indexer(ours)
+
+
+def _freeze(array: NDArray) -> NDArray:
+    array.flags.writeable = False
+    return array

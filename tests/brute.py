@@ -1,0 +1,50 @@
+"""The definitions, transcribed as directly as possible: slow, obvious, and the truth for the tests."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+
+def in_ball(frame, i, h, sensitive, exact, radius, floor):
+    """Whether record h lies in the closed ball of record i."""
+    for name in sensitive:
+        centre, value = frame[name].iloc[i], frame[name].iloc[h]
+        if name in exact:
+            if centre != value:
+                return False
+        else:
+            reach = max(abs(centre) * radius, floor)
+            if not centre - reach <= value <= centre + reach:
+                return False
+    return True
+
+
+def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floor=0.0, exact=()):
+    """Mean over the sets S of order - 1 others of #{h in no ball of S + {i}} / M; NaN where there is no such set."""
+    keys = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
+    risk = np.full(len(frame), np.nan)
+    for i in range(len(frame)):
+        members = [h for h in range(len(frame)) if keys[h] == keys[i]]
+        close = {
+            j: {h for h in members if in_ball(frame, j, h, sensitive, exact, radius, floor)} for j in members
+        }
+        sets = list(combinations([j for j in members if j != i], order - 1))
+        if sets:
+            uncovered = [len(set(members) - close[i].union(*(close[j] for j in s))) for s in sets]
+            risk[i] = np.mean(uncovered) / len(members)
+    return risk
+
+
+def release_counts(frame, released, known, sensitive, radius, floor=0.0, exact=()):
+    """c, M and T of every record: close ones, pattern size in the released table, own value close."""
+    ours = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
+    theirs = [tuple(row) for row in released[list(known)].itertuples(index=False)]
+    both = pd.concat([frame, released], ignore_index=True)
+    n = len(frame)
+    counts = []
+    for i in range(n):
+        members = [h for h in range(len(released)) if theirs[h] == ours[i]]
+        close = [h for h in members if in_ball(both, i, n + h, sensitive, exact, radius, floor)]
+        counts.append((len(close), len(members), i in close))
+    return [np.array(column) for column in zip(*counts, strict=True)]

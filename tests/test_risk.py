@@ -1,0 +1,408 @@
+"""Risk against hand-computed cases, the definition, the authors' numbers and its own laws."""
+
+import brute
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from molehill import InputError, confidential_risk, match_rates, release_risk, risk_weights
+
+SETTINGS = {"known": ["town"], "sensitive": "pay", "radius": 0.1}
+
+
+def frame(pay, town="A"):
+    return pd.DataFrame({"town": town, "pay": np.asarray(pay, dtype=float)})
+
+
+def betty(close_by, own_close):
+    """Thirteen records of one pattern, Betty first: how many released values lie near her true one."""
+    confidential = np.r_[100.0, np.linspace(500, 900, 12)]
+    others = np.full(12, 700.0)
+    others[: close_by - own_close] = 105.0
+    return frame(confidential), frame(np.r_[95.0 if own_close else 300.0, others])
+
+
+@pytest.mark.parametrize(
+    ("close_by", "own_close", "risk"), [(3, True, 10 / 13), (8, True, 5 / 13), (8, False, 0.0), (3, False, 0.0)]
+)
+def test_betty(close_by, own_close, risk):
+    data, released = betty(close_by, own_close)
+    result = release_risk(data, released, **SETTINGS)
+    assert result.realised[0] == pytest.approx(risk, abs=1e-15)
+    assert result.linked[0, 0] == own_close
+
+
+def test_pairwise_by_hand():
+    # The balls hold records {0, 1}, {0, 1, 2}, {1, 2} and {3}. What each pair leaves out, of four records:
+    # 0 with 1, 2, 3: one each. 1 with 0, 2, 3: one, one, none. 2: one each. 3 with 0, 1, 2: one, none, one.
+    result = confidential_risk(frame([100, 110, 120, 900]), **SETTINGS, order=2)
+    assert result.risk.tolist() == pytest.approx([1 / 4, 1 / 6, 1 / 4, 1 / 6], abs=1e-15)
+    assert result.pattern_size.tolist() == [4] * 4
+    assert result.within.tolist() == [2, 3, 2, 1]
+
+
+@st.composite
+def tables(draw):
+    rows = draw(st.integers(2, 11))
+    pay = st.integers(-4, 12) if draw(st.booleans()) else st.floats(-1e5, 1e5)
+    hours = st.integers(0, 5)
+    record = st.tuples(st.sampled_from("AB"), st.sampled_from([1, 2, None]), pay, hours, st.sampled_from("xy"))
+    rows = draw(st.lists(record, min_size=rows, max_size=rows))
+    return pd.DataFrame(rows, columns=["town", "sex", "pay", "hours", "job"]).assign(
+        sex=lambda f: f["sex"].fillna(9).astype(int), pay=lambda f: f["pay"].astype(float)
+    )
+
+
+SENSITIVE = st.sampled_from([["pay"], ["pay", "hours"], ["job"], ["pay", "job"], ["pay", "hours", "job"]])
+KINDS = {"pay": "continuous", "hours": "count", "job": "categorical"}
+
+
+def only(names):
+    return {name: kind for name, kind in KINDS.items() if name in names}
+
+
+@given(tables(), SENSITIVE, st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.0, 1.0]), st.integers(1, 4))
+@settings(deadline=None, max_examples=200)
+def test_closed_form_is_the_definition(data, sensitive, radius, floor, order):
+    if radius == floor == 0:
+        radius = 0.2
+    known = ["town", "sex"] if order < 3 else []
+    expected = brute.confidential_risk(data, known, sensitive, radius, order, floor, exact={"job"})
+    result = confidential_risk(
+        data,
+        known=known,
+        sensitive=sensitive,
+        radius=radius,
+        order=order,
+        floor=floor,
+        singletons="formula",
+        small_patterns="marginal",
+        kinds=only(sensitive),
+    )
+    defined = ~np.isnan(expected)
+    np.testing.assert_allclose(result.risk[defined], expected[defined], rtol=0, atol=1e-13)
+
+
+@given(tables(), SENSITIVE)
+@settings(deadline=None, max_examples=50)
+def test_weights_rise_with_the_order(data, sensitive):
+    arguments = {"known": [], "sensitive": sensitive, "radius": 0.3, "kinds": only(sensitive)}
+    weights = [
+        risk_weights(confidential_risk(data, **arguments, order=order)) for order in range(1, len(data) + 1)
+    ]
+    assert (np.diff(weights, axis=0) >= -1e-13).all()
+
+
+@given(tables(), SENSITIVE, st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=100)
+def test_release_risk_is_the_definition(data, sensitive, random):
+    shuffled = random.sample(range(len(data)), len(data))
+    released = data.assign(**{name: data[name].to_numpy()[shuffled] for name in [*sensitive, "town"]})
+    arguments = {"known": ["town", "sex"], "sensitive": sensitive, "radius": 0.3, "kinds": only(sensitive)}
+    within, size, linked = brute.release_counts(data, released, ["town", "sex"], sensitive, 0.3, exact={"job"})
+    result = release_risk(data, [released, data], **arguments, singletons="formula")
+    expected = np.where(linked, (size - within) / np.maximum(size, 1), 0.0)
+    np.testing.assert_allclose(result.by_table[0], expected, rtol=0, atol=1e-15)
+    assert (result.linked[0] == linked).all()
+    assert result.linked[1].all()
+    np.testing.assert_allclose(result.realised, result.by_table.mean(axis=0), rtol=0, atol=0)
+
+    rates = match_rates(data, [released, data], **arguments)
+    unique = within == 1
+    assert rates.expected[0] == pytest.approx((linked / np.maximum(within, 1)).sum(), abs=1e-13)
+    assert rates.true[0] == (unique & linked).mean()
+    assert rates.unique[0] == unique.sum()
+    assert rates.false[0] == ((unique & ~linked).sum() / unique.sum() if unique.any() else 0.0)
+
+
+@given(tables(), SENSITIVE)
+@settings(deadline=None, max_examples=50)
+def test_releasing_the_confidential_table_gives_its_own_risk(data, sensitive):
+    arguments = {"known": ["town", "sex"], "sensitive": sensitive, "radius": 0.2, "kinds": only(sensitive)}
+    released = release_risk(data, data, **arguments)
+    np.testing.assert_array_equal(released.realised, confidential_risk(data, **arguments).risk)
+
+
+@pytest.mark.parametrize("radius", ["015", "020", "025", "030"])
+@pytest.mark.parametrize(("order", "prefix"), [(1, "marg"), (2, "pw")])
+def test_weights_of_the_authors(shared, radius, order, prefix):
+    reference = pd.read_csv(shared / "reference_nb" / "weights.csv")
+    result = confidential_risk(
+        reference[["outcome"]], known=[], sensitive="outcome", radius=int(radius) / 100, order=order
+    )
+    np.testing.assert_allclose(risk_weights(result), reference[f"{prefix}_r{radius}"], rtol=0, atol=1e-12)
+
+
+def test_weights_of_the_ce_sample(shared):
+    data = pd.read_csv(shared / "ce_sample.csv").query("Income > 0")
+    reference = pd.read_csv(shared / "reference_tdp" / "weights.csv")["weight"]
+    result = confidential_risk(
+        data,
+        known=["Age", "Urban", "Marital"],
+        breaks={"Age": [25, 35, 50, 65]},
+        sensitive="Income",
+        radius=0.2,
+        order=2,
+    )
+    np.testing.assert_allclose(risk_weights(result), reference, rtol=0, atol=1e-12)
+
+
+# Edge policies.
+
+
+def test_singletons():
+    data = pd.concat([frame([10, 10, 11]), frame([50], "B")], ignore_index=True)
+    assert confidential_risk(data, **SETTINGS).risk.tolist() == [0.0, 0.0, 0.0, 1.0]
+    for order in (1, 2, 3):
+        protected = confidential_risk(data, **SETTINGS, order=order)
+        assert protected.risk[3] == 1.0
+        assert protected.policies["alone in the pattern"] == 1
+        assert confidential_risk(data, **SETTINGS, order=order, singletons="formula").risk[3] == 0.0
+    with pytest.raises(InputError, match="singletons: 1 records are alone"):
+        confidential_risk(data, **SETTINGS, singletons="error")
+
+
+def test_singletons_of_a_release():
+    data = pd.concat([frame([10, 20]), frame([50], "B")], ignore_index=True)
+    assert release_risk(data, data, **SETTINGS).realised.tolist() == [0.5, 0.5, 1.0]
+    assert release_risk(data, data, **SETTINGS, singletons="formula").realised[2] == 0.0
+    with pytest.raises(InputError, match="singletons: in released table 1, 1 records are alone"):
+        release_risk(data, data, **SETTINGS, singletons="error")
+    moved = data.assign(pay=[10.0, 20.0, 500.0])
+    assert release_risk(data, moved, **SETTINGS, singletons="error").realised[2] == 0.0
+
+
+def test_one_record_is_a_singleton():
+    assert confidential_risk(frame([5.0]), **SETTINGS).risk.tolist() == [1.0]
+    assert confidential_risk(frame([5.0]), **SETTINGS, order=2).risk.tolist() == [1.0]
+
+
+def test_patterns_smaller_than_the_order():
+    data = pd.concat([frame([10, 20, 30, 40]), frame([50, 60], "B")], ignore_index=True)
+    with pytest.raises(InputError, match=r"order: it is 3, but 1 patterns \(2 records\).*at most 2"):
+        confidential_risk(data, **SETTINGS, order=3)
+    result = confidential_risk(data, **SETTINGS, order=3, small_patterns="marginal")
+    assert result.risk[4:].tolist() == [0.5, 0.5]
+    assert result.policies["in a pattern smaller than the order"] == 2
+    exactly = confidential_risk(data, **SETTINGS, order=2)
+    assert exactly.risk[4:].tolist() == [0.0, 0.0]
+    assert exactly.policies["in a pattern as small as the order"] == 2
+
+
+def test_zeros_negatives_and_the_floor():
+    data = frame([0, 0, 1, -100, -109, -112])
+    result = confidential_risk(data, **SETTINGS)
+    assert result.within.tolist() == [2, 2, 1, 2, 3, 2]
+    assert result.policies["negative value"] == 3
+    assert result.policies["ball without width"] == 2
+    floored = confidential_risk(data, **SETTINGS, floor=2.0)
+    assert floored.within.tolist() == [3, 3, 3, 2, 3, 2]
+    assert floored.policies["ball without width"] == 0
+    assert floored.policies["ball widened to the floor"] == 3
+
+
+def test_absolute_radius_is_a_floor_alone():
+    result = confidential_risk(frame([10, 15, 21, 1000, 1005]), known=[], sensitive="pay", radius=0, floor=5)
+    assert result.within.tolist() == [2, 2, 1, 2, 2]
+
+
+def test_ties_count_and_the_ball_is_closed():
+    result = confidential_risk(frame([100, 110, 110, 90, 89.9]), **SETTINGS)
+    assert result.within[0] == 4
+
+
+def test_constant_column_covers_everyone():
+    assert confidential_risk(frame([7, 7, 7]), **SETTINGS).risk.tolist() == [0.0] * 3
+
+
+def test_missing_known_value_is_a_category():
+    data = pd.DataFrame({"town": ["A", None, None, "A"], "pay": [10.0, 10.0, 10.0, 99.0]})
+    result = confidential_risk(data, **SETTINGS)
+    assert result.pattern_size.tolist() == [2, 2, 2, 2]
+    assert result.risk.tolist() == [0.5, 0.0, 0.0, 0.5]
+    assert result.policies["missing known value"] == 2
+    every = data.assign(town=pd.Series([None] * 4, dtype="str"))
+    assert confidential_risk(every, **SETTINGS).pattern_size.tolist() == [4] * 4
+
+
+def test_missing_sensitive_value():
+    data = frame([10, np.nan, 10, 50])
+    with pytest.raises(InputError, match=r"data: 1 records have a missing sensitive value, the first in row 2"):
+        confidential_risk(data, **SETTINGS)
+    result = confidential_risk(data, **SETTINGS, missing="keep")
+    np.testing.assert_array_equal(result.risk, [1 / 3, np.nan, 1 / 3, 2 / 3])
+    assert result.pattern_size.tolist() == [3, 0, 3, 3]
+    assert result.policies["missing sensitive value"] == 1
+    released = release_risk(data, [data, data], **SETTINGS, missing="keep")
+    np.testing.assert_array_equal(released.realised, result.risk)
+    assert match_rates(data, data, **SETTINGS, missing="keep").true.tolist() == [1 / 3]
+    with pytest.raises(InputError, match="no record has all its sensitive values"):
+        confidential_risk(frame([np.nan, np.nan]), **SETTINGS, kinds={"pay": "continuous"}, missing="keep")
+
+
+def test_missing_categorical_sensitive_value():
+    data = pd.DataFrame({"town": "A", "job": ["x", None, "y", "y"]})
+    arguments = {"known": "town", "sensitive": "job", "radius": None}
+    with pytest.raises(InputError, match="row 2"):
+        confidential_risk(data, **arguments)
+    result = confidential_risk(data, **arguments, missing="keep")
+    np.testing.assert_array_equal(result.risk, [2 / 3, np.nan, 1 / 3, 1 / 3])
+
+
+# Linking, groups, other frames.
+
+
+def test_records_are_linked_by_key():
+    data = frame([100, 200, 300]).assign(id=[7, 8, 9])
+    released = pd.DataFrame({"id": [9, 7], "town": "A", "pay": [300.0, 500.0]})
+    result = release_risk(data, released, **SETTINGS, key="id")
+    assert result.linked.tolist() == [[False, False, True]]
+    assert result.realised.tolist() == [0.0, 0.0, 0.5]
+    with pytest.raises(InputError, match=r"released: it has 2 records .* has 3"):
+        release_risk(data, released, **SETTINGS)
+    with pytest.raises(InputError, match="key: column 'id' of a released table has repeated"):
+        release_risk(data, released.assign(id=[7, 7]), **SETTINGS, key="id")
+    with pytest.raises(InputError, match="key: "):
+        release_risk(data, released, **SETTINGS, key="idd")
+
+
+def test_a_record_whose_known_columns_changed_is_not_in_its_pattern():
+    data = frame([100, 101, 200])
+    released = data.assign(town=["B", "A", "A"])
+    result = release_risk(data, released, **SETTINGS)
+    assert result.linked.tolist() == [[False, True, True]]
+    assert result.realised.tolist() == [0.0, 0.5, 0.5]
+
+
+def test_known_numbers_are_cut_into_left_closed_groups():
+    data = pd.DataFrame({"age": [24, 25, 34, 35, np.nan], "pay": [1.0, 1, 1, 1, 1]})
+    result = confidential_risk(data, known="age", sensitive="pay", radius=0.1, breaks={"age": [25, 35]})
+    assert result.pattern_size.tolist() == [1, 2, 2, 1, 1]
+    assert set(result.patterns.labels()["age"]) == {"under 25", "25 to under 35", "35 and over", "missing"}
+    older = data.assign(age=[24, 26, 30, 90, np.nan])
+    linked = release_risk(data, older, known="age", sensitive="pay", radius=0.1, breaks={"age": [25, 35]})
+    assert linked.linked.all()
+
+
+def test_polars_and_pandas_agree():
+    data = pd.DataFrame({"town": ["A", "B", "A", "B"], "pay": [10, 20, 11, 90]})
+    ours = confidential_risk(data, known="town", sensitive="pay", radius=0.2, kinds={"pay": "count"})
+    polars = confidential_risk(pl.from_pandas(data), known="town", sensitive="pay", radius=0.2, kinds={"pay": "count"})
+    np.testing.assert_array_equal(ours.risk, polars.risk)
+
+
+@pytest.mark.parametrize("kind", ["category", "str", "object"])
+def test_text_columns_of_any_type_form_the_same_patterns(kind):
+    data = frame([10, 11, 12, 90]).assign(town=pd.Series(["A", "B", "A", "B"], dtype=kind))
+    plain = frame([10, 11, 12, 90], ["A", "B", "A", "B"])
+    assert release_risk(data, plain, **SETTINGS).linked.all()
+    assert release_risk(plain, data, **SETTINGS).linked.all()
+
+
+def test_released_columns_coded_otherwise_are_refused():
+    data = pd.DataFrame({"town": [1, 2, 1, 2], "pay": [1.0, 2, 3, 4]})
+    with pytest.raises(InputError, match="released: no value of column 'town' occurs in the confidential table"):
+        release_risk(data, data.assign(town=["1", "2", "1", "2"]), **SETTINGS)
+    with pytest.raises(InputError, match="released: .*'pay'"):
+        release_risk(data, data.drop(columns="pay"), **SETTINGS)
+    with pytest.raises(InputError, match="released: it holds no table"):
+        release_risk(data, [], **SETTINGS)
+
+
+def test_radius_of_each_column():
+    data = pd.DataFrame({"pay": [100.0, 110.0, 300.0], "hours": [40.0, 20.0, 38.0]})
+    result = confidential_risk(
+        data,
+        known=[],
+        sensitive=["pay", "hours"],
+        radius={"pay": 0.2, "hours": 0.0},
+        floor={"pay": 0, "hours": 25},
+        kinds={"pay": "continuous", "hours": "continuous"},
+    )
+    assert result.within.tolist() == [2, 2, 1]
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"known": ["twon"]}, r"known: .*'twon'.*'town'"),
+        ({"sensitive": "payy"}, r"sensitive: .*'payy'.*'pay'"),
+        ({"sensitive": []}, "sensitive: no column is named"),
+        ({"known": ["pay"]}, "'pay'"),
+        ({"known": ["town", "town"]}, "known: "),
+        ({"radius": 0}, "radius: it is 0"),
+        ({"radius": -0.1}, "radius: it is negative"),
+        ({"radius": 20}, "radius: a relative radius above 1"),
+        ({"radius": np.nan}, "radius: it must be a finite number"),
+        ({"radius": "0.2"}, "radius: it must be a finite number"),
+        ({"radius": True}, "radius: it must be a finite number"),
+        ({"radius": None}, "radius: the sensitive columns are numeric"),
+        ({"radius": {"pya": 0.2}}, "radius: 'pya' is not a numeric sensitive column.*'pay'"),
+        ({"radius": {}}, "radius: it says nothing of 'pay'"),
+        ({"floor": -1}, "floor: it is negative"),
+        ({"floor": np.inf}, "floor: it must be a finite number"),
+        ({"order": 0}, "order: it must be a whole number"),
+        ({"order": 1.5}, "order: it must be a whole number"),
+        ({"order": True}, "order: it must be a whole number"),
+        ({"singletons": "hide"}, "singletons: 'hide' is not a choice"),
+        ({"missing": "drop"}, "missing: 'drop' is not a choice"),
+        ({"small_patterns": "drop"}, "small_patterns: 'drop' is not a choice"),
+        ({"kinds": {"pay": "number"}}, "kinds: "),
+        ({"breaks": {"town": [1]}}, "breaks: "),
+    ],
+)
+def test_bad_arguments_are_named(change, message):
+    with pytest.raises(InputError, match=message):
+        confidential_risk(frame([1, 2, 3, 4]), **SETTINGS | change)
+
+
+def test_bad_tables_are_refused():
+    with pytest.raises(InputError, match="data"):
+        confidential_risk(frame([]), **SETTINGS)
+    with pytest.raises(InputError, match="data: .*infinite in row 2"):
+        confidential_risk(frame([1, np.inf, 3]), **SETTINGS)
+    with pytest.raises(InputError, match="pay"):
+        confidential_risk(pd.DataFrame([["A", 1.0, 2.0]], columns=["town", "pay", "pay"]), **SETTINGS)
+    with pytest.raises(InputError, match="pay"):
+        confidential_risk(frame([1, 2]).assign(pay=["1", "two"]), **SETTINGS, kinds={"pay": "continuous"})
+    with pytest.raises(InputError, match="data"):
+        confidential_risk("people.csv", **SETTINGS)
+
+
+def test_errors_do_not_show_values():
+    secret = 123456.789
+    for data in (frame([secret, np.inf]), frame([secret, np.nan]), frame([1, 2]).assign(pay=[str(secret), "x"])):
+        with pytest.raises(InputError) as caught:
+            confidential_risk(data, **SETTINGS, kinds={"pay": "continuous"})
+        assert "123456" not in str(caught.value)
+
+
+def test_results_are_frozen():
+    result = confidential_risk(frame([1, 2, 3]), **SETTINGS)
+    with pytest.raises(ValueError, match="read-only"):
+        result.risk[0] = 0.0
+    assert "3 records" in repr(result)
+    assert repr(release_risk(frame([1, 2]), frame([1, 2]), **SETTINGS)).startswith("ReleaseRisk(1 tables, 2 records")
+
+
+def test_strange_labels_form_patterns():
+    labels = ["<b>x</b>", 'a "quoted", one', "line\nbreak", "日本", "=cmd()", ""]
+    data = frame(np.tile([10.0, 11.0], 6), np.repeat(labels, 2))
+    result = confidential_risk(data, **SETTINGS)
+    assert result.pattern_size.tolist() == [2] * 12
+    assert set(result.patterns.labels()["town"]) == set(labels)
+
+
+def test_many_columns_of_many_values_do_not_overflow():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({f"k{j}": rng.permutation(5000) for j in range(8)}).assign(pay=1.0)
+    twice = pd.concat([data, data], ignore_index=True)
+    result = confidential_risk(twice, known=[f"k{j}" for j in range(8)], sensitive="pay", radius=0.1)
+    assert (result.pattern_size == 2).all()
+    assert release_risk(twice, twice[::1].copy(), known=["k0", "k7"], sensitive="pay", radius=0.1).linked.all()
