@@ -57,7 +57,9 @@ def survey(n: int, columns: int = 1) -> pd.DataFrame:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(
         {
-            name: pd.Categorical.from_codes(rng.integers(0, levels, n), categories=[f"{name} {j}" for j in range(levels)])
+            name: pd.Categorical.from_codes(
+                rng.integers(0, levels, n), dtype=pd.CategoricalDtype([f"{name} {j}" for j in range(levels)])
+            )
             for name, levels in (("gender", 2), ("age", 5), ("region", 4))
         }
     )
@@ -156,7 +158,9 @@ def imports() -> None:
     )
     print("\nimport, best of five fresh processes")
     for module in ("pandas", "numba", "molehill"):
-        runs = [subprocess.check_output([sys.executable, "-c", code.format(module)], text=True).split() for _ in range(5)]
+        runs = [
+            subprocess.check_output([sys.executable, "-c", code.format(module)], text=True).split() for _ in range(5)
+        ]
         print(f"{module}: {min(float(run[0]) for run in runs):.2f} s, loads JAX: {runs[0][1]}")
 
 

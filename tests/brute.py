@@ -26,9 +26,7 @@ def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floo
     risk = np.full(len(frame), np.nan)
     for i in range(len(frame)):
         members = [h for h in range(len(frame)) if keys[h] == keys[i]]
-        close = {
-            j: {h for h in members if in_ball(frame, j, h, sensitive, exact, radius, floor)} for j in members
-        }
+        close = {j: {h for h in members if in_ball(frame, j, h, sensitive, exact, radius, floor)} for j in members}
         sets = list(combinations([j for j in members if j != i], order - 1))
         if sets:
             uncovered = [len(set(members) - close[i].union(*(close[j] for j in s))) for s in sets]
@@ -36,7 +34,7 @@ def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floo
     return risk
 
 
-def release_counts(frame, released, known, sensitive, radius, floor=0.0, exact=()):
+def release_counts(frame, released, known, sensitive, radius, floor=0.0, exact=()) -> tuple[np.ndarray, ...]:
     """c, M and T of every record: close ones, pattern size in the released table, own value close."""
     ours = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
     theirs = [tuple(row) for row in released[list(known)].itertuples(index=False)]
@@ -47,4 +45,4 @@ def release_counts(frame, released, known, sensitive, radius, floor=0.0, exact=(
         members = [h for h in range(len(released)) if theirs[h] == ours[i]]
         close = [h for h in members if in_ball(both, i, n + h, sensitive, exact, radius, floor)]
         counts.append((len(close), len(members), i in close))
-    return [np.array(column) for column in zip(*counts, strict=True)]
+    return tuple(np.array(column) for column in zip(*counts, strict=True))

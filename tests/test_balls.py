@@ -36,9 +36,7 @@ def test_cover_counts_and_sums_like_the_matrix(table):
     grouped = balls.group(cells, 5)
     size = np.array([9, 40, 31, 2, 1])
     for order in (1, 2, 3):
-        result = balls.cover(
-            values, grouped, size=size, order=np.full(5, order), radius=radius, floor=floor
-        )
+        result = balls.cover(values, grouped, size=size, order=np.full(5, order), radius=radius, floor=floor)
         shares = [
             kernels.uncovered_share(size[cell], cover, order) for cell, cover in zip(cells, matrix.sum(0), strict=True)
         ]

@@ -1,6 +1,7 @@
 """Risk against hand-computed cases, the definition, the authors' numbers and its own laws."""
 
-import brute
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import brute
 from molehill import InputError, confidential_risk, match_rates, release_risk, risk_weights
 
 SETTINGS = {"known": ["town"], "sensitive": "pay", "radius": 0.1}
 
 
-def frame(pay, town="A"):
+def frame(pay, town: Any = "A"):
     return pd.DataFrame({"town": town, "pay": np.asarray(pay, dtype=float)})
 
 
@@ -26,7 +28,8 @@ def betty(close_by, own_close):
 
 
 @pytest.mark.parametrize(
-    ("close_by", "own_close", "risk"), [(3, True, 10 / 13), (8, True, 5 / 13), (8, False, 0.0), (3, False, 0.0)]
+    ("close_by", "own_close", "risk"),
+    [(3, True, 10 / 13), (8, True, 5 / 13), (8, False, 0.0), (3, False, 0.0)],
 )
 def test_betty(close_by, own_close, risk):
     data, released = betty(close_by, own_close)
@@ -57,7 +60,7 @@ def tables(draw):
 
 
 SENSITIVE = st.sampled_from([["pay"], ["pay", "hours"], ["job"], ["pay", "job"], ["pay", "hours", "job"]])
-KINDS = {"pay": "continuous", "hours": "count", "job": "categorical"}
+KINDS: dict[str, Any] = {"pay": "continuous", "hours": "count", "job": "categorical"}
 
 
 def only(names):
@@ -90,9 +93,7 @@ def test_closed_form_is_the_definition(data, sensitive, radius, floor, order):
 @settings(deadline=None, max_examples=50)
 def test_weights_rise_with_the_order(data, sensitive):
     arguments = {"known": [], "sensitive": sensitive, "radius": 0.3, "kinds": only(sensitive)}
-    weights = [
-        risk_weights(confidential_risk(data, **arguments, order=order)) for order in range(1, len(data) + 1)
-    ]
+    weights = [risk_weights(confidential_risk(data, **arguments, order=order)) for order in range(1, len(data) + 1)]
     assert (np.diff(weights, axis=0) >= -1e-13).all()
 
 
@@ -306,7 +307,7 @@ def test_released_columns_coded_otherwise_are_refused():
     data = pd.DataFrame({"town": [1, 2, 1, 2], "pay": [1.0, 2, 3, 4]})
     with pytest.raises(InputError, match="released: no value of column 'town' occurs in the confidential table"):
         release_risk(data, data.assign(town=["1", "2", "1", "2"]), **SETTINGS)
-    with pytest.raises(InputError, match="released: .*'pay'"):
+    with pytest.raises(InputError, match=r"released: .*'pay'"):
         release_risk(data, data.drop(columns="pay"), **SETTINGS)
     with pytest.raises(InputError, match="released: it holds no table"):
         release_risk(data, [], **SETTINGS)
@@ -365,7 +366,7 @@ def test_bad_arguments_are_named(change, message):
 def test_bad_tables_are_refused():
     with pytest.raises(InputError, match="data"):
         confidential_risk(frame([]), **SETTINGS)
-    with pytest.raises(InputError, match="data: .*infinite in row 2"):
+    with pytest.raises(InputError, match=r"data: .*infinite in row 2"):
         confidential_risk(frame([1, np.inf, 3]), **SETTINGS)
     with pytest.raises(InputError, match="pay"):
         confidential_risk(pd.DataFrame([["A", 1.0, 2.0]], columns=["town", "pay", "pay"]), **SETTINGS)
@@ -377,7 +378,11 @@ def test_bad_tables_are_refused():
 
 def test_errors_do_not_show_values():
     secret = 123456.789
-    for data in (frame([secret, np.inf]), frame([secret, np.nan]), frame([1, 2]).assign(pay=[str(secret), "x"])):
+    for data in (
+        frame([secret, np.inf]),
+        frame([secret, np.nan]),
+        frame([1, 2]).assign(pay=[str(secret), "x"]),
+    ):
         with pytest.raises(InputError) as caught:
             confidential_risk(data, **SETTINGS, kinds={"pay": "continuous"})
         assert "123456" not in str(caught.value)

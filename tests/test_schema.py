@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from molehill.errors import InputError
+from molehill.frames import Table
 from molehill.schema import (
     Column,
     Schema,
@@ -19,7 +20,6 @@ from molehill.schema import (
     infer_schema,
     nearest,
 )
-from molehill.table import Table
 
 PEOPLE = pd.DataFrame(
     {
@@ -46,9 +46,7 @@ def problem_of(**arguments: Any):
 
 
 def test_roles_policies_and_order_of_the_columns():
-    schema = infer_schema(
-        PEOPLE, known=["region", "age"], sensitive="income", predictors="age", breaks={"age": [30]}
-    )
+    schema = infer_schema(PEOPLE, known=["region", "age"], sensitive="income", predictors="age", breaks={"age": [30]})
     assert [column.name for column in schema.columns] == list(PEOPLE.columns)
     assert schema["age"].roles == ("known", "predictor")
     assert schema["age"].breaks == (30.0,)
@@ -108,9 +106,7 @@ def test_what_does_not_fit_is_refused(arguments, words):
     assert words in problem_of(**arguments)
 
 
-@pytest.mark.parametrize(
-    "breaks", [[], [3, 2], [2, 2], [1, np.inf], [np.nan], ["x"], 5, None, [[1, 2], [3, 4]]]
-)
+@pytest.mark.parametrize("breaks", [[], [3, 2], [2, 2], [1, np.inf], [np.nan], ["x"], 5, None, [[1, 2], [3, 4]]])
 def test_breaks_must_rise(breaks):
     problem = problem_of(known="age", breaks={"age": breaks})
     assert problem.startswith("breaks: those of 'age' are not a list of rising, finite numbers")
@@ -181,7 +177,8 @@ def test_the_nearest_name_is_suggested_and_not_more_than_ten_are_listed():
         (pd.array([None, None], dtype="Int64"), "categorical", "every value is missing"),
         (pd.to_datetime(["2020-01-01"]), "categorical", "dates, compared as they are"),
         ([datetime.date(2020, 1, 1), None], "categorical", "dates, compared as they are"),
-        (np.arange(10) % 10, "categorical", "whole numbers, 10 different ones"),
+        (np.arange(50) % 10, "categorical", "whole numbers, 10 different ones"),
+        (np.arange(49) % 10, "count", "whole numbers, not negative, below 10,000"),
         (np.ones(5), "categorical", "whole numbers, 1 different one"),
         (np.arange(11), "count", "whole numbers, not negative, below 10,000"),
         (np.arange(11.0), "count", "whole numbers, not negative, below 10,000"),

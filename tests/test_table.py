@@ -18,7 +18,8 @@ from pyarrow import parquet
 
 from molehill import table as table_module
 from molehill.errors import InputError
-from molehill.table import Table, as_table, read_table, write_table
+from molehill.frames import Table, as_table
+from molehill.table import read_table, write_table
 
 NASTY = [
     "007",
@@ -87,9 +88,7 @@ def test_a_table_is_taken_as_it_is():
 
 
 def test_polars_whole_numbers_and_truth_with_gaps_keep_their_type():
-    data = pl.DataFrame(
-        {"n": [1, None], "t": [True, None], "c": pl.Series(["x", None], dtype=pl.Categorical)}
-    )
+    data = pl.DataFrame({"n": [1, None], "t": [True, None], "c": pl.Series(["x", None], dtype=pl.Categorical)})
     assert as_table(data).frame.dtypes.astype(str).tolist() == ["Int64", "boolean", "category"]
 
 
@@ -99,9 +98,7 @@ def test_an_index_is_left_behind():
     assert as_table(frame).frame["a"].tolist() == [3, 1]
 
 
-@pytest.mark.parametrize(
-    "data", [None, [1, 2], {"a": [1]}, np.zeros((2, 2)), pd.Series([1]), pl.LazyFrame({"a": [1]})]
-)
+@pytest.mark.parametrize("data", [None, [1, 2], {"a": [1]}, np.zeros((2, 2)), pd.Series([1]), pl.LazyFrame({"a": [1]})])
 def test_what_is_not_a_table_is_told_what_is(data):
     assert "Give a Table, or a frame of pandas, Polars or Arrow" in problem_of(lambda: as_table(data))
 
@@ -207,9 +204,7 @@ def test_an_existing_file_is_replaced_and_kept_if_writing_fails(tmp_path):
     with pytest.raises(InputError, match="'a' mixes kinds") as caught:
         write_table(pd.DataFrame({"a": [2, "hidden"]}, dtype=object), path)
     assert "tried to convert" not in "".join(traceback.format_exception(caught.value))
-    assert "not Unicode" in problem_of(
-        lambda: write_table(pd.DataFrame({"a": ["\ud800"]}, dtype=object), path)
-    )
+    assert "not Unicode" in problem_of(lambda: write_table(pd.DataFrame({"a": ["\ud800"]}, dtype=object), path))
     assert read_table(path).frame["a"].tolist() == [1]
     assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
 
@@ -383,9 +378,7 @@ def test_csv_of_one_column_keeps_missing_records(tmp_path):
 
 
 def test_csv_of_decimals_and_dates_can_be_read_again(tmp_path):
-    frame = pd.DataFrame(
-        {"d": [Decimal("1.50"), Decimal(2)], "at": pd.to_datetime(["2020-01-02", "1931-05-01"])}
-    )
+    frame = pd.DataFrame({"d": [Decimal("1.50"), Decimal(2)], "at": pd.to_datetime(["2020-01-02", "1931-05-01"])})
     back = written_and_read(frame, tmp_path / "t.csv").frame
     assert back["d"].tolist() == [1.5, 2.0]
     assert back["at"].str[:10].tolist() == ["2020-01-02", "1931-05-01"]
@@ -409,18 +402,14 @@ names = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 
 @settings(max_examples=150, deadline=None)
 @given(
-    rows=st.lists(
-        st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(), words, words), min_size=1, max_size=5
-    ),
+    rows=st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(), words, words), min_size=1, max_size=5),
     header=st.lists(names, min_size=4, max_size=4, unique=True),
 )
 def test_any_table_survives_csv(tmp_path_factory, rows, header):
     path = tmp_path_factory.getbasetemp() / "any.csv"
     columns = list(zip(*rows, strict=True))
     types: list[Any] = ["int64", "float64", "str", "str"]
-    frame = pd.DataFrame(
-        {name: pd.array(list(c), dtype=t) for name, c, t in zip(header, columns, types, strict=True)}
-    )
+    frame = pd.DataFrame({name: pd.array(list(c), dtype=t) for name, c, t in zip(header, columns, types, strict=True)})
     back = written_and_read(frame, path).frame
     for name in header:
         if frame[name].notna().any():
@@ -433,9 +422,7 @@ def test_any_table_survives_csv(tmp_path_factory, rows, header):
 
 @settings(max_examples=100, deadline=None)
 @given(
-    rows=st.lists(
-        st.tuples(words, st.floats(), st.none() | st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=5
-    ),
+    rows=st.lists(st.tuples(words, st.floats(), st.none() | st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=5),
     labels=st.dictionaries(words.filter(bool) | st.integers(-9, 9) | st.just(0.5), st.text(max_size=5)),
     label=words.filter(bool),
 )
@@ -472,9 +459,7 @@ def test_parquet_from_pandas_and_polars_is_read(tmp_path):
     assert read_table(path).frame.columns.tolist() == ["a"]
     pd.DataFrame({"id": [5, 9, 6], "a": [1, 2, 3]}).set_index("id").to_parquet(path)
     assert sorted(read_table(path).frame.columns) == ["a", "id"]
-    pl.DataFrame({"a": [1, None], "b": ["x", None], "d": [datetime.date(2020, 1, 2), None]}).write_parquet(
-        path
-    )
+    pl.DataFrame({"a": [1, None], "b": ["x", None], "d": [datetime.date(2020, 1, 2), None]}).write_parquet(path)
     frame = read_table(path).frame
     assert [str(dtype)[:10] for dtype in frame.dtypes] == ["Int64", "str", "datetime64"]
 
@@ -560,9 +545,7 @@ def test_names_that_a_format_cannot_have_are_named_with_the_limit(tmp_path, endi
 
 @pytest.mark.parametrize(("ending", "name"), [("dta", "if"), ("sav", "ALL")])
 def test_reserved_words_are_refused(tmp_path, ending, name):
-    assert f".{ending} cannot" in problem_of(
-        lambda: write_table(pd.DataFrame({name: [1]}), tmp_path / f"t.{ending}")
-    )
+    assert f".{ending} cannot" in problem_of(lambda: write_table(pd.DataFrame({name: [1]}), tmp_path / f"t.{ending}"))
 
 
 @pytest.mark.parametrize("ending", ["sav", "xpt"])

@@ -3,10 +3,11 @@
 from importlib.metadata import version
 
 from molehill.errors import InputError
+from molehill.frames import Table
 from molehill.profile import profile_risk
 from molehill.risk import confidential_risk, match_rates, release_risk
 from molehill.schema import Schema, infer_schema
-from molehill.table import Table, read_table, write_table
+from molehill.table import read_table, write_table
 from molehill.weights import risk_weights
 
 __version__ = version("molehill")

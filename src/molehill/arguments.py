@@ -48,18 +48,16 @@ def check_radius(
     return relative, least
 
 
-def _per_column(
-    argument: str, given: float | Mapping[str, float], columns: Sequence[str]
-) -> NDArray[np.float64]:
+def _per_column(argument: str, given: float | Mapping[str, float], columns: Sequence[str]) -> NDArray[np.float64]:
     if isinstance(given, Mapping):
         for name in given:
             if name not in columns:
-                raise InputError(
-                    argument, f"{name!r} is not a numeric sensitive column", nearest(str(name), columns)
-                )
+                raise InputError(argument, f"{name!r} is not a numeric sensitive column", nearest(str(name), columns))
         lacking = [name for name in columns if name not in given]
         if lacking:
-            raise InputError(argument, f"it says nothing of {lacking[0]!r}", "Give one for every numeric sensitive column")
+            raise InputError(
+                argument, f"it says nothing of {lacking[0]!r}", "Give one for every numeric sensitive column"
+            )
         numbers = [given[name] for name in columns]
     else:
         numbers = [given] * len(columns)

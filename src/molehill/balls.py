@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -153,13 +154,15 @@ def _sort_lines(lines: Floats, starts: Integers) -> None:
             return
         # NumPy's sort is vectorised: worth a call each where cells are not small.
         ends = starts[first : last + 1].tolist()
-        for start, end in zip(ends[:-1], ends[1:], strict=True):
+        for start, end in pairwise(ends):
             lines[:, start:end].sort(axis=1)
 
     _over_cells(sort, starts)
 
 
-def _count_boxes(points: Floats, ordered: Grouped, shared: tuple, counts: NDArray[np.int64]) -> None:
+def _count_boxes(
+    points: Floats, ordered: Grouped, shared: tuple[Floats, Floats, Integers, Integers], counts: NDArray[np.int64]
+) -> None:
     low, high, balls, ball_starts = shared
     if points.shape[1] == 2:
 
@@ -192,7 +195,12 @@ def _cover_whole_cells(grouped: Grouped, size: Integers, order: Integers, result
 
 
 def _cover_space(
-    values: Floats, grouped: Grouped, size: Integers, order: Integers, ends: tuple[Floats, Floats], result: Coverage
+    values: Floats,
+    grouped: Grouped,
+    size: Integers,
+    order: Integers,
+    ends: tuple[Floats, Floats],
+    result: Coverage,
 ) -> None:
     narrow = _narrowest_first(values, grouped, ends)
     values, low, high = values[:, narrow], ends[0][:, narrow], ends[1][:, narrow]
@@ -218,7 +226,12 @@ def _narrowest_first(values: Floats, grouped: Grouped, ends: tuple[Floats, Float
 
 
 def _scan(
-    points: Floats, starts: Integers, low: Floats, high: Floats, ball_starts: Integers, weight: Floats | None = None
+    points: Floats,
+    starts: Integers,
+    low: Floats,
+    high: Floats,
+    ball_starts: Integers,
+    weight: Floats | None = None,
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Sum the weights (or count) of the points in every box, and count the boxes over every point."""
     first, last = np.empty(len(low), dtype=np.int64), np.empty(len(low), dtype=np.int64)

@@ -16,11 +16,12 @@ from rich.text import Text
 import molehill
 from molehill.errors import InputError
 from molehill.figures import risk_histogram, save_figure
+from molehill.frames import Table
 from molehill.profile import RiskProfile, count_bins, profile_risk
 from molehill.risk import ConfidentialRisk, confidential_risk
 from molehill.schema import Kind
 from molehill.simulation import consumer_survey
-from molehill.table import Table, read_table, write_table
+from molehill.table import read_table, write_table
 from molehill.weights import risk_weights
 
 EXIT_CODES = """Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 130 interrupted."""
@@ -74,7 +75,9 @@ def risk(
     radius: Annotated[float, typer.Option(help="Relative radius of what counts as close: 0.2 is 20%.")],
     order: Annotated[int, typer.Option(help="1 marginal, 2 pairwise, k.")] = 1,
     floor: Annotated[float, typer.Option(help="Least radius, in the units of the data.")] = 0.0,
-    singletons: Annotated[str, typer.Option(help="A record alone in its pattern: protect, formula, error.")] = "protect",
+    singletons: Annotated[
+        str, typer.Option(help="A record alone in its pattern: protect, formula, error.")
+    ] = "protect",
     small_patterns: Annotated[str, typer.Option(help="A pattern smaller than the order: error, marginal.")] = "error",
     missing: Annotated[str, typer.Option(help="A missing sensitive value: error, keep.")] = "error",
     breaks: Annotated[list[str] | None, typer.Option(help="Groups of a known column: age=25,35,50,65.")] = None,
@@ -179,9 +182,7 @@ def _parse_kinds(given: list[str]) -> dict[str, Kind]:
     return _parse_pairs(given, "kind", "income=continuous")  # pyright: ignore[reportReturnType]
 
 
-def _present(
-    result: ConfidentialRisk, table: Table, *, out: Path | None, figure: Path | None, as_json: bool
-) -> None:
+def _present(result: ConfidentialRisk, table: Table, *, out: Path | None, figure: Path | None, as_json: bool) -> None:
     profile = profile_risk(result, table)
     if out is not None:
         write_table(_record_level(result), out, private=True)
@@ -236,13 +237,13 @@ def _print_profile(result: ConfidentialRisk, profile: RiskProfile) -> None:
         console.print(Text(f"Sensitive: {name} ({result.schema[name].kind}: {result.schema[name].reason})"))
     bars = _grid("risk", "records", "share", "")
     widest = max(profile.histogram["share"].max(), 1e-12)
-    for row in profile.histogram.itertuples():
-        bar = "█" * round(40 * row.share / widest) or ("▏" if row.records else "")
-        bars.add_row(f"{row.low:.2f} to {row.high:.2f}", f"{row.records:,}", f"{row.share:.1%}", Text(bar, "blue"))
+    for low, high, records, share in profile.histogram.to_numpy().tolist():
+        bar = "█" * round(40 * share / widest) or ("▏" if records else "")
+        bars.add_row(f"{low:.2f} to {high:.2f}", f"{records:,.0f}", f"{share:.1%}", Text(bar, "blue"))
     console.print(bars)
     measures = _grid("measure", "risk")
     for row in profile.distribution.itertuples():
-        measures.add_row(row.measure, f"{row.value:.4f}")
+        measures.add_row(str(row.measure), f"{row.value:.4f}")
     for row in profile.above.itertuples():
         measures.add_row(f"records above {row.threshold}", f"{row.records:,} ({row.share:.1%})")
     console.print(measures)
@@ -250,7 +251,7 @@ def _print_profile(result: ConfidentialRisk, profile: RiskProfile) -> None:
     if len(profile.policies):
         touched = _grid("policy touched", "records")
         for row in profile.policies.itertuples():
-            touched.add_row(row.policy, f"{row.records:,}")
+            touched.add_row(str(row.policy), f"{row.records:,}")
         console.print(touched)
 
 

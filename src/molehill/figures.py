@@ -25,14 +25,19 @@ def risk_histogram(bins: Mapping[str, pd.DataFrame]) -> alt.TopLevelMixin:
     """
     table = pd.concat([part.assign(scheme=name) for name, part in bins.items()], ignore_index=True)
     description = "Number of records by identification risk. " + "; ".join(
-        f"{name}: most records between {row.low:.2f} and {row.high:.2f}"
-        for name, row in ((name, part.loc[part["records"].idxmax()]) for name, part in bins.items())
+        f"{name}: most records between {part['low'].iloc[fullest]:.2f} and {part['high'].iloc[fullest]:.2f}"
+        for name, part, fullest in ((name, part, int(part["records"].argmax())) for name, part in bins.items())
     )
     bars = (
         alt.Chart(table)
         .mark_bar(stroke="white", strokeWidth=0.5)
         .encode(
-            x=alt.X("low:Q", title="identification risk of the record", bin="binned", scale=alt.Scale(domain=[0, 1])),
+            x=alt.X(
+                "low:Q",
+                title="identification risk of the record",
+                bin="binned",
+                scale=alt.Scale(domain=[0, 1]),
+            ),
             x2="high:Q",
             y=alt.Y("records:Q", title="records"),
             color=alt.Color(
@@ -54,14 +59,16 @@ def save_figure(figure: alt.TopLevelMixin, path: str | Path) -> None:
     """Write a figure as .svg, .png or as one self-contained .html file that needs no network."""
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
-        raise InputError("figure", f"{ending or 'no ending'!r} is not a format", f"End the name in {', '.join(FORMATS)}")
+        raise InputError(
+            "figure", f"{ending or 'no ending'!r} is not a format", f"End the name in {', '.join(FORMATS)}"
+        )
+    text, picture = io.StringIO(), io.BytesIO()
     if ending == ".png":
-        buffer = io.BytesIO()
-        figure.save(buffer, format="png", ppi=144)
-        content = buffer.getvalue()
+        figure.save(picture, format="png", ppi=144)
+    elif ending == ".svg":
+        figure.save(text, format="svg")
     else:
-        text = io.StringIO()
-        figure.save(text, format=ending[1:], inline=ending == ".html")
-        content = text.getvalue().encode()
+        figure.save(text, format="html", inline=True)
+    content = picture.getvalue() or text.getvalue().encode()
     with written_whole(path, private=True, argument="figure") as temporary:
         temporary.write_bytes(content)

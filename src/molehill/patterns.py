@@ -15,8 +15,8 @@ from pandas.api.extensions import ExtensionArray
 
 from molehill import kernels
 from molehill.errors import InputError
+from molehill.frames import Table
 from molehill.schema import column_numbers, cut_into_groups, group_labels
-from molehill.table import Table
 
 Codes = NDArray[np.int32]
 
@@ -148,4 +148,4 @@ def _same_values(one: ExtensionArray, other: ExtensionArray) -> bool:
         return False
     if isinstance(one, pd.Categorical) and isinstance(other, pd.Categorical):
         return one.categories.equals(other.categories) and np.array_equal(one.codes, other.codes)
-    return bool(one.equals(other))
+    return pd.Series(one).equals(pd.Series(other))

@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from molehill.errors import InputError
+from molehill.frames import as_table
 from molehill.risk import ConfidentialRisk
 from molehill.schema import column_numbers
-from molehill.table import as_table
 
 THRESHOLDS = (0.5, 0.8, 0.95)
 BINS = 20
@@ -68,9 +68,7 @@ def profile_risk(risk: ConfidentialRisk, data: Any, *, patterns: int = 10) -> Ri
     policies = pd.DataFrame({"policy": list(touched), "records": list(touched.values())})
     numeric = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind != "categorical"]
     columns = {name: column_numbers(table, name) for name in numeric}
-    return RiskProfile(
-        distribution, above, count_bins(values), _riskiest_patterns(risk, columns, patterns), policies
-    )
+    return RiskProfile(distribution, above, count_bins(values), _riskiest_patterns(risk, columns, patterns), policies)
 
 
 def count_bins(risk: NDArray[np.float64], bins: int = BINS) -> pd.DataFrame:
@@ -91,7 +89,11 @@ def _riskiest_patterns(risk: ConfidentialRisk, columns: dict[str, NDArray], numb
     chosen = ranked[sizes[ranked] > 0][:number]
     result = risk.patterns.labels().iloc[chosen].reset_index(drop=True)
     # Known columns may have any name, so the measures go into a level of their own.
-    measures = {"records": sizes[chosen], "mean risk": means[chosen], f"above {THRESHOLDS[-1]}": highs[chosen]}
+    measures = {
+        "records": sizes[chosen],
+        "mean risk": means[chosen],
+        f"above {THRESHOLDS[-1]}": highs[chosen],
+    }
     for name, values in columns.items():
         ladder = range_ends(values[part])
         of_interest = [values[high & (risk.patterns.codes == pattern)] for pattern in chosen]

@@ -6,27 +6,33 @@ is at risk when few others are close to it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from molehill import balls, kernels
-from molehill.arguments import check_choice, check_order, check_radius
-from molehill.balls import Floats
+from molehill.arguments import check_choice, check_order
+from molehill.balls import Floats, Integers
 from molehill.errors import InputError
-from molehill.patterns import Patterns, learn_patterns, match_patterns
-from molehill.schema import Kind, Schema, column_numbers, find_columns, infer_schema
-from molehill.table import Table, as_table
+from molehill.frames import Table
+from molehill.patterns import Patterns
+from molehill.reading import (
+    Breaks,
+    Confidential,
+    Floor,
+    Kinds,
+    Missing,
+    Radius,
+    as_tables,
+    read_confidential,
+    read_released,
+)
+from molehill.schema import Schema
 
 Singletons = Literal["protect", "formula", "error"]
 SmallPatterns = Literal["error", "marginal"]
-Missing = Literal["error", "keep"]
-Breaks = Mapping[str, Sequence[float]] | None
-Kinds = Mapping[str, Kind] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,8 +62,8 @@ class ConfidentialRisk:
     within: NDArray[np.int64]
     policies: Mapping[str, int]
     order: int
-    patterns: Patterns = field(repr=False)
-    schema: Schema = field(repr=False)
+    patterns: Patterns
+    schema: Schema
 
     def __repr__(self) -> str:
         mean = float(np.nanmean(self.risk))
@@ -122,9 +128,9 @@ def confidential_risk(
     *,
     known: str | Sequence[str],
     sensitive: str | Sequence[str],
-    radius: float | Mapping[str, float] | None,
+    radius: Radius,
     order: int = 1,
-    floor: float | Mapping[str, float] = 0.0,
+    floor: Floor = 0.0,
     singletons: Singletons = "protect",
     small_patterns: SmallPatterns = "error",
     missing: Missing = "error",
@@ -186,11 +192,11 @@ def confidential_risk(
     order = check_order(order)
     check_choice("singletons", singletons, ("protect", "formula", "error"))
     check_choice("small_patterns", small_patterns, ("error", "marginal"))
-    side = _prepare(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
     sizes = side.sizes
     _check_sizes(sizes, order, singletons, small_patterns)
 
-    grouped = balls.group(side.cells, side.number)
+    grouped = balls.group(side.cells, side.by_cell.number)
     orders = np.where(sizes < order, 1, order)
     covered = balls.cover(
         side.values,
@@ -215,7 +221,13 @@ def confidential_risk(
         pattern_size[~side.part] = 0
     policies = _count_policies(side, sizes, order, alone)
     return ConfidentialRisk(
-        _freeze(risk), _freeze(pattern_size), _freeze(covered.within), policies, order, side.patterns, side.schema
+        _freeze(risk),
+        _freeze(pattern_size),
+        _freeze(covered.within),
+        policies,
+        order,
+        side.patterns,
+        side.schema,
     )
 
 
@@ -225,8 +237,8 @@ def release_risk(
     *,
     known: str | Sequence[str],
     sensitive: str | Sequence[str],
-    radius: float | Mapping[str, float] | None,
-    floor: float | Mapping[str, float] = 0.0,
+    radius: Radius,
+    floor: Floor = 0.0,
     key: str | None = None,
     singletons: Singletons = "protect",
     missing: Missing = "error",
@@ -268,8 +280,8 @@ def release_risk(
     array([0.75, 0.  , 0.75, 0.  ])
     """
     check_choice("singletons", singletons, ("protect", "formula", "error"))
-    side = _prepare(data, known, sensitive, radius, floor, missing, breaks, kinds)
-    tables = _as_tables(released)
+    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    tables = as_tables(released)
     matches = _match_tables(side, tables, key, missing)
     by_table = np.empty((len(tables), side.records))
     for number, match in enumerate(matches):
@@ -292,8 +304,8 @@ def match_rates(
     *,
     known: str | Sequence[str],
     sensitive: str | Sequence[str],
-    radius: float | Mapping[str, float] | None,
-    floor: float | Mapping[str, float] = 0.0,
+    radius: Radius,
+    floor: Floor = 0.0,
     key: str | None = None,
     missing: Missing = "error",
     breaks: Breaks = None,
@@ -321,9 +333,9 @@ def match_rates(
     >>> match_rates(data, released, known="town", sensitive="pay", radius=0.1).mean()
     {'expected': 2.0, 'true': 0.5, 'false': 0.0, 'unique': 2.0}
     """
-    side = _prepare(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
     rows = []
-    for match in _match_tables(side, _as_tables(released), key, missing):
+    for match in _match_tables(side, as_tables(released), key, missing):
         unique = match.within == 1
         number = int(unique.sum())
         right = int((unique & match.linked).sum())
@@ -331,53 +343,6 @@ def match_rates(
         rows.append((expected, right / int(side.part.sum()), (number - right) / max(number, 1), number))
     expected, true, false, unique = (np.array(column) for column in zip(*rows, strict=True))
     return MatchRates(*map(_freeze, (expected, true, false, unique)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """The confidential side of a comparison: arrays, and what was learned to read other tables alike."""
-
-    table: Table
-    schema: Schema
-    patterns: Patterns
-    by_cell: Patterns
-    pattern_of_cell: NDArray[np.integer]
-    cells: NDArray[np.integer]
-    numeric: tuple[str, ...]
-    values: Floats
-    part: NDArray[np.bool_]
-    radius: Floats
-    floor: Floats
-
-    @property
-    def records(self) -> int:
-        return len(self.part)
-
-    @property
-    def number(self) -> int:
-        return self.by_cell.number
-
-    @cached_property
-    def size(self) -> NDArray[np.int64]:
-        """Records in every record's pattern."""
-        return self.sizes[self.patterns.codes]
-
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """Records in every pattern, of those that take part."""
-        codes = self.patterns.codes
-        return np.bincount(codes if self.part.all() else codes[self.part], minlength=self.patterns.number)
-
-
-@dataclass(frozen=True, eq=False)
-class _Released:
-    """A released table read like the confidential one, with the released record of every confidential one."""
-
-    values: Floats
-    cells: NDArray[np.integer]
-    size: NDArray[np.int64]
-    own_cells: NDArray[np.integer]
-    own_values: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,76 +354,7 @@ class _Match:
     linked: NDArray[np.bool_]
 
 
-def _prepare(
-    data: Any,
-    known: str | Sequence[str],
-    sensitive: str | Sequence[str],
-    radius: float | Mapping[str, float] | None,
-    floor: float | Mapping[str, float],
-    missing: Missing,
-    breaks: Breaks,
-    kinds: Kinds,
-) -> _Side:
-    check_choice("missing", missing, ("error", "keep"))
-    table = as_table(data)
-    known = find_columns(table, known, "known")
-    sensitive = find_columns(table, sensitive, "sensitive")
-    if not sensitive:
-        raise InputError("sensitive", "no column is named", "Name the columns to protect")
-    find_columns(table, list(kinds or {}), "kinds")
-    used = replace(table, frame=table.frame[[*known, *(name for name in sensitive if name not in known)]])
-    kinds = {name: kind for name, kind in (kinds or {}).items() if name in used.frame.columns}
-    schema = infer_schema(used, known=known, sensitive=sensitive, kinds=kinds, breaks=breaks, missing=missing)
-    numeric = tuple(name for name in sensitive if schema[name].kind != "categorical")
-    exact = [name for name in sensitive if name not in numeric]
-    relative, least = check_radius(radius, floor, numeric)
-
-    patterns = learn_patterns(table, known, breaks)
-    by_cell = learn_patterns(table, [*known, *exact], breaks) if exact else patterns
-    pattern_of_cell = np.arange(patterns.number)
-    if exact:
-        pattern_of_cell = np.zeros(by_cell.number, dtype=np.int64)
-        pattern_of_cell[by_cell.codes] = patterns.codes
-    values, part = _read_sensitive(table, numeric, exact, missing, "data")
-    cells = by_cell.codes if part.all() else np.where(part, by_cell.codes, -1)
-    return _Side(
-        table, schema, patterns, by_cell, pattern_of_cell, cells, numeric, values, part, relative, least
-    )
-
-
-def _read_sensitive(
-    table: Table, numeric: Sequence[str], exact: Sequence[str], missing: Missing, argument: str
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Numeric values, (records, columns), and which records have all their sensitive values."""
-    part = np.ones(len(table.frame), dtype=bool)
-    columns = []
-    for name in numeric:
-        values = column_numbers(table, name, argument)
-        if not np.isfinite(values).all():
-            if np.isinf(values).any():
-                row = int(np.flatnonzero(np.isinf(values))[0])
-                problem = f"column {name!r} is infinite in row {row + 1}"
-                raise InputError(argument, problem, "Correct or remove the record")
-            part &= ~np.isnan(values)
-            values = np.nan_to_num(values)
-        columns.append(values)
-    for name in exact:
-        part &= table.frame[name].notna().to_numpy()
-    if not part.any():
-        raise InputError(argument, "no record has all its sensitive values", "Choose other sensitive columns")
-    if missing == "error" and not part.all():
-        row = int(np.flatnonzero(~part)[0])
-        raise InputError(
-            argument,
-            f"{int((~part).sum())} records have a missing sensitive value, the first in row {row + 1}",
-            "Impute or remove them, or choose missing='keep' to leave them out",
-        )
-    if len(columns) == 1:
-        return columns[0].reshape(-1, 1), part
-    return (np.column_stack(columns) if columns else np.empty((len(part), 0))), part
-
-
-def _check_sizes(sizes: NDArray, order: int, singletons: Singletons, small_patterns: SmallPatterns) -> None:
+def _check_sizes(sizes: Integers, order: int, singletons: Singletons, small_patterns: SmallPatterns) -> None:
     alone = int((sizes == 1).sum())
     if alone and singletons == "error":
         raise InputError(
@@ -476,7 +372,7 @@ def _check_sizes(sizes: NDArray, order: int, singletons: Singletons, small_patte
         )
 
 
-def _count_policies(side: _Side, sizes: NDArray, order: int, alone: NDArray[np.bool_]) -> dict[str, int]:
+def _count_policies(side: Confidential, sizes: Integers, order: int, alone: NDArray[np.bool_]) -> dict[str, int]:
     part = side.part
     negative, flat, widened = kernels.count_edges(side.values, part, side.radius, side.floor)
     known_missing = np.zeros(len(part), dtype=bool)
@@ -496,24 +392,17 @@ def _count_policies(side: _Side, sizes: NDArray, order: int, alone: NDArray[np.b
     }
 
 
-def _as_tables(released: Any) -> list[Table]:
-    tables = list(released) if isinstance(released, Sequence) and not isinstance(released, str) else [released]
-    if not tables:
-        raise InputError("released", "it holds no table", "Give one table or a sequence of tables")
-    return [as_table(table, argument="released") for table in tables]
-
-
-def _match_tables(side: _Side, tables: Sequence[Table], key: str | None, missing: Missing) -> list[_Match]:
+def _match_tables(side: Confidential, tables: Sequence[Table], key: str | None, missing: Missing) -> list[_Match]:
     low, high = balls.bounds(side.values, side.radius, side.floor)
-    grouped = balls.group(side.cells, side.number)
+    grouped = balls.group(side.cells, side.by_cell.number)
     around = balls.sort_cells(side.values, grouped)
-    readings = [_read_released(side, table, key, missing) for table in tables]
+    readings = [read_released(side, table, key, missing) for table in tables]
     # Tables with the confidential known columns, the usual case, are counted in one go.
     alike = all(reading.cells is side.cells for reading in readings)
     batches = [readings] if alike else [[reading] for reading in readings]
     matches = []
     for batch in batches:
-        points = grouped if alike else balls.group(batch[0].cells, side.number)
+        points = grouped if alike else balls.group(batch[0].cells, side.by_cell.number)
         counts = balls.count_within([reading.values for reading in batch], points, low, high, around)
         for reading, within in zip(batch, counts, strict=True):
             linked = np.empty(side.records, dtype=bool)
@@ -522,43 +411,6 @@ def _match_tables(side: _Side, tables: Sequence[Table], key: str | None, missing
     return matches
 
 
-def _read_released(side: _Side, table: Table, key: str | None, missing: Missing) -> _Released:
-    sensitive = side.schema.having("sensitive")
-    if not table.frame.columns.equals(side.table.frame.columns):
-        find_columns(table, [*side.schema.having("known"), *sensitive], "released")
-    links = _link_records(side, table, key)
-    exact = [name for name in sensitive if name not in side.numeric]
-    values, part = _read_sensitive(table, side.numeric, exact, missing, "released")
-    patterns = match_patterns(side.patterns, table)
-    cells = match_patterns(side.by_cell, table) if exact else patterns
-    size = side.size
-    if patterns is not side.patterns.codes or not (part.all() and side.part.all()):
-        patterns, cells = np.where(part, patterns, -1), np.where(part, cells, -1)
-        size = np.bincount(patterns[patterns >= 0], minlength=side.patterns.number)[side.patterns.codes]
-    if links is None:
-        return _Released(values, cells, size, cells, values)
-    return _Released(values, cells, size, np.where(links >= 0, cells[links], -1), values[links])
-
-
-def _link_records(side: _Side, table: Table, key: str | None) -> NDArray[np.intp] | None:
-    """Row of the released table for every confidential record (-1: none); None means the same row."""
-    if key is None:
-        if len(table.frame) != side.records:
-            raise InputError(
-                "released",
-                f"it has {len(table.frame):,} records where the confidential table has {side.records:,}",
-                "Give the column that names the record as `key`",
-            )
-        return None
-    find_columns(side.table, key, "key")
-    find_columns(table, key, "key")
-    ours, theirs = pd.Index(side.table.frame[key]), pd.Index(table.frame[key])
-    for index, name in ((ours, "the confidential table"), (theirs, "a released table")):
-        if not index.is_unique or index.hasnans:
-            raise InputError("key", f"column {key!r} of {name} has repeated or missing values", "Use a unique key")
-    return theirs.get_indexer(ours)
-
-
-def _freeze(array: NDArray) -> NDArray:
+def _freeze(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from molehill.errors import InputError
-from molehill.table import Table, as_table
+from molehill.frames import Table, as_table
 
 Role = Literal["known", "sensitive", "predictor", "carried"]
 Kind = Literal["categorical", "count", "continuous", "semicontinuous"]
@@ -19,6 +19,7 @@ Missing = Literal["error", "keep", "category"]
 
 _LOOKED_AT = 10_000
 _FEW = 10
+_REPEATS = 5
 _AMOUNT = 10_000
 _ZERO_SHARE = 0.005
 
@@ -75,9 +76,7 @@ class Schema:
             roles = ", ".join(column.roles)
             rows.append((column.name, roles, column.kind, column.missing, groups, column.reason))
         widths = [max(len(cell) for cell in cells) for cells in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
-        ]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         return "\n".join(line.rstrip() for line in lines)
 
 
@@ -90,6 +89,7 @@ def infer_schema(
     kinds: Mapping[str, Kind] | None = None,
     breaks: Mapping[str, Sequence[float]] | None = None,
     missing: Missing = "error",
+    columns: Sequence[str] | None = None,
 ) -> Schema:
     """Settle what each column is for and what kind of values it has, and say why.
 
@@ -112,13 +112,15 @@ def infer_schema(
         For a numeric known column or predictor: where its groups begin. A break is in the group above it.
     missing
         What to do with a missing sensitive value: "error", or "keep" it missing.
+    columns
+        The columns to describe, all by default: looking at a wide and long table takes time.
 
     Examples
     --------
     >>> people = pd.DataFrame({"age": [31, 54, 47], "region": ["N", "S", "S"], "wage": [9.5, 20.1, 14.25]})
     >>> print(infer_schema(people, known=["age", "region"], sensitive="wage", breaks={"age": [40]}))
     column  roles      kind         missing   groups                 reason
-    age     known      categorical  category  under 40; 40 and over  whole numbers, 3 different ones
+    age     known      count        category  under 40; 40 and over  whole numbers, not negative, below 10,000
     region  known      categorical  category  -                      text
     wage    sensitive  continuous   error     -                      numbers with fractions
     """
@@ -137,16 +139,16 @@ def infer_schema(
         raise InputError("missing", f"{missing!r} is not a choice", "Choose 'error' or 'keep'")
     given_kinds = _given_kinds(table, kinds or {})
     given_breaks = _given_breaks(table, breaks or {}, [*role_names["known"], *role_names["predictor"]])
-    columns = []
-    for name in table.frame.columns:
+    described = []
+    for name in table.frame.columns if columns is None else columns:
         roles: list[Role] = [role for role, names in role_names.items() if name in names] or ["carried"]
         if "sensitive" in roles and _holds_dates(table.frame[name]):
             raise InputError("sensitive", f"{name!r} holds dates", "Turn it into a number, such as an age")
         given = given_kinds.get(name)
         kind, reason = (given, "given by the caller") if given else infer_kind(table, name)
         policy = missing if "sensitive" in roles else "keep" if "carried" in roles else "category"
-        columns.append(Column(name, tuple(roles), kind, reason, given_breaks.get(name, ()), policy))
-    return Schema(tuple(columns))
+        described.append(Column(name, tuple(roles), kind, reason, given_breaks.get(name, ()), policy))
+    return Schema(tuple(described))
 
 
 def find_columns(table: Table, names: str | Sequence[str], argument: str) -> list[str]:
@@ -190,7 +192,7 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
 
     - text, categories, true or false, dates, and a column that is missing throughout: categorical;
     - numbers that all have value labels: categorical;
-    - whole numbers, at most 10 different ones: categorical;
+    - whole numbers, at most 10 different ones, each five times or more on average: categorical;
     - whole numbers, none negative, all below 10,000: count;
     - other numbers are amounts: semicontinuous if at least 0.5% of them are exactly zero, or if they have
       both signs (numbers with fractions: both signs and a zero), and continuous otherwise.
@@ -218,7 +220,7 @@ def _kind_of_numbers(values: NDArray[np.float64]) -> tuple[Kind, str]:
     both_signs = bool(values.min() < 0 < values.max())
     if not (values == np.floor(values)).all():
         return _amount("numbers with fractions", zeros, both_signs=both_signs and zeros > 0)
-    if different <= _FEW:
+    if different <= _FEW and len(looked_at) >= _REPEATS * different:
         seen = "" if len(looked_at) == len(values) else f" in {_LOOKED_AT:,} records looked at"
         return (
             "categorical",

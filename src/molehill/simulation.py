@@ -172,9 +172,7 @@ def consumer_survey(n: int = 6208, seed: int = 2017) -> pd.DataFrame:
     rng = np.random.default_rng(_whole("seed", seed, least=0))
     codes = _predictors(n, rng)
     columns: dict[str, Any] = {
-        name: pd.Categorical.from_codes(
-            codes[name], dtype=pd.CategoricalDtype(levels, ordered=name in ORDERED)
-        )
+        name: pd.Categorical.from_codes(codes[name], dtype=pd.CategoricalDtype(levels, ordered=name in ORDERED))
         for name, levels in LEVELS.items()
     }
     return pd.DataFrame(columns | {"income": _income(codes, rng)})
