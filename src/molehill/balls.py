@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 
 # Below this many records a second thread costs more than it saves.
-_SMALL = 20_000
+_SMALL = 200_000
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,9 @@ def count_within(
     if columns == 0:
         counts[:, balls.records] = np.repeat(np.diff(grouped.starts), np.diff(balls.starts))
     elif columns == 1:
-        lines = np.stack([points[grouped.records, 0] for points in tables])
+        lines = np.empty((len(tables), len(grouped.records)))
+        for points, line in zip(tables, lines, strict=True):
+            kernels.gather(points, grouped.records, line)
         _sort_lines(lines, grouped.starts)
 
         def count(first: int, last: int) -> None:
@@ -237,7 +239,7 @@ def _scan(
     first, last = np.empty(len(low), dtype=np.int64), np.empty(len(low), dtype=np.int64)
     kernels.find_windows(points[:, 0], starts, low[:, 0], high[:, 0], ball_starts, first, last)
     weight = np.ones(len(points)) if weight is None else weight
-    parts = workers() if len(low) >= _SMALL // 20 else 1
+    parts = workers() if len(low) >= 1000 else 1
     sums, covers = np.zeros(len(low)), np.zeros((parts, len(points)), dtype=np.int64)
 
     def scan(part: int) -> None:

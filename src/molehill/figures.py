@@ -1,11 +1,13 @@
 """Figures: a tidy table in, a chart out. Each pairs with the function that makes its table."""
 
 import io
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import altair as alt
 import pandas as pd
+import vl_convert
 
 from molehill.errors import InputError
 from molehill.files import written_whole
@@ -52,7 +54,14 @@ def risk_histogram(bins: Mapping[str, pd.DataFrame]) -> alt.TopLevelMixin:
         )
         .properties(width=460, height=190, description=description)
     )
-    return bars.facet(row=alt.Row("scheme:N", title=None, sort=list(bins), header=alt.Header(labelFontSize=13)))
+    return bars.facet(
+        row=alt.Row(
+            "scheme:N",
+            title=None,
+            sort=list(bins),
+            header=alt.Header(labelFontSize=13, labelOrient="top", labelAnchor="start"),
+        )
+    )
 
 
 def save_figure(figure: alt.TopLevelMixin, path: str | Path) -> None:
@@ -68,7 +77,20 @@ def save_figure(figure: alt.TopLevelMixin, path: str | Path) -> None:
     elif ending == ".svg":
         figure.save(text, format="svg")
     else:
-        figure.save(text, format="html", inline=True)
+        text.write(_page(figure))
     content = picture.getvalue() or text.getvalue().encode()
     with written_whole(path, private=True, argument="figure") as temporary:
         temporary.write_bytes(content)
+
+
+def _page(figure: alt.TopLevelMixin) -> str:
+    """One HTML page with the drawing library inside; text from data cannot end the script that it stands in."""
+    specification = json.dumps(figure.to_dict(context={"pre_transform": False})).replace("<", "\\u003c")
+    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    # The library's own stub leaves out that the snippet is optional.
+    library = vl_convert.javascript_bundle(vl_version=version)  # pyright: ignore[reportCallIssue]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Molehill</title></head>\n<body>\n'
+        f'<div id="figure"></div>\n<script type="module">{library}\n'
+        f'vegaEmbed("#figure", {specification}, {{"actions": false}});</script>\n</body>\n</html>\n'
+    )

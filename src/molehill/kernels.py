@@ -238,6 +238,13 @@ def cover_plane(values, records, starts, size, order, radius, floor, first_cell,
 
 
 @_compiled
+def gather(points, records, line):
+    """Take the first column of the records, in their order."""
+    for i in range(len(records)):
+        line[i] = points[records[i], 0]
+
+
+@_compiled
 def sort_lines(lines, starts, first_cell, last_cell):
     """Sort the values of each cell in every row, in place."""
     for cell in range(first_cell, last_cell):

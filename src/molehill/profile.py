@@ -30,8 +30,8 @@ class RiskProfile:
     histogram
         Low and high end of every bin of risk, number and share of its records.
     patterns
-        The patterns with the highest mean risk: their known values, number of records, mean risk, records above
-        the highest threshold, and for every numeric sensitive column the range of the values of those records.
+        The patterns with the highest mean risk: their known values, number of records, mean and highest risk, and
+        for every numeric sensitive column the range of the values of the pattern's riskiest tenth.
     policies
         Policy and number of records that it touched, those that touched any.
     """
@@ -78,27 +78,26 @@ def count_bins(risk: NDArray[np.float64], bins: int = BINS) -> pd.DataFrame:
 
 
 def _riskiest_patterns(risk: ConfidentialRisk, columns: dict[str, NDArray], number: int) -> pd.DataFrame:
-    part = ~np.isnan(risk.risk)
-    codes = risk.patterns.codes[part]
+    part = np.flatnonzero(~np.isnan(risk.risk))
+    codes, values = risk.patterns.codes[part], risk.risk[part]
     sizes = np.bincount(codes, minlength=risk.patterns.number)
-    means = np.bincount(codes, risk.risk[part], minlength=len(sizes)) / np.maximum(sizes, 1)
-    high = risk.risk > THRESHOLDS[-1]
-    highs = np.bincount(risk.patterns.codes[high], minlength=len(sizes))
+    means = np.bincount(codes, values, minlength=len(sizes)) / np.maximum(sizes, 1)
     # By mean risk, and among equals the larger pattern first; patterns without a record are left out.
     ranked = np.lexsort((-sizes, -means))
     chosen = ranked[sizes[ranked] > 0][:number]
-    result = risk.patterns.labels().iloc[chosen].reset_index(drop=True)
-    # Known columns may have any name, so the measures go into a level of their own.
-    measures = {
+    members = [part[codes == pattern] for pattern in chosen]
+    tenth = [m[np.argsort(-risk.risk[m], kind="stable")][: max(len(m) // 10, 2)] for m in members]
+    measures: dict[str, Any] = {
         "records": sizes[chosen],
         "mean risk": means[chosen],
-        f"above {THRESHOLDS[-1]}": highs[chosen],
+        "highest risk": [risk.risk[m].max() for m in members],
     }
-    for name, values in columns.items():
-        ladder = range_ends(values[part])
-        of_interest = [values[high & (risk.patterns.codes == pattern)] for pattern in chosen]
-        measures[f"their {name}"] = [value_range(found, ladder) if len(found) else "" for found in of_interest]
-    return pd.concat({"known": result, "measure": pd.DataFrame(measures)}, axis=1)
+    for name, column in columns.items():
+        ends = range_ends(column[part])
+        measures[f"{name} of the riskiest tenth"] = [value_range(column[m], ends) for m in tenth]
+    known = risk.patterns.labels().iloc[chosen].reset_index(drop=True)
+    # Known columns may have any name, so the measures go under a heading of their own.
+    return pd.concat({"known": known, "measure": pd.DataFrame(measures)}, axis=1)
 
 
 def range_ends(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -334,4 +334,6 @@ def column_numbers(table: Table, name: str, argument: str = "data") -> NDArray[n
     column = table.frame[name]
     if not pd.api.types.is_numeric_dtype(column.dtype):
         raise InputError(argument, f"the column {name!r} is not numeric", "Turn it into numbers")
+    if isinstance(column.dtype, np.dtype):
+        return column.to_numpy().astype(np.float64, copy=False)
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
