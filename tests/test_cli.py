@@ -141,6 +141,19 @@ def test_a_full_disk_is_told_in_one_line(survey, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_ctrl_c_ends_with_130_and_leaves_nothing_in_part(survey, tmp_path):
+    code = (
+        "import os, signal, molehill.cli as cli, molehill.csv_files as files\n"
+        "files._csv_text = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "cli.main()\n"
+    )
+    arguments = ["risk", str(survey), *SURVEY, "--out", str(tmp_path / "records.csv")]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr.splitlines() == ["Error: interrupted; no file was written in part"]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_demo_writes_its_files_and_never_over_others(tmp_path):
     done = run("demo", "--out", tmp_path / "demo")
     assert done.returncode == 0, done.stderr

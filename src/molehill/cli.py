@@ -1,6 +1,7 @@
 """Commands: thin doors to the library, nothing that the library cannot do."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,14 +38,14 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line: turn errors into one clear line and an exit code."""
+    # Left to itself, the command parser ends an interrupted run like any failed one.
+    signal.signal(signal.SIGINT, lambda *_: _complain("interrupted; no file was written in part", 130))
     try:
-        app(standalone_mode=True)
+        app()
     except InputError as error:
         _complain(str(error), 2)
     except OSError as error:
         _complain(f"the system refused: {error.strerror or type(error).__name__}", 1)
-    except KeyboardInterrupt:
-        _complain("interrupted; nothing was written in part", 130)
 
 
 def _complain(text: str, code: int) -> None:
