@@ -336,6 +336,21 @@ def renumber(codes, numbers):
 
 
 @_compiled
+def finish_risk(codes, part, totals, sizes, alone_risk, risk, pattern_size):
+    """Turn what is inside every ball into the record's risk, in place, and fill in the size of its pattern."""
+    for i in range(len(codes)):
+        size = sizes[codes[i]]
+        pattern_size[i] = size if part[i] else 0
+        if not part[i]:
+            risk[i] = np.nan
+        elif size == 1:
+            risk[i] = alone_risk
+        else:
+            # The difference of two sums can miss 0 by a rounding error.
+            risk[i] = min(max((totals[codes[i]] - risk[i]) / size, 0.0), 1.0)
+
+
+@_compiled
 def count_edges(values, part, radius, floor):
     """Count the records with a negative value, a ball without width, and a ball widened to the floor."""
     negative = flat = widened = 0

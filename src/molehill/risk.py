@@ -206,20 +206,11 @@ def confidential_risk(
         radius=side.radius,
         floor=side.floor,
     )
-    pattern_size = side.size
     totals = np.bincount(side.pattern_of_cell, covered.total, minlength=len(sizes))
-    risk = np.subtract(totals[side.patterns.codes], covered.inside, out=covered.inside)
-    with np.errstate(invalid="ignore"):
-        risk /= pattern_size
-    # The difference of two sums can miss 0 by a rounding error.
-    np.clip(risk, 0.0, 1.0, out=risk)
-    alone = side.part & (pattern_size == 1)
-    if singletons == "protect":
-        risk[alone] = 1.0
-    if missing == "keep":
-        risk[~side.part] = np.nan
-        pattern_size[~side.part] = 0
-    policies = _count_policies(side, sizes, order, alone)
+    alone_risk = 1.0 if singletons == "protect" else 0.0
+    risk, pattern_size = covered.inside, np.empty(side.records, dtype=np.int64)
+    kernels.finish_risk(side.patterns.codes, side.part, totals, sizes, alone_risk, risk, pattern_size)
+    policies = _count_policies(side, sizes, order)
     return ConfidentialRisk(
         _freeze(risk),
         _freeze(pattern_size),
@@ -372,7 +363,7 @@ def _check_sizes(sizes: Integers, order: int, singletons: Singletons, small_patt
         )
 
 
-def _count_policies(side: Confidential, sizes: Integers, order: int, alone: NDArray[np.bool_]) -> dict[str, int]:
+def _count_policies(side: Confidential, sizes: Integers, order: int) -> dict[str, int]:
     part = side.part
     negative, flat, widened = kernels.count_edges(side.values, part, side.radius, side.floor)
     known_missing = np.zeros(len(part), dtype=bool)
@@ -381,7 +372,7 @@ def _count_policies(side: Confidential, sizes: Integers, order: int, alone: NDAr
     small = (sizes > 1) & (sizes < order)
     whole = (sizes > 1) & (sizes == order)
     return {
-        "alone in the pattern": int(alone.sum()),
+        "alone in the pattern": int((sizes == 1).sum()),
         "in a pattern smaller than the order": int(sizes[small].sum()),
         "in a pattern as small as the order": int(sizes[whole].sum()),
         "negative value": int(negative),

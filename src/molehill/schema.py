@@ -203,8 +203,9 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
     column = table.frame[name]
     if (reason := _reason_not_numeric(column)) is not None:
         return "categorical", reason
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    values = values[~np.isnan(values)]
+    values = column_numbers(table, name)
+    absent = np.isnan(values)
+    values = values[~absent] if absent.any() else values
     if not len(values):
         return "categorical", "every value is missing"
     # The labels may be of text codes, which no number has.
@@ -217,8 +218,10 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
 def _kind_of_numbers(values: NDArray[np.float64]) -> tuple[Kind, str]:
     looked_at = values[np.linspace(0, len(values) - 1, min(len(values), _LOOKED_AT)).astype(np.int64)]
     different, zeros = len(np.unique(looked_at)), float(np.mean(looked_at == 0))
-    both_signs = bool(values.min() < 0 < values.max())
-    if not (values == np.floor(values)).all():
+    least, most = values.min(), values.max()
+    both_signs = bool(least < 0 < most)
+    # A fraction is mostly found at once; only to be sure that there is none takes every record.
+    if not all((part == np.floor(part)).all() for part in (looked_at, values)):
         return _amount("numbers with fractions", zeros, both_signs=both_signs and zeros > 0)
     if different <= _FEW and len(looked_at) >= _REPEATS * different:
         seen = "" if len(looked_at) == len(values) else f" in {_LOOKED_AT:,} records looked at"
@@ -226,9 +229,9 @@ def _kind_of_numbers(values: NDArray[np.float64]) -> tuple[Kind, str]:
             "categorical",
             f"whole numbers, {different} different {'one' if different == 1 else 'ones'}{seen}",
         )
-    if values.min() >= 0 and values.max() < _AMOUNT:
+    if least >= 0 and most < _AMOUNT:
         return "count", "whole numbers, not negative, below 10,000"
-    size = "some negative" if values.min() < 0 else "reaching 10,000"
+    size = "some negative" if least < 0 else "reaching 10,000"
     return _amount(f"whole numbers, {size}", zeros, both_signs=both_signs)
 
 

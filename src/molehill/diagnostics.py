@@ -1,0 +1,112 @@
+"""Whether draws can be trusted: convergence of functionals that do not depend on labels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from arviz_stats.base.array import array_stats
+
+HIGHEST_RHAT = 1.02
+LEAST_BULK = 200
+LEAST_TAIL = 100
+LARGEST_DIVERGENT_SHARE = 0.01
+
+
+class ConvergenceWarning(UserWarning):
+    """A fit ended without converging; `draw` will refuse it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """How well the chains of a fit agree and mix.
+
+    Attributes
+    ----------
+    table
+        One row a functional: mean, sd, R-hat (rank-normalised, split), bulk and tail effective size, and the Monte
+        Carlo standard error of the mean.
+    divergent
+        Share of the trajectories that broke down.
+    accept
+        Mean acceptance.
+    gradients
+        Gradients taken after the warm-up.
+    seconds
+        Wall time by stage.
+    problems
+        What is wrong and what to do, in words; empty if the fit can be used.
+    """
+
+    table: pd.DataFrame
+    divergent: float
+    accept: float
+    gradients: int
+    seconds: Mapping[str, float]
+    problems: tuple[str, ...]
+
+    @property
+    def effective_size(self) -> float:
+        """Smallest bulk effective size over the functionals."""
+        return float(self.table["bulk"].min())
+
+
+def diagnose(
+    functionals: Mapping[str, np.ndarray],
+    *,
+    divergent: np.ndarray,
+    accept: np.ndarray,
+    gradients: int,
+    seconds: Mapping[str, float],
+) -> Diagnostics:
+    """Judge chains by their functionals, each (chains, draws, number)."""
+    names, columns = [], []
+    for name, values in functionals.items():
+        flat = values.reshape(*values.shape[:2], -1)
+        names += [f"{name}[{i}]" if flat.shape[2] > 1 else name for i in range(flat.shape[2])]
+        columns.append(flat)
+    chains = np.concatenate(columns, axis=2).astype(np.float64)
+    axes: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
+    # A functional that never moves says nothing of convergence, and has no R-hat.
+    moving = (chains.max(axis=(0, 1)) > chains.min(axis=(0, 1))) & np.isfinite(chains).all(axis=(0, 1))
+    table = pd.DataFrame({"mean": chains.mean(axis=(0, 1)), "sd": chains.std(axis=(0, 1))}, index=pd.Index(names))
+    measures = {
+        "rhat": array_stats.rhat(chains[..., moving], **axes),
+        "bulk": array_stats.ess(chains[..., moving], **axes),
+        "tail": array_stats.ess(chains[..., moving], method="tail", prob=(0.05, 0.95), **axes),
+        "error": array_stats.mcse(chains[..., moving], **axes),
+    }
+    for measure, values in measures.items():
+        column = np.full(len(table), np.nan)
+        column[moving] = values
+        table[measure] = column
+    share = float(np.mean(divergent))
+    broken = int((~np.isfinite(chains).all(axis=(0, 1))).sum())
+    return Diagnostics(
+        table, share, float(np.nanmean(accept)), gradients, seconds, _find_problems(table[moving], share, broken)
+    )
+
+
+def _find_problems(table: pd.DataFrame, divergent: float, broken: int) -> tuple[str, ...]:
+    problems = []
+    more = "run it longer (draws=, warmup=)"
+    if broken:
+        problems.append(f"{broken} functionals are not finite: look at the data and the model, or give a support")
+    if len(table) and table["rhat"].max() > HIGHEST_RHAT:
+        problems.append(
+            f"R-hat of {table['rhat'].idxmax()} is {table['rhat'].max():.3f}, above {HIGHEST_RHAT}: "
+            f"the chains have not come together; {more}"
+        )
+    for measure, least in (("bulk", LEAST_BULK), ("tail", LEAST_TAIL)):
+        if len(table) and table[measure].min() < least:
+            problems.append(
+                f"the {measure} effective size of {table[measure].idxmin()} is {table[measure].min():.0f}, "
+                f"below {least}: {more}"
+            )
+    if divergent > LARGEST_DIVERGENT_SHARE:
+        problems.append(
+            f"{divergent:.1%} of the trajectories diverged: the posterior has corners that the sampler misses; use "
+            "narrower priors or fewer predictors"
+        )
+    return tuple(problems)

@@ -1,0 +1,105 @@
+"""Multinomial regression for a categorical column.
+
+P(level k) proportional to exp(x beta_k),  beta of the first level 0,  intercepts ~ N(0, 2.5^2),  the others ~ N(0, 1)
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+
+from molehill.design import find_codes, find_levels, learn_design, spread_rows
+from molehill.errors import InputError
+from molehill.frames import Table
+from molehill.schema import Kind, find_columns
+from molehill.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+
+
+def multinomial(
+    column: str,
+    predictors: str | Sequence[str] | None = None,
+    *,
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+) -> Synthesizer:
+    """Replace a categorical column by draws from a multinomial (with two levels: logistic) regression.
+
+    Predictions are the numbers of the levels, in the order of the categories, sorted otherwise. Only levels that occur
+    are drawn. The site `beta` has one row per design column and one column per level but the first.
+
+    Parameters
+    ----------
+    column
+        The sensitive column.
+    predictors, breaks, kinds
+        What the model conditions on: see `molehill.design.learn_design`.
+
+    Examples
+    --------
+    >>> multinomial("occupation", "age + region").sensitive
+    ('occupation',)
+    """
+
+    def learn(table: Table) -> Learned:
+        find_columns(table, [column], "column")
+        values = table.frame[column]
+        levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
+        if len(levels) < 2:
+            raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is")
+        design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds)
+        codes = find_codes(values, (*levels, None), column, "column")
+        # A row of indicators per record: its width tells the model how many levels there are.
+        outcome = codes[:, None] == np.arange(len(levels))
+        return Learned(
+            {"design": design.matrix, "outcome": outcome},
+            {"column": column, "levels": levels, "design": design.facts},
+        )
+
+    return Synthesizer(
+        model=_model,
+        sensitive=(column,),
+        predict=partial(_predict, column=column),
+        learn=learn,
+        start=_start,
+        functionals=_functionals,
+        levels=lambda learned: {column: learned.facts["levels"]},
+    )
+
+
+def _model(design: Any, outcome: Any) -> None:
+    count, size = design.shape
+    scale = jnp.ones((size, outcome.shape[1] - 1)).at[0].set(2.5)
+    beta = numpyro.sample("beta", dist.Normal(0.0, scale).to_event(2))
+    with numpyro.plate("records", count):
+        numpyro.sample("outcome", dist.CategoricalLogits(_logits(design, beta)), obs=outcome.argmax(axis=1))
+
+
+def _logits(design: Any, beta: Any) -> jax.Array:
+    return jnp.pad(design @ beta, ((0, 0), (1, 0)))
+
+
+def _predict(key: jax.Array, draw: Draw, inputs: Inputs, *, column: str) -> Prediction:
+    return Prediction({column: jax.random.categorical(key, _logits(inputs["design"], draw["beta"]))})
+
+
+def _start(key: jax.Array, inputs: Inputs, weights: jax.Array) -> dict[str, jax.Array]:
+    """The weighted shares of the levels, jittered."""
+    size, levels = inputs["design"].shape[1], inputs["outcome"].shape[1]
+    share = jnp.log(weights @ inputs["outcome"] + 1.0)
+    beta = jnp.zeros((size, levels - 1)).at[0].set(share[1:] - share[0])
+    return {"beta": beta + 0.05 * jax.random.normal(key, beta.shape)}
+
+
+def _functionals(draw: Draw, inputs: Inputs, weights: jax.Array) -> dict[str, jax.Array]:
+    shares = jax.nn.log_softmax(_logits(inputs["design"], draw["beta"]))
+    each = jnp.sum(jnp.where(inputs["outcome"], shares, 0.0), axis=1)
+    watched = jnp.exp(shares[spread_rows(shares.shape[0], 13), 1:])
+    return {
+        "predictive_probability": watched.reshape(-1),
+        "weighted_loglik": jnp.sum(jnp.where(weights > 0, weights * each, 0.0))[None],
+    }

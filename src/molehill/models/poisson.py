@@ -1,0 +1,211 @@
+"""Poisson regression for counts, and how truncated counts are drawn.
+
+    y ~ Poisson(exp(x beta)),  beta_0 ~ N(0, 5^2),  the other beta ~ N(0, 1)
+
+Numeric predictors have standard deviation 1, so that a coefficient of 1 multiplies the mean by 2.7.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax.scipy.special import gammainc, gammaincc
+from numpy.typing import NDArray
+
+from molehill.design import learn_design, spread_rows
+from molehill.errors import InputError
+from molehill.frames import Table
+from molehill.models.normal_linear import Support, check_support, find_amounts
+from molehill.schema import Kind
+from molehill.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+
+ROUNDS = 30
+
+
+def poisson(
+    column: str,
+    predictors: str | Sequence[str] | None = None,
+    *,
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+) -> Synthesizer:
+    """Replace a column of counts by draws from a Poisson regression with logarithmic link.
+
+    Parameters
+    ----------
+    column
+        The sensitive column: whole numbers from 0 up.
+    predictors, breaks, kinds
+        What the model conditions on: see `molehill.design.learn_design`.
+    lower, upper
+        The smallest and the largest count that may appear, for instance from a codebook; never the confidential
+        extremes. Counts are drawn from the predictive distribution truncated to them.
+
+    Examples
+    --------
+    >>> poisson("children", ["age", "region"], upper=20).sensitive
+    ('children',)
+    """
+    support = check_count_support(lower, upper)
+    return Synthesizer(
+        model=_model,
+        sensitive=(column,),
+        predict=partial(_predict, column=column, support=support),
+        learn=partial(learn_counts, column, predictors, support=support, breaks=breaks, kinds=kinds),
+        start=_start,
+        functionals=_functionals,
+    )
+
+
+def _model(design: Any, outcome: Any = None) -> None:
+    scale = jnp.ones(design.shape[1]).at[0].set(5.0)
+    beta = numpyro.sample("beta", dist.Normal(0.0, scale).to_event(1))
+    with numpyro.plate("records", design.shape[0]):
+        numpyro.sample("outcome", dist.Poisson(jnp.exp(design @ beta)), obs=outcome)
+
+
+def _predict(key: jax.Array, draw: Draw, inputs: Inputs, *, column: str, support: Support) -> Prediction:
+    rate = largest_count(jnp.exp(inputs["design"] @ draw["beta"]))
+
+    def sample(key: jax.Array) -> jax.Array:
+        return jax.random.poisson(key, rate).astype(rate.dtype)
+
+    def tail(count: Any, above: Any) -> jax.Array:
+        return jnp.where(above, gammainc(count + 1.0, rate), gammaincc(count + 1.0, rate))
+
+    values, outside = draw_truncated_count(key, sample, tail, support)
+    return Prediction({column: values}, outside)
+
+
+def _start(key: jax.Array, inputs: Inputs, weights: jax.Array) -> dict[str, jax.Array]:
+    return {"beta": start_counts(key, inputs, weights)}
+
+
+def _functionals(draw: Draw, inputs: Inputs, weights: jax.Array) -> dict[str, jax.Array]:
+    mean = jnp.exp(inputs["design"] @ draw["beta"])
+    each = dist.Poisson(mean).log_prob(jnp.asarray(inputs["outcome"]))
+    watched = mean[spread_rows(mean.shape[0])]
+    return {
+        "predictive_mean": watched,
+        "predictive_variance": watched,
+        "weighted_loglik": jnp.sum(jnp.where(weights > 0, weights * each, 0.0))[None],
+    }
+
+
+def check_count_support(lower: float | None, upper: float | None) -> Support:
+    """Accept ends of a support, and give the smallest and the largest whole number from 0 up within them."""
+    low, high = check_support(lower, upper)
+    low, high = max(np.ceil(low), 0.0), np.floor(high)
+    if low >= high:
+        raise InputError("upper", "fewer than two counts lie within the support", "Give a larger one")
+    return float(low), float(high)
+
+
+def learn_counts(
+    column: str,
+    predictors: str | Sequence[str] | None,
+    table: Table,
+    *,
+    support: Support,
+    breaks: Mapping[str, Sequence[float]] | None,
+    kinds: Mapping[str, Kind] | None,
+) -> Learned:
+    """Give the design and the counts, 0 where missing; anything but whole numbers from 0 up is an error."""
+    values = find_amounts(table, column)
+    present = ~np.isnan(values)
+    refused = np.flatnonzero(present & ((values < 0) | (values != np.floor(values))))
+    if len(refused):
+        problem = f"{column!r} is not a whole number from 0 up in {len(refused):,} record(s), first in {refused[0]}"
+        raise InputError("column", f"{problem} (counting from 0)", "Choose a synthesizer for amounts")
+    design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds)
+    outcome: NDArray[np.float64] = np.where(present, values, 0.0)
+    outside = int(((values < support[0]) | (values > support[1])).sum())
+    facts = {"column": column, "support": support, "records_outside": outside, "design": design.facts}
+    return Learned({"design": design.matrix, "outcome": outcome}, facts)
+
+
+def start_counts(key: jax.Array, inputs: Inputs, weights: jax.Array) -> jax.Array:
+    """Start coefficients at the logarithm of the weighted mean and zeros, jittered."""
+    # One count among the weights keeps the logarithm finite where all counts are 0, or all weights.
+    mean = (jnp.sum(weights * inputs["outcome"]) + 1.0) / (jnp.sum(weights) + 1.0)
+    size = inputs["design"].shape[1]
+    return jnp.zeros(size).at[0].set(jnp.log(mean)) + 0.05 * jax.random.normal(key, (size,))
+
+
+def largest_count(rate: jax.Array) -> jax.Array:
+    """Keep a rate within the whole numbers that a floating number can tell apart."""
+    return jnp.minimum(rate, 2.0 ** jnp.finfo(rate.dtype).nmant)
+
+
+def draw_truncated_count(
+    key: jax.Array,
+    sample: Callable[[jax.Array], jax.Array],
+    tail: Callable[[Any, Any], jax.Array],
+    support: Support,
+) -> tuple[jax.Array, jax.Array | float]:
+    """Draw one count per record within a support, and give the mean share of the mass that was cut off.
+
+    Exact: whole rounds of draws, of which each record keeps its first within the support; a record that had none, its
+    support being improbable, gets the inverse of the truncated distribution function, in the tail where that is small.
+
+    Parameters
+    ----------
+    key
+        The random key.
+    sample
+        `(key) -> counts`: one draw per record, not truncated.
+    tail
+        `(count, above) -> probability` of at most the count, or where `above` is true, of more than it.
+    support
+        The smallest and the largest count, whole numbers as floats; the largest may be infinite.
+    """
+    low, high = support
+    if low <= 0 and high == np.inf:
+        return sample(key), 0.0
+    one_round, for_inverse = jax.random.split(key)
+    below, above = tail(low - 1.0, False), tail(high, True) if high < np.inf else 0.0  # noqa: FBT003
+    below = below if low > 0 else jnp.zeros_like(below)
+
+    def again(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        turn, values, waiting = state
+        drawn = sample(jax.random.fold_in(one_round, turn))
+        return turn + 1, jnp.where(waiting, drawn, values), waiting & ((drawn < low) | (drawn > high))
+
+    state = (0, jnp.full_like(below, low), jnp.ones(below.shape, bool))
+    _, values, waiting = jax.lax.while_loop(lambda state: state[2].any() & (state[0] < ROUNDS), again, state)
+    found = _invert(for_inverse, tail, support, waiting)
+    return jnp.where(waiting, found, values), jnp.mean(below + above)
+
+
+def _invert(key: jax.Array, tail: Callable[[Any, Any], jax.Array], support: Support, wanted: jax.Array) -> jax.Array:
+    """Find, where wanted, the smallest count whose truncated distribution function passes a uniform number."""
+    low, high = support
+    last = min(high, 2.0**52)
+    upper = tail(low - 1.0, False) > 0.5 if low > 0 else jnp.zeros(wanted.shape, bool)
+    first, end = tail(jnp.where(upper, last, low - 1.0), upper), tail(jnp.where(upper, low - 1.0, last), upper)
+    target = first + jax.random.uniform(key, wanted.shape, end.dtype) * (end - first)
+
+    def narrow(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        under, least, bounded = state
+        probe = jnp.where(bounded, jnp.floor((under + least) / 2), least)
+        size = tail(probe, upper)
+        passed = jnp.where(upper, size <= target, size > target) | (probe >= last)
+        doubled = jnp.minimum(low + 2 * (least - low) + 1, last)
+        open_ = ~bounded | (least - under > 1)
+        under = jnp.where(open_ & ~passed, probe, under)
+        least = jnp.where(open_ & passed, probe, jnp.where(bounded, least, doubled))
+        return under, least, bounded | passed
+
+    def unfinished(state: tuple[Any, ...]) -> jax.Array:
+        under, least, bounded = state
+        return (wanted & (~bounded | (least - under > 1))).any()
+
+    ends = jnp.full_like(end, low - 1.0), jnp.full_like(end, low), jnp.zeros(wanted.shape, bool)
+    return jax.lax.while_loop(unfinished, narrow, ends)[1]

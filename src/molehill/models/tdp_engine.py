@@ -1,0 +1,463 @@
+"""A sampler for the TDP mixture of regressions: exact, and fast whichever components are occupied.
+
+Hamiltonian Monte Carlo on all parameters at once, in coordinates in which the posterior is close to a standard normal.
+Two things make that so.
+
+1. Coordinates of the coefficients between centred and non-centred. With b = W beta (the design whitened by its weighted
+   QR factor W) and S = W D Omega D W' the prior covariance of b, component k is written
+
+       b_k = (S^-1 + s_k I)^(-1/2) z_k.
+
+   That is non-centred, S^(1/2) z, where the prior rules, and centred, z / sqrt(s_k), where the data rule; s_k is about
+   n_k / sigma_k^2. D and Omega can then move freely while z stays.
+2. A metric that follows the labels. s_k and n_k cannot be tuned constants, because labels switch, nor functions of the
+   moving state. They are auxiliary variables: noisy copies of log(1 + n_k) and log(2 + n_k / sigma_k^2), drawn afresh
+   before each trajectory and then held fixed, while their density is part of its target. The posterior of the
+   parameters is untouched. Nothing but the step size is left to tune.
+
+pi = softmax(u); log sum exp(u) has an arbitrary narrow normal of its own, independent of pi. Below V0, where a component
+is empty, u stretches with K / gamma, which takes away the funnel between gamma and the empty components. Omega has the
+coordinates of its canonical partial correlations.
+
+A sweep is: a random walk of gamma given pi; a cheap trajectory of (pi, gamma) given the component densities; and one
+trajectory of everything.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+# First, because importing BlackJAX starts JAX, which cannot be given more devices after that.
+from molehill.sampling import Engine, Inputs, Sweep
+
+# isort: split
+import jax
+import jax.numpy as jnp
+import numpy as np
+from blackjax.adaptation.step_size import dual_averaging_adaptation
+from blackjax.mcmc import hmc
+from jax.scipy.special import gammaln, logsumexp
+
+Priors = Literal["weak", "paper"]
+
+NOISE, LEAST_PRECISION, V0, BEND, TOTAL_SD = 0.5, 2.0, -10.0, 2.0, 0.1
+FIRST_STEP, RESTART = 0.15, 50
+STEPS, TARGET = 14, 0.65
+PI_STEPS, PI_TARGET = 10, 0.8
+SMALL_CHANCE, SMALL_SHARE = 0.05, 0.3
+START_COMPONENTS, START_ITERATIONS = 3, 30
+RIDGE = 1e-6
+
+_kernel: Callable[..., tuple[Any, Any]] = hmc.build_kernel()
+
+
+class Mixture(NamedTuple):
+    """The parameters, in whitened and unconstrained coordinates."""
+
+    b: jax.Array
+    log_sigma: jax.Array
+    v: jax.Array
+    log_gamma: jax.Array
+    log_tau: jax.Array
+    partial: jax.Array
+
+
+class MixtureState(NamedTuple):
+    """A chain and its tuning."""
+
+    mixture: Mixture
+    joint_step: Any
+    pi_step: Any
+    key: jax.Array
+    sweep: jax.Array
+
+
+def tdp_engine(
+    report: Callable[[dict[str, jax.Array], Inputs], dict[str, jax.Array]],
+    *,
+    components: int,
+    priors: Priors,
+    warmup: int = 200,
+    draws: int = 1200,
+) -> Engine:
+    """Make the engine of a mixture of normal regressions.
+
+    Parameters
+    ----------
+    report
+        Functionals of the sites (pi, beta, sigma, gamma, tau, omega), given the inputs.
+    components
+        K.
+    priors
+        "paper": half-t(3, 0, 1) for sigma and D; "weak": half-normal(0, 1), on the standardised scale.
+    warmup, draws
+        As in `molehill.sampling.Engine`.
+    """
+
+    def start(key: jax.Array, inputs: Inputs) -> MixtureState:
+        key_start, key_run = jax.random.split(key)
+        mixture = _start(key_start, inputs, components)
+        joint, pi = (dual_averaging_adaptation(target)[0](FIRST_STEP) for target in (TARGET, PI_TARGET))
+        return MixtureState(mixture, joint, pi, key_run, jnp.zeros((), jnp.int64))
+
+    def sweep(state: MixtureState, inputs: Inputs) -> tuple[MixtureState, Sweep]:
+        key, key_gamma, key_pi, key_joint = jax.random.split(state.key, 4)
+        mixture = _walk_gamma(key_gamma, state.mixture)
+        mixture, pi_step, _ = _move_pi(key_pi, mixture, state, inputs, warmup)
+        mixture, joint_step, info = _move_all(key_joint, mixture, state, inputs, warmup, priors)
+        sites = _sites(mixture, inputs)
+        told = Sweep(sites, report(sites, inputs), info["accept"], info["divergent"], info["gradients"])
+        return MixtureState(mixture, joint_step, pi_step, key, state.sweep + 1), told
+
+    return Engine(f"tdp {components} {priors}", start, sweep, warmup, draws, prepare)
+
+
+def prepare(inputs: Inputs) -> Inputs:
+    """Whiten the design by its weighted QR factor, and leave out the records of weight 0."""
+    design, outcome, weights = (np.asarray(inputs[name], dtype=np.float64) for name in ("design", "outcome", "weights"))
+    counted = weights > 0
+    total = weights.sum()
+    rooted = np.vstack([design * np.sqrt(weights)[:, None], np.sqrt(RIDGE * total) * np.eye(design.shape[1])])
+    factor = np.linalg.qr(rooted, mode="r") / np.sqrt(total)
+    white = np.linalg.solve(factor.T, design[counted].T)
+    return dict(inputs) | {
+        "white": np.ascontiguousarray(white.T),
+        "white_t": np.ascontiguousarray(white),
+        "counted_outcome": outcome[counted],
+        "counted_weights": weights[counted],
+        "factor": factor,
+        "total": np.float64(total),
+    }
+
+
+def _sites(mixture: Mixture, inputs: Inputs) -> dict[str, jax.Array]:
+    log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
+    omega, _ = _correlation_factor(mixture.partial, mixture.b.shape[1])
+    return {
+        "pi": jnp.exp(log_pi),
+        "beta": jnp.linalg.solve(inputs["factor"], mixture.b.T).T,
+        "sigma": jnp.exp(mixture.log_sigma),
+        "gamma": jnp.exp(mixture.log_gamma),
+        "tau": jnp.exp(mixture.log_tau),
+        "omega": omega,
+    }
+
+
+# The likelihood, with its gradient from the same pass.
+
+
+@jax.custom_vjp
+def weighted_loglik(b: jax.Array, log_sigma: jax.Array, log_pi: jax.Array, inputs: Inputs) -> jax.Array:
+    """Sum over the records of weight * log sum_k pi_k N(y; x b_k, sigma_k)."""
+    return _loglik_forward(b, log_sigma, log_pi, inputs)[0]
+
+
+def _loglik_forward(b: jax.Array, log_sigma: jax.Array, log_pi: jax.Array, inputs: Inputs) -> tuple[jax.Array, Any]:
+    inverse = jnp.exp(-log_sigma)[:, None]
+    weights = inputs["counted_weights"]
+    residual = (inputs["counted_outcome"] - b @ inputs["white_t"]) * inverse
+    logs = (log_pi - log_sigma)[:, None] - 0.5 * residual * residual
+    highest = logs.max(axis=0)
+    parts = jnp.exp(logs - highest)
+    whole = parts.sum(axis=0)
+    value = weights @ (highest + jnp.log(whole)) - 0.5 * np.log(2 * np.pi) * inputs["total"]
+    share = parts * (weights / whole)
+    pull = share * residual
+    shares = share.sum(axis=1)
+    return value, ((pull @ inputs["white"]) * inverse, (pull * residual).sum(axis=1) - shares, shares)
+
+
+def _loglik_backward(gradients: Any, tangent: jax.Array) -> tuple[Any, ...]:
+    return (*(tangent * gradient for gradient in gradients), None)
+
+
+weighted_loglik.defvjp(_loglik_forward, _loglik_backward)
+
+
+# The prior of the coefficients in the coordinates z.
+
+
+@jax.custom_vjp
+def _interweave(z: jax.Array, covariance: jax.Array, precision: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """b_k = (S^-1 + s_k I)^(-1/2) z_k, and log N(b; 0, S) + log |db/dz| up to a constant."""
+    return _interweave_forward(z, covariance, precision)[0]
+
+
+def _interweave_forward(z: jax.Array, covariance: jax.Array, precision: jax.Array) -> tuple[Any, Any]:
+    values, vectors = jnp.linalg.eigh(covariance, symmetrize_input=False)
+    values = jnp.maximum(values, 1e-14)
+    spread = 1 + precision[:, None] * values
+    root = jnp.sqrt(values / spread)
+    turned = z @ vectors
+    log_prior = -0.5 * (jnp.log(spread) + turned * turned / spread).sum()
+    return ((turned * root) @ vectors.T, log_prior), (vectors, spread, root, turned, precision)
+
+
+def _interweave_backward(kept: Any, tangents: Any) -> tuple[Any, ...]:
+    # The derivative of a matrix function (Daleckii and Krein), with divided differences in closed form: that of eigh
+    # itself is infinite where eigenvalues are equal.
+    vectors, spread, root, turned, precision = kept
+    to_b, to_prior = tangents
+    turned_b, scaled = to_b @ vectors, turned / spread
+    a = turned_b / spread
+    pairs = a[:, :, None] * scaled[:, None, :] + scaled[:, :, None] * a[:, None, :]
+    inner = 0.5 * (pairs / (root[:, :, None] + root[:, None, :])).sum(axis=0)
+    of_prior = (scaled * precision[:, None]).T @ scaled - jnp.diag((precision[:, None] / spread).sum(axis=0))
+    inner += 0.5 * to_prior * of_prior
+    return (turned_b * root - to_prior * scaled) @ vectors.T, vectors @ inner @ vectors.T, None
+
+
+_interweave.defvjp(_interweave_forward, _interweave_backward)
+
+
+def _scale_coefficients(
+    b: jax.Array, mixture: Mixture, precision: jax.Array, inputs: Inputs, power: float
+) -> jax.Array:
+    """(S^-1 + s_k I)^power b_k: from b to z with 1/2, and back with -1/2."""
+    covariance, _ = _prior_covariance(mixture.log_tau, mixture.partial, inputs)
+    values, vectors = jnp.linalg.eigh(covariance)
+    root = (1 / jnp.maximum(values, 1e-14) + precision[:, None]) ** power
+    return ((b @ vectors) * root) @ vectors.T
+
+
+def _prior_covariance(log_tau: jax.Array, partial: jax.Array, inputs: Inputs) -> tuple[jax.Array, jax.Array]:
+    factor, log_prior = _correlation_factor(partial, log_tau.shape[0])
+    root = inputs["factor"] @ (jnp.exp(log_tau)[:, None] * factor)
+    return root @ root.T, log_prior
+
+
+def _correlation_shapes(size: int) -> np.ndarray:
+    """Shapes of the beta densities of the canonical partial correlations under LKJ(1)."""
+    _, column = np.tril_indices(size, -1)
+    return 1 + (size - 2 - column) / 2.0
+
+
+def _correlation_factor(partial: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
+    """Cholesky factor of Omega from its partial correlations, and their log prior with the Jacobian."""
+    rows, columns = np.tril_indices(size, -1)
+    index = np.full((size, size), len(rows))
+    index[rows, columns] = np.arange(len(rows))
+    square = jnp.append(partial, 0.0)[index]
+    scale = jnp.exp(-(_log_cosh(square) @ np.triu(np.ones((size, size)), 1)))
+    factor = jnp.tril(jnp.tanh(square) * scale, -1) + jnp.diag(jnp.diag(scale))
+    return factor, -(2 * _correlation_shapes(size) * _log_cosh(partial)).sum()
+
+
+def _log_cosh(x: jax.Array) -> jax.Array:
+    size = jnp.abs(x)
+    return size + jnp.log1p(jnp.exp(-2 * size)) - np.log(2.0)
+
+
+def _log_scale_prior(log_x: jax.Array, priors: Priors) -> jax.Array:
+    """Density of log x, up to a constant, for x half-t(3, 0, 1) or half-normal(0, 1)."""
+    if priors == "paper":
+        return (log_x - 2 * jnp.log1p(jnp.exp(2 * log_x) / 3)).sum()
+    return (log_x - 0.5 * jnp.exp(2 * log_x)).sum()
+
+
+# Shares and their concentration.
+
+
+def _stretch(v: jax.Array, log_gamma: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """u of v, and the log of the Jacobian: below V0 the slope is 1 + K / gamma."""
+    slope, x = v.shape[0] * jnp.exp(-log_gamma), BEND * (V0 - v)
+    return v - slope * jax.nn.softplus(x) / BEND, jnp.log1p(slope * jax.nn.sigmoid(x)).sum()
+
+
+def _unstretch(u: jax.Array, log_gamma: jax.Array) -> jax.Array:
+    """v of u by Newton's method: the function is increasing and concave, so from the left it cannot fail."""
+    slope = u.shape[0] * jnp.exp(-log_gamma)
+    v = jnp.where(u > V0, u, V0 + (u - V0) / (1 + slope)) - 1.0
+
+    def step(_: Any, v: jax.Array) -> jax.Array:
+        x = BEND * (V0 - v)
+        return v - (v - slope * jax.nn.softplus(x) / BEND - u) / (1 + slope * jax.nn.sigmoid(x))
+
+    return jax.lax.fori_loop(0, 15, step, v)
+
+
+def _log_pi(v: jax.Array, log_gamma: jax.Array) -> tuple[jax.Array, jax.Array]:
+    u, jacobian = _stretch(v, log_gamma)
+    total = logsumexp(u)
+    return u - total, jacobian - 0.5 * (total / TOTAL_SD) ** 2
+
+
+def _log_dirichlet(log_pi: jax.Array, log_gamma: jax.Array) -> jax.Array:
+    """Dirichlet(gamma / K) in softmax coordinates times Gamma(1, 1) of gamma in log coordinates."""
+    number, gamma = log_pi.shape[0], jnp.exp(log_gamma)
+    shares = gamma / number * log_pi.sum() + gammaln(gamma) - number * gammaln(gamma / number)
+    return shares - gamma + log_gamma
+
+
+def _occupancy(log_sigma: jax.Array, log_pi: jax.Array, total: jax.Array) -> tuple[jax.Array, jax.Array]:
+    number = total * jnp.exp(log_pi)
+    return jnp.log1p(number), jnp.log(LEAST_PRECISION + number * jnp.exp(-2 * log_sigma))
+
+
+def _share_masses(occupancy: jax.Array, total: jax.Array) -> tuple[jax.Array, jax.Array]:
+    number = jnp.clip(jnp.expm1(occupancy), 0.0, total)
+    share = number / total
+    return number, 1 / (number * jnp.maximum(1 - share, 0.1) + (share / TOTAL_SD) ** 2 + 4)
+
+
+# The three moves of a sweep.
+
+
+def _walk_gamma(key: jax.Array, mixture: Mixture, steps: int = 8, size: float = 0.8) -> Mixture:
+    u, _ = _stretch(mixture.v, mixture.log_gamma)
+    log_pi = u - logsumexp(u)
+    key_move, key_accept = jax.random.split(key)
+    moves = size * jax.random.normal(key_move, (steps,))
+    limits = jnp.log(jax.random.uniform(key_accept, (steps,)))
+
+    def step(i: Any, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        log_gamma, value = now
+        new = log_gamma + moves[i]
+        new_value = _log_dirichlet(log_pi, new)
+        accepted = limits[i] < new_value - value
+        return jnp.where(accepted, new, log_gamma), jnp.where(accepted, new_value, value)
+
+    first = _log_dirichlet(log_pi, mixture.log_gamma)
+    log_gamma, _ = jax.lax.fori_loop(0, steps, step, (mixture.log_gamma, first))
+    return mixture._replace(log_gamma=log_gamma, v=_unstretch(u, log_gamma))
+
+
+def _move_pi(key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inputs, warmup: int) -> tuple[Any, ...]:
+    """Move (pi, gamma) given the density of every record in every component: no exponential in its gradient."""
+    key_noise, key_move = jax.random.split(key)
+    log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
+    occupancy, _ = _occupancy(mixture.log_sigma, log_pi, inputs["total"])
+    copy = occupancy + NOISE * jax.random.normal(key_noise, occupancy.shape)
+    residual = (inputs["counted_outcome"] - mixture.b @ inputs["white_t"]) * jnp.exp(-mixture.log_sigma)[:, None]
+    logs = -mixture.log_sigma[:, None] - 0.5 * residual * residual
+    density = jnp.exp(logs - logs.max(axis=0))
+
+    def log_density(position: jax.Array) -> jax.Array:
+        log_pi, log_prior = _log_pi(position[:-1], position[-1])
+        now, _ = _occupancy(mixture.log_sigma, log_pi, inputs["total"])
+        likelihood = inputs["counted_weights"] @ jnp.log(jnp.exp(log_pi) @ density)
+        return likelihood + log_prior + _log_dirichlet(log_pi, position[-1]) + _log_noise(copy, now)
+
+    inverse_mass = jnp.append(_share_masses(copy, inputs["total"])[1], 0.1)
+    position = jnp.append(mixture.v, mixture.log_gamma)
+    tuning = (state.pi_step, PI_TARGET, PI_STEPS, state.sweep, warmup)
+    position, accepted, step, info = _move(key_move, position, log_density, inverse_mass, tuning)
+    moved = mixture._replace(v=position[:-1], log_gamma=position[-1])
+    return _choose(accepted, moved, mixture), step, info
+
+
+def _move_all(
+    key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inputs, warmup: int, priors: Priors
+) -> tuple[Any, ...]:
+    key_noise, key_move = jax.random.split(key)
+    components, size = mixture.b.shape
+    total = inputs["total"]
+    log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
+    exact = jnp.stack(_occupancy(mixture.log_sigma, log_pi, total))
+    copy = exact + NOISE * jax.random.normal(key_noise, exact.shape)
+    precision = jnp.maximum(jnp.exp(copy[1]) - LEAST_PRECISION, 0.0)
+    ends = np.cumsum([components * size, components, components, 1, size])
+
+    def split(position: jax.Array) -> Mixture:
+        z, log_sigma, v, log_gamma, log_tau, partial = jnp.split(position, ends)
+        return Mixture(z.reshape(components, size), log_sigma, v, log_gamma[0], log_tau, partial)
+
+    def log_density(position: jax.Array) -> jax.Array:
+        z, log_sigma, v, log_gamma, log_tau, partial = split(position)
+        covariance, log_omega = _prior_covariance(log_tau, partial, inputs)
+        b, log_b = _interweave(z, covariance, precision)
+        log_pi, log_v = _log_pi(v, log_gamma)
+        scales = _log_scale_prior(log_tau, priors) + _log_scale_prior(log_sigma, priors)
+        prior = log_b + log_omega + log_v + scales + _log_dirichlet(log_pi, log_gamma)
+        noise = _log_noise(copy, jnp.stack(_occupancy(log_sigma, log_pi, total)))
+        return weighted_loglik(b, log_sigma, log_pi, inputs) + prior + noise
+
+    z = _scale_coefficients(mixture.b, mixture, precision, inputs, 0.5)
+    position = jnp.concatenate([jnp.ravel(part) for part in mixture._replace(b=z)])
+    number, share_mass = _share_masses(copy[0], total)
+    inverse_mass = jnp.concatenate(
+        [
+            jnp.ones(components * size),
+            1 / (2 * number + 2),
+            share_mass,
+            jnp.array([0.1]),
+            jnp.full(size, 0.2),
+            jnp.asarray(1 / (2 * _correlation_shapes(size))),
+        ]
+    )
+    tuning = (state.joint_step, TARGET, STEPS, state.sweep, warmup)
+    position, accepted, step, info = _move(key_move, position, log_density, inverse_mass, tuning)
+    moved = split(position)
+    moved = moved._replace(b=_scale_coefficients(moved.b, moved, precision, inputs, -0.5))
+    # A rejected trajectory leaves the parameters bit for bit as they were, without a round trip through z.
+    return _choose(accepted, moved, mixture), step, info
+
+
+def _log_noise(copy: jax.Array, exact: jax.Array) -> jax.Array:
+    return -0.5 * ((copy - exact) ** 2).sum() / NOISE**2
+
+
+def _move(
+    key: jax.Array,
+    position: jax.Array,
+    log_density: Callable[[jax.Array], jax.Array],
+    inverse_mass: jax.Array,
+    tuning: Any,
+) -> tuple[jax.Array, jax.Array, Any, dict[str, Any]]:
+    """One trajectory of random length, now and then with careful steps; the step size learns during the warm-up."""
+    step, target, steps, sweep, warmup = tuning
+    begin, update, final = dual_averaging_adaptation(target)
+    step = _choose(sweep == RESTART, begin(jnp.exp(step.log_step_size)), step)
+    warm = sweep < warmup
+    key_length, key_size, key_small, key_move = jax.random.split(key, 4)
+    size = jnp.where(warm, jnp.exp(step.log_step_size), final(step))
+    size *= jax.random.uniform(key_size, minval=0.9, maxval=1.1)
+    small = jax.random.uniform(key_small) < SMALL_CHANCE
+    size = jnp.where(small, SMALL_SHARE * size, size)
+    length = jax.random.randint(key_length, (), (steps + 1) // 2, steps + steps // 2 + 1)
+    state, info = _kernel(key_move, hmc.init(position, log_density), log_density, size, inverse_mass, length)
+    accept = jnp.nan_to_num(info.acceptance_rate)
+    step = _choose(warm & ~small, update(step, accept), step)
+    told = {"accept": accept, "divergent": info.is_divergent, "gradients": length + 1}
+    return state.position, info.is_accepted, step, told
+
+
+def _choose(condition: Any, yes: Any, no: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b).astype(jnp.asarray(b).dtype), yes, no)
+
+
+def _start(key: jax.Array, inputs: Inputs, components: int) -> Mixture:
+    """Weighted EM with a ridge on a few components; the others start empty, from about their prior."""
+    design, outcome, weights = inputs["white"], inputs["counted_outcome"], inputs["counted_weights"]
+    records, size = design.shape
+    occupied = min(START_COMPONENTS, components)
+    keys = jax.random.split(key, 5)
+    weighted = design * weights[:, None]
+    ridge = 0.5 * jnp.eye(size)
+    centre = jnp.linalg.solve(design.T @ weighted + ridge, weighted.T @ outcome)
+    score = jnp.abs(outcome - design @ centre) + 0.3 * jax.random.normal(keys[0], (records,))
+    third = jnp.argsort(jnp.argsort(score)) * occupied // records
+    shares = 0.8 * jax.nn.one_hot(third, occupied, dtype=outcome.dtype) + 0.2 / occupied
+
+    def improve(_: Any, now: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        shares = now[0]
+        part = shares * weights[:, None]
+        number = part.sum(axis=0)
+        pi = (number + 0.5) / (number + 0.5).sum()
+        grams = jnp.einsum("nr,nk,ns->krs", design, part, design) + ridge
+        b = jnp.linalg.solve(grams, jnp.einsum("nr,nk,n->kr", design, part, outcome)[..., None])[..., 0]
+        residual = outcome[:, None] - design @ b.T
+        sigma = jnp.sqrt(((part * residual**2).sum(axis=0) + 0.1) / (number + 1))
+        logs = jnp.log(pi) - jnp.log(sigma) - 0.5 * (residual / sigma) ** 2
+        return jax.nn.softmax(logs, axis=1), pi, b, sigma
+
+    empty = (shares, jnp.ones(occupied), jnp.zeros((occupied, size)), jnp.ones(occupied))
+    _, pi, b, sigma = jax.lax.fori_loop(0, START_ITERATIONS, improve, empty)
+    from_prior = 0.5 * jax.random.normal(keys[1], (components, size)) @ inputs["factor"].T
+    return Mixture(
+        from_prior.at[:occupied].set(b),
+        jnp.zeros(components).at[:occupied].set(jnp.log(sigma)),
+        jnp.full(components, V0 - 0.5).at[:occupied].set(jnp.log(pi)),
+        0.5 * jax.random.normal(keys[2]) - 0.5,
+        np.log(0.5) + 0.3 * jax.random.normal(keys[3], (size,)),
+        0.1 * jax.random.normal(keys[4], (size * (size - 1) // 2,)),
+    )
