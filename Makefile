@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test test-slow lint docs bench clean
 
 demo: .venv/installed
 	$(BIN)/molehill demo --out molehill-demo --overwrite
 
 test: .venv/installed
 	$(BIN)/python -m pytest
+
+test-slow: .venv/installed
+	$(BIN)/python -m pytest -m slow
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .

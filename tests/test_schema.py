@@ -260,7 +260,7 @@ def test_a_break_belongs_to_the_group_above_it():
 
 
 def test_infinite_values_are_named_by_column_and_record():
-    with pytest.raises(InputError, match=r"'age' is infinite in record 1"):
+    with pytest.raises(InputError, match=r"'age' is infinite in row 2"):
         cut_into_groups(np.array([1.0, -np.inf]), [25], "age")
 
 

@@ -265,15 +265,15 @@ def _numbers(table: Table, name: str) -> NDArray[np.float64]:
         raise _infinite(values, name)
     missing = np.flatnonzero(np.isnan(values))
     if len(missing):
-        problem = f"the predictor {name!r} is missing in {len(missing):,} record(s), first in record {missing[0]}"
+        problem = f"the predictor {name!r} is missing in {len(missing):,} record(s), the first in row {missing[0] + 1}"
         remedy = f"Group it, for instance breaks={{{name!r}: [25, 45, 65]}}: missing is then a group of its own"
-        raise InputError("data", f"{problem} (counting from 0)", remedy)
+        raise InputError("data", problem, remedy)
     return values
 
 
 def _infinite(values: NDArray[np.float64], name: str) -> InputError:
     record = np.flatnonzero(np.isinf(values))[0]
-    problem = f"the column {name!r} is infinite in record {record} (counting from 0)"
+    problem = f"the column {name!r} is infinite in row {record + 1}"
     return InputError("data", problem, "Correct it, or make it missing")
 
 

@@ -48,8 +48,8 @@ class Diagnostics:
 
     @property
     def effective_size(self) -> float:
-        """Smallest bulk effective size over the functionals."""
-        return float(self.table["bulk"].min())
+        """Smallest bulk effective size over the functionals that move; 0 if none does."""
+        return float(np.nan_to_num(self.table["bulk"].min()))
 
 
 def diagnose(
@@ -71,28 +71,37 @@ def diagnose(
     # A functional that never moves says nothing of convergence, and has no R-hat.
     moving = (chains.max(axis=(0, 1)) > chains.min(axis=(0, 1))) & np.isfinite(chains).all(axis=(0, 1))
     table = pd.DataFrame({"mean": chains.mean(axis=(0, 1)), "sd": chains.std(axis=(0, 1))}, index=pd.Index(names))
-    measures = {
-        "rhat": array_stats.rhat(chains[..., moving], **axes),
-        "bulk": array_stats.ess(chains[..., moving], **axes),
-        "tail": array_stats.ess(chains[..., moving], method="tail", prob=(0.05, 0.95), **axes),
-        "error": array_stats.mcse(chains[..., moving], **axes),
-    }
+    # Chains that never move, each at its own place, have no variance within: the division is meant.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        measures = {
+            "rhat": array_stats.rhat(chains[..., moving], **axes),
+            "bulk": array_stats.ess(chains[..., moving], **axes),
+            "tail": array_stats.ess(chains[..., moving], method="tail", prob=(0.05, 0.95), **axes),
+            "error": array_stats.mcse(chains[..., moving], **axes),
+        }
     for measure, values in measures.items():
         column = np.full(len(table), np.nan)
         column[moving] = values
         table[measure] = column
     share = float(np.mean(divergent))
-    broken = int((~np.isfinite(chains).all(axis=(0, 1))).sum())
+    broken = table.index[~np.isfinite(chains).all(axis=(0, 1))]
     return Diagnostics(
         table, share, float(np.nanmean(accept)), gradients, seconds, _find_problems(table[moving], share, broken)
     )
 
 
-def _find_problems(table: pd.DataFrame, divergent: float, broken: int) -> tuple[str, ...]:
+def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index) -> tuple[str, ...]:
     problems = []
     more = "run it longer (draws=, warmup=)"
-    if broken:
-        problems.append(f"{broken} functionals are not finite: look at the data and the model, or give a support")
+    if len(broken):
+        problems.append(
+            f"{len(broken)} functionals are not finite, {broken[0]} among them: look at the data and the model, or "
+            "give a support"
+        )
+    elif not len(table):
+        problems.append("no chain ever moved: look at the data and the model, or narrow the priors")
+    if table[["rhat", "bulk", "tail"]].isna().any(axis=None):
+        problems.append(f"there are too few draws to judge; {more}")
     if len(table) and table["rhat"].max() > HIGHEST_RHAT:
         problems.append(
             f"R-hat of {table['rhat'].idxmax()} is {table['rhat'].max():.3f}, above {HIGHEST_RHAT}: "
@@ -110,3 +119,19 @@ def _find_problems(table: pd.DataFrame, divergent: float, broken: int) -> tuple[
             "narrower priors or fewer predictors"
         )
     return tuple(problems)
+
+
+def join_diagnostics(parts: Mapping[str, Diagnostics]) -> Diagnostics:
+    """Put the diagnostics of parts that were fitted on their own together."""
+    tables = {
+        name: part.table.rename(index=lambda functional, name=name: f"{name}.{functional}")
+        for name, part in parts.items()
+    }
+    return Diagnostics(
+        pd.concat(tables.values()),
+        max(part.divergent for part in parts.values()),
+        min(part.accept for part in parts.values()),
+        sum(part.gradients for part in parts.values()),
+        {f"{name}, {stage}": s for name, part in parts.items() for stage, s in part.seconds.items()},
+        tuple(f"{name}: {problem}" for name, part in parts.items() for problem in part.problems),
+    )

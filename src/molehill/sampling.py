@@ -15,7 +15,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -224,7 +224,7 @@ class _Store:
 def _fingerprint(engine: Engine, inputs: Inputs, seed: int, chains: int) -> str:
     """Name a run by all that decides its draws."""
     known = {name: version(name) for name in ("molehill", "jax", "jaxlib", "numpyro", "blackjax")}
-    digest = hashlib.sha256(json.dumps([engine.name, engine.warmup, engine.draws, seed, chains, known]).encode())
+    digest = hashlib.sha256(json.dumps([engine.name, engine.warmup, engine.draws, int(seed), chains, known]).encode())
     for name in sorted(inputs):
         array = np.ascontiguousarray(inputs[name])
         digest.update(f"{name} {array.dtype} {array.shape}".encode())
@@ -236,8 +236,11 @@ def _open_store(folder: str | Path, fingerprint: str) -> _Store:
     path = Path(folder)
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     note = path / "run.json"
+    if note.exists() and not _is_note(note.read_bytes()):
+        # The chunks answer for themselves: each has the fingerprint in its checksum.
+        note.rename(note.with_suffix(".damaged"))
     if note.exists():
-        if json.loads(note.read_text()).get("fingerprint") != fingerprint:
+        if json.loads(note.read_bytes())["fingerprint"] != fingerprint:
             raise InputError(
                 "checkpoint",
                 f"the folder {str(path)!r} holds a run of other data, settings or versions",
@@ -247,6 +250,13 @@ def _open_store(folder: str | Path, fingerprint: str) -> _Store:
         with written_whole(note, private=True, argument="checkpoint") as temporary:
             temporary.write_text(json.dumps({"fingerprint": fingerprint}))
     return _Store(path, fingerprint)
+
+
+def _is_note(content: bytes) -> bool:
+    try:
+        return "fingerprint" in dict(json.loads(content))
+    except (ValueError, TypeError):
+        return False
 
 
 def _write_chunk(store: _Store, number: int, states: State, arrays: Mapping[str, np.ndarray]) -> None:
@@ -303,15 +313,17 @@ def _bar(title: str, total: int, done: int, *, shown: bool) -> Iterator[Callable
 def prepare_jax() -> None:
     """Let JAX use every core for chains, and keep compiled code for the next run; what is set already stays."""
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
-        folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "molehill" / "compiled"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        jax.config.update("jax_compilation_cache_dir", str(folder))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-    try:
-        jax.config.update("jax_num_cpu_devices", workers())
-    except RuntimeError:
-        # JAX is running already, with the devices that it has: chains then share them.
-        return
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "molehill" / "compiled"
+        # Without a folder that can be written to, nothing is kept.
+        with suppress(OSError, RuntimeError):
+            folder = folder.expanduser()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            jax.config.update("jax_compilation_cache_dir", str(folder))
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    if getattr(jax.config, "jax_num_cpu_devices", -1) < 1:
+        # Where JAX is running already, with the devices that it has, chains share them.
+        with suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", workers())
 
 
 prepare_jax()

@@ -292,7 +292,7 @@ def cut_into_groups(values: np.ndarray, breaks: Sequence[float], name: str) -> N
     ends = _check_breaks(breaks, name)
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
-        problem = f"the column {name!r} is infinite in record {infinite[0]} (counting from 0)"
+        problem = f"the column {name!r} is infinite in row {infinite[0] + 1}"
         raise InputError("data", problem, "Correct it, or make it missing")
     return np.where(np.isnan(values), -1, np.searchsorted(ends, values, side="right"))
 

@@ -83,3 +83,22 @@ class Synthesizer:
     functionals: Callable[[Draw, Inputs, jax.Array], Mapping[str, jax.Array]] | None = None
     engine: Callable[..., Any] | None = None
     levels: Callable[[Learned], Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Composite:
+    """Synthesizers that share no parameter, and a rule that joins what they predict: each is fitted on its own.
+
+    Attributes
+    ----------
+    sensitive
+        The columns that it replaces.
+    parts
+        `(table) -> {name: Synthesizer}`: which parts the table needs.
+    join
+        `({name of part: values}, {name of part: Learned}) -> values`, both values as in `Prediction`.
+    """
+
+    sensitive: tuple[str, ...]
+    parts: Callable[[Table], Mapping[str, Synthesizer]]
+    join: Callable[[Mapping[str, Mapping[str, Any]], Mapping[str, Learned]], Mapping[str, Any]]

@@ -15,7 +15,7 @@ import numpyro.distributions as dist
 from jax.scipy.special import betainc
 
 from molehill.design import spread_rows
-from molehill.models.normal_linear import Support
+from molehill.models.amounts import Support
 from molehill.models.poisson import (
     check_count_support,
     draw_truncated_count,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from molehill.design import learn_design, spread_rows
 from molehill.errors import InputError
 from molehill.frames import Table
-from molehill.models.normal_linear import Support, check_support, find_amounts
+from molehill.models.amounts import Support, check_support, find_amounts
 from molehill.schema import Kind
 from molehill.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
 
@@ -122,8 +122,8 @@ def learn_counts(
     present = ~np.isnan(values)
     refused = np.flatnonzero(present & ((values < 0) | (values != np.floor(values))))
     if len(refused):
-        problem = f"{column!r} is not a whole number from 0 up in {len(refused):,} record(s), first in {refused[0]}"
-        raise InputError("column", f"{problem} (counting from 0)", "Choose a synthesizer for amounts")
+        problem = f"{column!r} is not a whole number from 0 up in {len(refused):,} record(s), the first in row {refused[0] + 1}"
+        raise InputError("column", problem, "Choose a synthesizer for amounts")
     design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds)
     outcome: NDArray[np.float64] = np.where(present, values, 0.0)
     outside = int(((values < support[0]) | (values > support[1])).sum())
@@ -147,13 +147,14 @@ def largest_count(rate: jax.Array) -> jax.Array:
 def draw_truncated_count(
     key: jax.Array,
     sample: Callable[[jax.Array], jax.Array],
-    tail: Callable[[Any, Any], jax.Array],
+    tail: Callable[..., jax.Array],
     support: Support,
 ) -> tuple[jax.Array, jax.Array | float]:
     """Draw one count per record within a support, and give the mean share of the mass that was cut off.
 
     Exact: whole rounds of draws, of which each record keeps its first within the support; a record that had none, its
     support being improbable, gets the inverse of the truncated distribution function, in the tail where that is small.
+    Where even that is too small for a floating number, the nearest end of the support is taken.
 
     Parameters
     ----------
@@ -170,8 +171,7 @@ def draw_truncated_count(
     if low <= 0 and high == np.inf:
         return sample(key), 0.0
     one_round, for_inverse = jax.random.split(key)
-    below, above = tail(low - 1.0, False), tail(high, True) if high < np.inf else 0.0  # noqa: FBT003
-    below = below if low > 0 else jnp.zeros_like(below)
+    below, above, from_low, up_to_high = _masses(tail, support)
 
     def again(state: tuple[Any, ...]) -> tuple[Any, ...]:
         turn, values, waiting = state
@@ -180,22 +180,33 @@ def draw_truncated_count(
 
     state = (0, jnp.full_like(below, low), jnp.ones(below.shape, bool))
     _, values, waiting = jax.lax.while_loop(lambda state: state[2].any() & (state[0] < ROUNDS), again, state)
-    found = _invert(for_inverse, tail, support, waiting)
+    upper = below > 0.5
+    share = jax.random.uniform(for_inverse, below.shape, below.dtype)
+    target = jnp.where(upper, above + share * (from_low - above), below + share * (up_to_high - below))
+    found = _invert(target, tail, upper, support, waiting)
     return jnp.where(waiting, found, values), jnp.mean(below + above)
 
 
-def _invert(key: jax.Array, tail: Callable[[Any, Any], jax.Array], support: Support, wanted: jax.Array) -> jax.Array:
-    """Find, where wanted, the smallest count whose truncated distribution function passes a uniform number."""
+def _masses(tail: Callable[..., jax.Array], support: Support) -> jax.Array:
+    """Give the mass below and above the support, and that from its low end upwards and up to its high end."""
     low, high = support
-    last = min(high, 2.0**52)
-    upper = tail(low - 1.0, False) > 0.5 if low > 0 else jnp.zeros(wanted.shape, bool)
-    first, end = tail(jnp.where(upper, last, low - 1.0), upper), tail(jnp.where(upper, low - 1.0, last), upper)
-    target = first + jax.random.uniform(key, wanted.shape, end.dtype) * (end - first)
+    # All in one call: it takes long to compile. What an open end would give is known.
+    ends = jnp.array([low - 1, high, low - 1, high] if high < np.inf else [low - 1] * 4)
+    masses = tail(jnp.maximum(ends, 0.0)[:, None], above=jnp.array([False, True, True, False])[:, None])
+    opened = np.array([low <= 0, high == np.inf, low <= 0, high == np.inf])[:, None]
+    return jnp.where(opened, jnp.array([0.0, 0.0, 1.0, 1.0])[:, None], masses)
+
+
+def _invert(
+    target: jax.Array, tail: Callable[..., jax.Array], upper: jax.Array, support: Support, wanted: jax.Array
+) -> jax.Array:
+    """Find, where wanted, the smallest count whose lower (or upper) tail passes the target, by doubling and halving."""
+    low, last = support[0], min(support[1], 2.0**52)
 
     def narrow(state: tuple[Any, ...]) -> tuple[Any, ...]:
         under, least, bounded = state
         probe = jnp.where(bounded, jnp.floor((under + least) / 2), least)
-        size = tail(probe, upper)
+        size = tail(probe, above=upper)
         passed = jnp.where(upper, size <= target, size > target) | (probe >= last)
         doubled = jnp.minimum(low + 2 * (least - low) + 1, last)
         open_ = ~bounded | (least - under > 1)
@@ -207,5 +218,5 @@ def _invert(key: jax.Array, tail: Callable[[Any, Any], jax.Array], support: Supp
         under, least, bounded = state
         return (wanted & (~bounded | (least - under > 1))).any()
 
-    ends = jnp.full_like(end, low - 1.0), jnp.full_like(end, low), jnp.zeros(wanted.shape, bool)
+    ends = jnp.full_like(target, low - 1.0), jnp.full_like(target, low), jnp.zeros(wanted.shape, bool)
     return jax.lax.while_loop(unfinished, narrow, ends)[1]

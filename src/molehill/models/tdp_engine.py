@@ -15,8 +15,9 @@ Two things make that so.
    before each trajectory and then held fixed, while their density is part of its target. The posterior of the
    parameters is untouched. Nothing but the step size is left to tune.
 
-pi = softmax(u); log sum exp(u) has an arbitrary narrow normal of its own, independent of pi. Below V0, where a component
-is empty, u stretches with K / gamma, which takes away the funnel between gamma and the empty components. Omega has the
+pi = softmax(u); log sum exp(u) has an arbitrary narrow normal of its own, independent of pi. Below V0, where a
+component is empty, u stretches with K / gamma, which takes away the funnel between gamma and the empty components.
+Omega has the
 coordinates of its canonical partial correlations.
 
 A sweep is: a random walk of gamma given pi; a cheap trajectory of (pi, gamma) given the component densities; and one
@@ -24,6 +25,7 @@ trajectory of everything.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 # First, because importing BlackJAX starts JAX, which cannot be given more devices after that.
@@ -36,6 +38,7 @@ import numpy as np
 from blackjax.adaptation.step_size import dual_averaging_adaptation
 from blackjax.mcmc import hmc
 from jax.scipy.special import gammaln, logsumexp
+from numpyro.distributions.transforms import CorrCholeskyTransform
 
 Priors = Literal["weak", "paper"]
 
@@ -47,6 +50,8 @@ SMALL_CHANCE, SMALL_SHARE = 0.05, 0.3
 START_COMPONENTS, START_ITERATIONS = 3, 30
 RIDGE = 1e-6
 
+SITES = ("pi", "beta", "sigma", "gamma", "tau", "omega")
+
 _kernel: Callable[..., tuple[Any, Any]] = hmc.build_kernel()
 
 
@@ -54,11 +59,11 @@ class Mixture(NamedTuple):
     """The parameters, in whitened and unconstrained coordinates."""
 
     b: jax.Array
-    log_sigma: jax.Array
+    log_excess: jax.Array
     v: jax.Array
     log_gamma: jax.Array
     log_tau: jax.Array
-    partial: jax.Array
+    correlations: jax.Array
 
 
 class MixtureState(NamedTuple):
@@ -76,7 +81,8 @@ def tdp_engine(
     *,
     components: int,
     priors: Priors,
-    warmup: int = 200,
+    least_sigma: float,
+    warmup: int,
     draws: int = 1200,
 ) -> Engine:
     """Make the engine of a mixture of normal regressions.
@@ -89,13 +95,16 @@ def tdp_engine(
         K.
     priors
         "paper": half-t(3, 0, 1) for sigma and D; "weak": half-normal(0, 1), on the standardised scale.
+    least_sigma
+        The least standard deviation of a component; its prior is that of the excess.
     warmup, draws
         As in `molehill.sampling.Engine`.
     """
 
     def start(key: jax.Array, inputs: Inputs) -> MixtureState:
         key_start, key_run = jax.random.split(key)
-        mixture = _start(key_start, inputs, components)
+        start = _start_from_draw if "start.pi" in inputs else _start
+        mixture = start(key_start, inputs, components)
         joint, pi = (dual_averaging_adaptation(target)[0](FIRST_STEP) for target in (TARGET, PI_TARGET))
         return MixtureState(mixture, joint, pi, key_run, jnp.zeros((), jnp.int64))
 
@@ -108,10 +117,11 @@ def tdp_engine(
         told = Sweep(sites, report(sites, inputs), info["accept"], info["divergent"], info["gradients"])
         return MixtureState(mixture, joint_step, pi_step, key, state.sweep + 1), told
 
-    return Engine(f"tdp {components} {priors}", start, sweep, warmup, draws, prepare)
+    name = f"tdp {components} {priors} {least_sigma}"
+    return Engine(name, start, sweep, warmup, draws, partial(prepare, least_sigma=least_sigma))
 
 
-def prepare(inputs: Inputs) -> Inputs:
+def prepare(inputs: Inputs, *, least_sigma: float) -> Inputs:
     """Whiten the design by its weighted QR factor, and leave out the records of weight 0."""
     design, outcome, weights = (np.asarray(inputs[name], dtype=np.float64) for name in ("design", "outcome", "weights"))
     counted = weights > 0
@@ -126,20 +136,25 @@ def prepare(inputs: Inputs) -> Inputs:
         "counted_weights": weights[counted],
         "factor": factor,
         "total": np.float64(total),
+        "least_sigma": np.float64(least_sigma),
     }
 
 
 def _sites(mixture: Mixture, inputs: Inputs) -> dict[str, jax.Array]:
     log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
-    omega, _ = _correlation_factor(mixture.partial, mixture.b.shape[1])
+    omega, _ = _correlation_factor(mixture.correlations, mixture.b.shape[1])
     return {
         "pi": jnp.exp(log_pi),
         "beta": jnp.linalg.solve(inputs["factor"], mixture.b.T).T,
-        "sigma": jnp.exp(mixture.log_sigma),
+        "sigma": jnp.exp(_log_sigma(mixture.log_excess, inputs)),
         "gamma": jnp.exp(mixture.log_gamma),
         "tau": jnp.exp(mixture.log_tau),
         "omega": omega,
     }
+
+
+def _log_sigma(log_excess: jax.Array, inputs: Inputs) -> jax.Array:
+    return jnp.log(inputs["least_sigma"] + jnp.exp(log_excess))
 
 
 # The likelihood, with its gradient from the same pass.
@@ -213,14 +228,14 @@ def _scale_coefficients(
     b: jax.Array, mixture: Mixture, precision: jax.Array, inputs: Inputs, power: float
 ) -> jax.Array:
     """(S^-1 + s_k I)^power b_k: from b to z with 1/2, and back with -1/2."""
-    covariance, _ = _prior_covariance(mixture.log_tau, mixture.partial, inputs)
+    covariance, _ = _prior_covariance(mixture.log_tau, mixture.correlations, inputs)
     values, vectors = jnp.linalg.eigh(covariance)
     root = (1 / jnp.maximum(values, 1e-14) + precision[:, None]) ** power
     return ((b @ vectors) * root) @ vectors.T
 
 
-def _prior_covariance(log_tau: jax.Array, partial: jax.Array, inputs: Inputs) -> tuple[jax.Array, jax.Array]:
-    factor, log_prior = _correlation_factor(partial, log_tau.shape[0])
+def _prior_covariance(log_tau: jax.Array, correlations: jax.Array, inputs: Inputs) -> tuple[jax.Array, jax.Array]:
+    factor, log_prior = _correlation_factor(correlations, log_tau.shape[0])
     root = inputs["factor"] @ (jnp.exp(log_tau)[:, None] * factor)
     return root @ root.T, log_prior
 
@@ -231,15 +246,15 @@ def _correlation_shapes(size: int) -> np.ndarray:
     return 1 + (size - 2 - column) / 2.0
 
 
-def _correlation_factor(partial: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
+def _correlation_factor(correlations: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
     """Cholesky factor of Omega from its partial correlations, and their log prior with the Jacobian."""
     rows, columns = np.tril_indices(size, -1)
     index = np.full((size, size), len(rows))
     index[rows, columns] = np.arange(len(rows))
-    square = jnp.append(partial, 0.0)[index]
+    square = jnp.append(correlations, 0.0)[index]
     scale = jnp.exp(-(_log_cosh(square) @ np.triu(np.ones((size, size)), 1)))
     factor = jnp.tril(jnp.tanh(square) * scale, -1) + jnp.diag(jnp.diag(scale))
-    return factor, -(2 * _correlation_shapes(size) * _log_cosh(partial)).sum()
+    return factor, -(2 * _correlation_shapes(size) * _log_cosh(correlations)).sum()
 
 
 def _log_cosh(x: jax.Array) -> jax.Array:
@@ -258,13 +273,13 @@ def _log_scale_prior(log_x: jax.Array, priors: Priors) -> jax.Array:
 
 
 def _stretch(v: jax.Array, log_gamma: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """u of v, and the log of the Jacobian: below V0 the slope is 1 + K / gamma."""
+    """Give u of v, and the log of the Jacobian: below V0 the slope is 1 + K / gamma."""
     slope, x = v.shape[0] * jnp.exp(-log_gamma), BEND * (V0 - v)
     return v - slope * jax.nn.softplus(x) / BEND, jnp.log1p(slope * jax.nn.sigmoid(x)).sum()
 
 
 def _unstretch(u: jax.Array, log_gamma: jax.Array) -> jax.Array:
-    """v of u by Newton's method: the function is increasing and concave, so from the left it cannot fail."""
+    """Give v of u by Newton's method: the function is increasing and concave, so from the left it cannot fail."""
     slope = u.shape[0] * jnp.exp(-log_gamma)
     v = jnp.where(u > V0, u, V0 + (u - V0) / (1 + slope)) - 1.0
 
@@ -325,15 +340,16 @@ def _move_pi(key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inpu
     """Move (pi, gamma) given the density of every record in every component: no exponential in its gradient."""
     key_noise, key_move = jax.random.split(key)
     log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
-    occupancy, _ = _occupancy(mixture.log_sigma, log_pi, inputs["total"])
+    log_sigma = _log_sigma(mixture.log_excess, inputs)
+    occupancy, _ = _occupancy(log_sigma, log_pi, inputs["total"])
     copy = occupancy + NOISE * jax.random.normal(key_noise, occupancy.shape)
-    residual = (inputs["counted_outcome"] - mixture.b @ inputs["white_t"]) * jnp.exp(-mixture.log_sigma)[:, None]
-    logs = -mixture.log_sigma[:, None] - 0.5 * residual * residual
+    residual = (inputs["counted_outcome"] - mixture.b @ inputs["white_t"]) * jnp.exp(-log_sigma)[:, None]
+    logs = -log_sigma[:, None] - 0.5 * residual * residual
     density = jnp.exp(logs - logs.max(axis=0))
 
     def log_density(position: jax.Array) -> jax.Array:
         log_pi, log_prior = _log_pi(position[:-1], position[-1])
-        now, _ = _occupancy(mixture.log_sigma, log_pi, inputs["total"])
+        now, _ = _occupancy(log_sigma, log_pi, inputs["total"])
         likelihood = inputs["counted_weights"] @ jnp.log(jnp.exp(log_pi) @ density)
         return likelihood + log_prior + _log_dirichlet(log_pi, position[-1]) + _log_noise(copy, now)
 
@@ -345,28 +361,40 @@ def _move_pi(key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inpu
     return _choose(accepted, moved, mixture), step, info
 
 
-def _move_all(
-    key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inputs, warmup: int, priors: Priors
-) -> tuple[Any, ...]:
-    key_noise, key_move = jax.random.split(key)
+class Target(NamedTuple):
+    """What one trajectory of everything is run on: its density, start and metric, and the way back."""
+
+    log_density: Callable[[jax.Array], jax.Array]
+    position: jax.Array
+    inverse_mass: jax.Array
+    restore: Callable[[jax.Array], Mixture]
+
+
+def joint_target(key: jax.Array, mixture: Mixture, inputs: Inputs, priors: Priors) -> Target:
+    """Draw the auxiliary copies, and give the target of a trajectory that holds them fixed."""
     components, size = mixture.b.shape
     total = inputs["total"]
     log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
-    exact = jnp.stack(_occupancy(mixture.log_sigma, log_pi, total))
-    copy = exact + NOISE * jax.random.normal(key_noise, exact.shape)
+    exact = jnp.stack(_occupancy(_log_sigma(mixture.log_excess, inputs), log_pi, total))
+    copy = exact + NOISE * jax.random.normal(key, exact.shape)
     precision = jnp.maximum(jnp.exp(copy[1]) - LEAST_PRECISION, 0.0)
     ends = np.cumsum([components * size, components, components, 1, size])
 
     def split(position: jax.Array) -> Mixture:
-        z, log_sigma, v, log_gamma, log_tau, partial = jnp.split(position, ends)
-        return Mixture(z.reshape(components, size), log_sigma, v, log_gamma[0], log_tau, partial)
+        z, log_excess, v, log_gamma, log_tau, correlations = jnp.split(position, ends)
+        return Mixture(z.reshape(components, size), log_excess, v, log_gamma[0], log_tau, correlations)
+
+    def restore(position: jax.Array) -> Mixture:
+        moved = split(position)
+        return moved._replace(b=_scale_coefficients(moved.b, moved, precision, inputs, -0.5))
 
     def log_density(position: jax.Array) -> jax.Array:
-        z, log_sigma, v, log_gamma, log_tau, partial = split(position)
-        covariance, log_omega = _prior_covariance(log_tau, partial, inputs)
+        z, log_excess, v, log_gamma, log_tau, correlations = split(position)
+        log_sigma = _log_sigma(log_excess, inputs)
+        covariance, log_omega = _prior_covariance(log_tau, correlations, inputs)
         b, log_b = _interweave(z, covariance, precision)
         log_pi, log_v = _log_pi(v, log_gamma)
-        scales = _log_scale_prior(log_tau, priors) + _log_scale_prior(log_sigma, priors)
+        scales = _log_scale_prior(log_tau, priors) + _log_scale_prior(log_excess, priors)
         prior = log_b + log_omega + log_v + scales + _log_dirichlet(log_pi, log_gamma)
         noise = _log_noise(copy, jnp.stack(_occupancy(log_sigma, log_pi, total)))
         return weighted_loglik(b, log_sigma, log_pi, inputs) + prior + noise
@@ -374,22 +402,26 @@ def _move_all(
     z = _scale_coefficients(mixture.b, mixture, precision, inputs, 0.5)
     position = jnp.concatenate([jnp.ravel(part) for part in mixture._replace(b=z)])
     number, share_mass = _share_masses(copy[0], total)
-    inverse_mass = jnp.concatenate(
-        [
-            jnp.ones(components * size),
-            1 / (2 * number + 2),
-            share_mass,
-            jnp.array([0.1]),
-            jnp.full(size, 0.2),
-            jnp.asarray(1 / (2 * _correlation_shapes(size))),
-        ]
-    )
+    masses = [
+        jnp.ones(components * size),
+        1 / (2 * number + 2),
+        share_mass,
+        jnp.array([0.1]),
+        jnp.full(size, 0.2),
+        jnp.asarray(1 / (2 * _correlation_shapes(size))),
+    ]
+    return Target(log_density, position, jnp.concatenate(masses), restore)
+
+
+def _move_all(
+    key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inputs, warmup: int, priors: Priors
+) -> tuple[Any, ...]:
+    key_noise, key_move = jax.random.split(key)
+    target = joint_target(key_noise, mixture, inputs, priors)
     tuning = (state.joint_step, TARGET, STEPS, state.sweep, warmup)
-    position, accepted, step, info = _move(key_move, position, log_density, inverse_mass, tuning)
-    moved = split(position)
-    moved = moved._replace(b=_scale_coefficients(moved.b, moved, precision, inputs, -0.5))
+    position, accepted, step, info = _move(key_move, target.position, target.log_density, target.inverse_mass, tuning)
     # A rejected trajectory leaves the parameters bit for bit as they were, without a round trip through z.
-    return _choose(accepted, moved, mixture), step, info
+    return _choose(accepted, target.restore(position), mixture), step, info
 
 
 def _log_noise(copy: jax.Array, exact: jax.Array) -> jax.Array:
@@ -425,6 +457,19 @@ def _choose(condition: Any, yes: Any, no: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b).astype(jnp.asarray(b).dtype), yes, no)
 
 
+def _start_from_draw(key: jax.Array, inputs: Inputs, components: int) -> Mixture:
+    """Start from a draw of another posterior, brought into the coordinates of this one."""
+    chosen = jax.random.randint(key, (), 0, inputs["start.pi"].shape[0])
+    pi, beta, sigma, gamma, tau, omega = (inputs[f"start.{site}"][chosen] for site in SITES)
+    log_gamma = jnp.log(gamma)
+    log_pi = jnp.log(jnp.maximum(pi, jnp.finfo(pi.dtype).tiny))
+    size = tau.shape[0]
+    correlations = jnp.asarray(CorrCholeskyTransform().inv(omega)) if size > 1 else jnp.zeros(0)
+    v = _unstretch(log_pi, log_gamma)
+    log_excess = jnp.log(jnp.maximum(sigma - inputs["least_sigma"], 1e-6))
+    return Mixture(beta @ inputs["factor"].T, log_excess, v[:components], log_gamma, jnp.log(tau), correlations)
+
+
 def _start(key: jax.Array, inputs: Inputs, components: int) -> Mixture:
     """Weighted EM with a ridge on a few components; the others start empty, from about their prior."""
     design, outcome, weights = inputs["white"], inputs["counted_outcome"], inputs["counted_weights"]
@@ -455,7 +500,7 @@ def _start(key: jax.Array, inputs: Inputs, components: int) -> Mixture:
     from_prior = 0.5 * jax.random.normal(keys[1], (components, size)) @ inputs["factor"].T
     return Mixture(
         from_prior.at[:occupied].set(b),
-        jnp.zeros(components).at[:occupied].set(jnp.log(sigma)),
+        jnp.zeros(components).at[:occupied].set(jnp.log(jnp.maximum(sigma - inputs["least_sigma"], 0.05))),
         jnp.full(components, V0 - 0.5).at[:occupied].set(jnp.log(pi)),
         0.5 * jax.random.normal(keys[2]) - 0.5,
         np.log(0.5) + 0.3 * jax.random.normal(keys[3], (size,)),

@@ -1,0 +1,216 @@
+"""Speed of fitting the mixture, measured side by side in one run.
+
+`python benchmarks/sampling.py` fits the CE sample in ../shared/data where it is present (positive incomes, log scale,
+age group, Urban, Tenure, Educ, Marital; K = 10; pairwise weights at radius 0.2; the paper's priors), else the built-in
+survey; measures one gradient against a hand-fused likelihood kernel in Numba; and runs NumPyro's NUTS with its default
+warm-up on the same model for a bounded time. `--growth` measures the seconds of a sweep for n = 5, 50 and 500 thousand
+and K = 5, 10, 20 on the built-in survey.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numba import njit
+
+import molehill
+from molehill.frames import as_table
+from molehill.models import tdp_engine
+from molehill.models.tdp_mixture import tdp_mixture
+from molehill.sampling import sample
+from molehill.simulation import consumer_survey
+
+# isort: split
+import jax
+import jax.numpy as jnp
+import numpyro
+from numpyro.infer import MCMC, NUTS
+
+from molehill.diagnostics import diagnose
+
+CE_SAMPLE = Path(__file__).parents[2] / "shared" / "data" / "ce_sample.csv"
+AGES = [25, 35, 50, 65]
+
+
+def problem() -> tuple[str, pd.DataFrame, Any, np.ndarray]:
+    """Give a name, a table, a synthesizer and weights."""
+    if CE_SAMPLE.exists():
+        data = pd.read_csv(CE_SAMPLE).query("Income > 0").reset_index(drop=True)
+        codes: Any = dict.fromkeys(("Urban", "Tenure", "Educ", "Marital"), "categorical")
+        synthesizer = tdp_mixture("Income", ["Age", *codes], breaks={"Age": AGES}, kinds=codes, priors="paper")
+        known = {"known": ["Age", "Urban", "Marital"], "breaks": {"Age": AGES}, "sensitive": "Income"}
+        name = "the CE sample"
+    else:
+        data = consumer_survey().query("income > 0").reset_index(drop=True)
+        synthesizer = tdp_mixture("income", [str(name) for name in data if name != "income"], priors="paper")
+        known = {"known": ["gender", "age", "region"], "sensitive": "income"}
+        name = "the built-in survey"
+    risk = molehill.confidential_risk(data, **known, radius=0.2, order=2)
+    return f"{name}, {len(data):,} positive incomes", data, synthesizer, molehill.risk_weights(risk)
+
+
+def default_fit(seed: int) -> float:
+    name, data, synthesizer, weights = problem()
+    start = time.perf_counter()
+    posterior = molehill.fit(synthesizer, data, weights, seed=seed)
+    seconds = time.perf_counter() - start
+    told = posterior.diagnostics
+    size = told.effective_size
+    print(f"{name}; design of {posterior.learned.inputs['design'].shape[1]} columns")
+    print(f"seed {seed}: {seconds:.1f} s in all, { {k: round(v, 1) for k, v in told.seconds.items()} }")
+    print(f"effective size at least {size:.0f} (bulk), {told.table['tail'].min():.0f} (tail); R-hat at most", end=" ")
+    print(f"{told.table['rhat'].max():.4f}; acceptance {told.accept:.2f}, diverged {told.divergent:.2%}")
+    print(
+        f"EFFECTIVE DRAWS PER SECOND: {size / seconds:.1f}; gradients per effective draw: {told.gradients / size:.0f}"
+    )
+    return size / seconds
+
+
+def numpyro_nuts(limit: int) -> None:
+    """NumPyro's NUTS, default warm-up, two chains, in a process that is stopped after `limit` seconds."""
+    begun = time.perf_counter()
+    try:
+        subprocess.run([sys.executable, __file__, "--only-numpyro"], timeout=limit, check=True)
+    except subprocess.TimeoutExpired:
+        print(
+            f"NumPyro's NUTS: not through 1,000 + 1,000 sweeps after {time.perf_counter() - begun:.0f} s: no draws yet"
+        )
+
+
+def run_numpyro() -> None:
+    _, data, synthesizer, weights = problem()
+    learned = synthesizer.learn(as_table(data))
+    with jax.enable_x64(new_val=True):
+        inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()}
+        counted = jnp.asarray(weights)
+        numpyro.set_host_device_count(2)
+        begun = time.perf_counter()
+        chains = MCMC(
+            NUTS(molehill.weighted(synthesizer.model, counted)),
+            num_warmup=1000,
+            num_samples=1000,
+            num_chains=2,
+            progress_bar=False,
+        )
+        chains.run(jax.random.key(1), **inputs)
+        watch = jax.jit(jax.vmap(jax.vmap(lambda draw: synthesizer.functionals(draw, inputs, counted))))
+        functionals = {k: np.asarray(v) for k, v in watch(chains.get_samples(group_by_chain=True)).items()}
+        seconds = time.perf_counter() - begun
+    zeros = np.zeros((2, 1000))
+    size = diagnose(functionals, divergent=zeros, accept=zeros, gradients=0, seconds={}).effective_size
+    print(f"NumPyro's NUTS: {seconds:.0f} s, {size / seconds:.2f} effective draws per second")
+
+
+@njit(fastmath=True)
+def fused(design, outcome, weights, b, log_sigma, log_pi, to_b, to_sigma, to_pi):
+    """The likelihood and its gradient in one loop over the records, by hand."""
+    records, size = design.shape
+    components = len(log_sigma)
+    logs, residual = np.empty(components), np.empty(components)
+    total = 0.0
+    to_b[:], to_sigma[:], to_pi[:] = 0.0, 0.0, 0.0
+    for i in range(records):
+        highest = -np.inf
+        for k in range(components):
+            centre = 0.0
+            for r in range(size):
+                centre += design[i, r] * b[k, r]
+            residual[k] = (outcome[i] - centre) * np.exp(-log_sigma[k])
+            logs[k] = log_pi[k] - log_sigma[k] - 0.5 * residual[k] ** 2
+            highest = max(highest, logs[k])
+        whole = 0.0
+        for k in range(components):
+            logs[k] = np.exp(logs[k] - highest)
+            whole += logs[k]
+        total += weights[i] * (highest + np.log(whole))
+        for k in range(components):
+            share = weights[i] * logs[k] / whole
+            to_pi[k] += share
+            to_sigma[k] += share * (residual[k] ** 2 - 1)
+            pull = share * residual[k] * np.exp(-log_sigma[k])
+            for r in range(size):
+                to_b[k, r] += pull * design[i, r]
+    return total
+
+
+def gradients() -> None:
+    """One gradient of the whole potential against the likelihood alone, fused by hand."""
+    _, data, synthesizer, weights = problem()
+    learned = synthesizer.learn(as_table(data))
+    with jax.enable_x64(new_val=True):
+        prepared = tdp_engine.prepare(dict(learned.inputs) | {"weights": weights}, least_sigma=0.0)
+        inputs = {name: jnp.asarray(value) for name, value in prepared.items()}
+        mixture = tdp_engine._start(jax.random.key(1), inputs, 10)
+        key = jax.random.key(2)
+        position = tdp_engine.joint_target(key, mixture, inputs, "paper").position
+
+        # The data are arguments, as they are in a sweep, so that nothing is folded into a constant.
+        def potential(position: jax.Array, mixture: Any, inputs: Any) -> jax.Array:
+            return tdp_engine.joint_target(key, mixture, inputs, "paper").log_density(position)
+
+        both = jax.jit(jax.value_and_grad(potential))
+        both(position, mixture, inputs)[0].block_until_ready()
+        whole = [_seconds(lambda: both(position, mixture, inputs)[0].block_until_ready()) for _ in range(200)]
+    white, outcome, counted = (prepared[name] for name in ("white", "counted_outcome", "counted_weights"))
+    components, size = np.asarray(mixture.b).shape
+    arguments = (white, outcome, counted, np.asarray(mixture.b), np.zeros(components), np.full(components, -2.3))
+    outputs = (np.empty((components, size)), np.empty(components), np.empty(components))
+    fused(*arguments, *outputs)
+    alone = [_seconds(partial(fused, *arguments, *outputs)) for _ in range(200)]
+    print(f"one gradient of the whole potential: {1000 * min(whole):.2f} ms", end="; ")
+    print(f"the likelihood alone, fused by hand: {1000 * min(alone):.2f} ms; ratio {min(whole) / min(alone):.2f}")
+
+
+def _seconds(call: Any) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def growth() -> None:
+    """Seconds of one sweep, without compiling, two chains side by side."""
+    print("| records | components | seconds a sweep |\n|---|---|---|")
+    for records, components in ((5_000, 5), (5_000, 10), (5_000, 20), (50_000, 10), (500_000, 10)):
+        data = consumer_survey(records, seed=1).query("income > 0").reset_index(drop=True)
+        synthesizer = tdp_mixture("income", ["age", "education", "earner", "marital"], components=components)
+        assert synthesizer.learn is not None
+        assert synthesizer.engine is not None
+        inputs = dict(synthesizer.learn(as_table(data)).inputs) | {"weights": np.ones(len(data))}
+        sweeps = 20 if records < 100_000 else 4
+        runs = [
+            sample(synthesizer.engine(synthesizer, inputs, warmup=sweeps, draws=number * sweeps), inputs, seed=1)
+            for number in (1, 3)
+        ]
+        seconds = (runs[1].seconds["sampling"] - runs[0].seconds["sampling"]) / (2 * sweeps)
+        print(f"| {records:,} | {components} | {seconds:.4f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1, help="how many default fits")
+    parser.add_argument(
+        "--numpyro", type=int, default=180, metavar="SECONDS", help="bound for NumPyro's NUTS; 0: skip it"
+    )
+    parser.add_argument("--growth", action="store_true", help="growth with n and K instead")
+    parser.add_argument("--only-numpyro", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.only_numpyro:
+        run_numpyro()
+    elif chosen.growth:
+        growth()
+    else:
+        for seed in range(1, chosen.seeds + 1):
+            default_fit(seed)
+        gradients()
+        if chosen.numpyro:
+            numpyro_nuts(chosen.numpyro)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Amounts: transformed and standardised for a model, drawn within a public support, and brought back."""
+
+from typing import Any, Literal, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import log_ndtr, ndtr, ndtri
+from numpy.typing import NDArray
+
+from molehill.errors import InputError
+from molehill.frames import Table
+from molehill.schema import column_numbers, find_columns
+
+Transform = Literal["identity", "log", "signed"]
+TRANSFORMS = get_args(Transform)
+Support = tuple[float, float]
+
+
+def check_support(lower: float | None, upper: float | None) -> Support:
+    """Accept ends of the public support, none of which need be given."""
+    for argument, end in (("lower", lower), ("upper", upper)):
+        if end is not None and (isinstance(end, bool | str) or np.isnan(end)):
+            raise InputError(argument, "it must be a number", "Give a number in the units of the data, or None")
+    low, high = -np.inf if lower is None else float(lower), np.inf if upper is None else float(upper)
+    if low >= high:
+        raise InputError("lower", "it is not below upper", "Give the smallest and the largest value that may appear")
+    return low, high
+
+
+def learn_amount(
+    table: Table, column: str, transform: Transform, support: Support, applies: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], dict[str, Any]]:
+    """Transform and standardise a numeric column.
+
+    Returns
+    -------
+    outcome
+        The standardised values, 0 where there is none.
+    present
+        Which records have a value that counts (`applies`, if given, and not missing).
+    facts
+        How the values were made: centre and scale among it.
+    """
+    values = find_amounts(table, column)
+    present = ~np.isnan(values) if applies is None else ~np.isnan(values) & applies
+    chosen = values[present]
+    if not len(chosen):
+        raise InputError("column", f"{column!r} has no value to learn from", "Choose another synthesizer")
+    facts = {"column": column, "transform": transform, "support": support}
+    facts["records_outside"] = int(((chosen < support[0]) | (chosen > support[1])).sum())
+    if transform == "log" and (chosen <= 0).any():
+        first = int(np.flatnonzero(present & (values <= 0))[0])
+        problem = f"{column!r} is not positive in {int((chosen <= 0).sum()):,} record(s), the first in row {first + 1}"
+        raise InputError("transform", problem, "Choose 'identity' or 'signed', or the semicontinuous synthesizer")
+    moved = apply_transform(chosen, transform)
+    if len(moved) > 1 and moved.min() == moved.max():
+        raise InputError("column", f"{column!r} is the same for every record", "Release it as it is")
+    centre, scale = float(moved.mean()), float(moved.std()) or 1.0
+    outcome = np.zeros(len(values))
+    outcome[present] = (moved - centre) / scale
+    return outcome, present, {**facts, "centre": centre, "scale": scale}
+
+
+def find_amounts(table: Table, column: str) -> NDArray[np.float64]:
+    """Give the values of a numeric column that the table must have, NaN where missing, finite elsewhere."""
+    find_columns(table, [column], "column")
+    values = column_numbers(table, column)
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise InputError(
+            "data", f"column {column!r} is infinite in row {infinite[0] + 1}", "Correct it, or make it missing"
+        )
+    if np.isnan(values).all():
+        raise InputError("column", f"{column!r} is missing in every record", "Choose a column with values")
+    return values
+
+
+def apply_transform(values: NDArray[np.float64], transform: Transform) -> NDArray[np.float64]:
+    """Take amounts to the scale of the model."""
+    if transform == "log":
+        return np.log(values)
+    return np.sign(values) * np.log1p(np.abs(values)) if transform == "signed" else values
+
+
+def restore(values: jax.Array, transform: Transform) -> jax.Array:
+    """Bring values back from the scale of the model."""
+    if transform == "log":
+        return jnp.exp(values)
+    return jnp.sign(values) * jnp.expm1(jnp.abs(values)) if transform == "signed" else values
+
+
+def transformed_support(support: Support, transform: Transform) -> Support:
+    """The support on the scale of the model."""
+    if transform == "log":
+        low, high = (np.log(end) if end > 0 else -np.inf for end in support)
+        if high == -np.inf:
+            raise InputError(
+                "upper", "it is not positive, but logarithms are asked for", "Give a positive one, or none"
+            )
+        return float(low), float(high)
+    low, high = (float(apply_transform(np.array([end]), transform)[0]) for end in support)
+    return low, high
+
+
+def draw_truncated_normal(key: jax.Array, low: jax.Array, high: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Draw standard normal values between `low` and `high` (which may be infinite), and give the mass cut off.
+
+    By the inverse of the distribution function in the lower tail, into which an interval above zero is mirrored;
+    where even that mass is too small for a floating number, by the inverse of its logarithm.
+    """
+    mirrored = low > 0
+    left, right = jnp.where(mirrored, -high, low), jnp.where(mirrored, -low, high)
+    tiny = jnp.finfo(left.dtype).tiny
+    share = jax.random.uniform(key, left.shape, left.dtype, minval=tiny)
+    below, upto = ndtr(left), ndtr(right)
+    drawn = ndtri(jnp.maximum(below + share * (upto - below), tiny))
+    # Beyond the floating range. There the slope of log_ndtr is -x - 1/x but for terms in x^-3, so that
+    # Newton's steps gain six digits each.
+    deep = jnp.where(upto < tiny * 1e10, right, -40.0)
+    ratio = jnp.exp(log_ndtr(jnp.minimum(left, deep)) - log_ndtr(deep))
+    target = log_ndtr(deep) + jnp.log(share + (1 - share) * ratio)
+    far = -jnp.sqrt(-2.0 * target)
+    for _ in range(4):
+        far += (log_ndtr(far) - target) / (far + 1.0 / far)
+    drawn = jnp.clip(jnp.where(upto < tiny * 1e10, far, drawn), left, right)
+    return jnp.where(mirrored, -drawn, drawn), ndtr(low) + ndtr(-high)

@@ -1,0 +1,120 @@
+"""An amount that can be a loss, nothing or a gain: income as it is.
+
+Three parts that share no parameter: a multinomial regression of the sign (negative, zero, positive), and a mixture of
+regressions of log|y| for the losses and for the gains. Each is fitted to all records with the records' weights, those
+that it does not speak of left out. A drawn record takes its sign from the first part and its size from the part of
+that sign.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molehill.errors import InputError
+from molehill.frames import Table
+from molehill.models.amounts import check_support, find_amounts
+from molehill.models.multinomial import multinomial
+from molehill.models.tdp_engine import Priors
+from molehill.models.tdp_mixture import Membership, tdp_mixture
+from molehill.schema import Kind
+from molehill.synthesizer import Composite, Learned, Synthesizer
+
+SIGNS = {"negative": -1.0, "zero": 0.0, "positive": 1.0}
+
+
+def semicontinuous(
+    column: str,
+    predictors: str | Sequence[str] | None = None,
+    *,
+    loss_predictors: str | Sequence[str] | None = None,
+    components: int = 10,
+    membership: Membership = "posterior",
+    priors: Priors = "weak",
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+) -> Composite:
+    """Replace an amount with losses and zeros by draws from a model of its sign and of its size.
+
+    Parameters
+    ----------
+    column
+        The sensitive column.
+    predictors, breaks, kinds
+        What the sign and the size of gains are conditioned on: see `molehill.design.learn_design`.
+    loss_predictors
+        What the size of losses is conditioned on: nothing by default, since losses are few.
+    components, membership, priors
+        As in `tdp_mixture`.
+    lower, upper
+        The public support in the units of the data; `lower` bounds the losses and `upper` the gains.
+
+    Examples
+    --------
+    >>> semicontinuous("income", ["age", "education"], lower=-10_000, upper=2_000_000).sensitive
+    ('income',)
+    """
+    low, high = check_support(lower, upper)
+    if low > 0 or high < 0:
+        raise InputError("lower", "the support leaves zero out", "Use tdp_mixture for an amount without zeros")
+    shared: dict[str, Any] = {"components": components, "membership": membership, "priors": priors}
+    grouping: dict[str, Any] = {"breaks": breaks, "kinds": kinds}
+    losses: dict[str, Any] = {"breaks": {k: v for k, v in (breaks or {}).items() if k in _names(loss_predictors)}}
+    made = {
+        "positive": tdp_mixture(column, predictors, upper=_bound(high), **shared, **grouping),
+        "negative": tdp_mixture(column, loss_predictors, upper=_bound(-low), **shared, **losses, kinds=kinds),
+    }
+
+    def parts(table: Table) -> dict[str, Synthesizer]:
+        signs = np.unique(np.sign(find_amounts(table, column)))
+        found = [name for name, sign in SIGNS.items() if sign in signs]
+        if len(found) == 1:
+            raise InputError("column", f"all values of {column!r} are {found[0]}", "Use tdp_mixture, or release it")
+        sign = multinomial(column, predictors, **grouping)
+        parts = {"sign": replace(sign, learn=partial(_learn_sign, inner=sign, column=column))}
+        for name in found:
+            if name != "zero":
+                learn = partial(_learn_size, inner=made[name], column=column, sign=SIGNS[name])
+                parts[name] = replace(made[name], learn=learn)
+        return parts
+
+    return Composite((column,), parts, partial(_join, column=column))
+
+
+def _bound(end: float) -> float | None:
+    return None if np.isinf(end) else end
+
+
+def _names(predictors: str | Sequence[str] | None) -> Sequence[str]:
+    return () if predictors is None else predictors
+
+
+def _learn_sign(table: Table, *, inner: Synthesizer, column: str) -> Learned:
+    values = find_amounts(table, column)
+    names = np.array(list(SIGNS), dtype=object)[np.sign(np.nan_to_num(values)).astype(int) + 1]
+    signs = pd.Series(pd.Categorical(names, categories=list(SIGNS))).where(~np.isnan(values))
+    assert inner.learn is not None
+    return inner.learn(replace(table, frame=table.frame.assign(**{column: signs})))
+
+
+def _learn_size(table: Table, *, inner: Synthesizer, column: str, sign: float) -> Learned:
+    values = sign * find_amounts(table, column)
+    applies = np.nan_to_num(values) > 0
+    sizes = pd.Series(np.where(applies, values, np.nan))
+    assert inner.learn is not None
+    return replace(inner.learn(replace(table, frame=table.frame.assign(**{column: sizes}))), applies=applies)
+
+
+def _join(
+    values: Mapping[str, Mapping[str, Any]], learned: Mapping[str, Learned], *, column: str
+) -> dict[str, np.ndarray]:
+    signs = np.array(learned["sign"].facts["levels"])[np.asarray(values["sign"][column]).astype(int)]
+    joined = np.zeros(len(signs))
+    for name in values.keys() - {"sign"}:
+        joined = np.where(signs == name, SIGNS[name] * np.asarray(values[name][column]), joined)
+    return {column: joined}
