@@ -70,9 +70,9 @@ def diagnose(
     axes: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
     # A functional that never moves says nothing of convergence, and has no R-hat.
     moving = (chains.max(axis=(0, 1)) > chains.min(axis=(0, 1))) & np.isfinite(chains).all(axis=(0, 1))
-    table = pd.DataFrame({"mean": chains.mean(axis=(0, 1)), "sd": chains.std(axis=(0, 1))}, index=pd.Index(names))
-    # Chains that never move, each at its own place, have no variance within: the division is meant.
+    # Infinite values have no mean, and chains that never move, each at its own place, no variance within: both are told.
     with np.errstate(divide="ignore", invalid="ignore"):
+        table = pd.DataFrame({"mean": chains.mean(axis=(0, 1)), "sd": chains.std(axis=(0, 1))}, index=pd.Index(names))
         measures = {
             "rhat": array_stats.rhat(chains[..., moving], **axes),
             "bulk": array_stats.ess(chains[..., moving], **axes),

@@ -122,7 +122,8 @@ def learn_counts(
     present = ~np.isnan(values)
     refused = np.flatnonzero(present & ((values < 0) | (values != np.floor(values))))
     if len(refused):
-        problem = f"{column!r} is not a whole number from 0 up in {len(refused):,} record(s), the first in row {refused[0] + 1}"
+        where = f"{len(refused):,} record(s), the first in row {refused[0] + 1}"
+        problem = f"{column!r} is not a whole number from 0 up in {where}"
         raise InputError("column", problem, "Choose a synthesizer for amounts")
     design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds)
     outcome: NDArray[np.float64] = np.where(present, values, 0.0)

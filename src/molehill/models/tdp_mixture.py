@@ -19,7 +19,6 @@ import numpyro
 import numpyro.distributions as dist
 from jax.scipy.special import log_ndtr, logsumexp
 from jax.scipy.stats import norm
-from numpyro.distributions.transforms import AffineTransform
 
 from molehill.arguments import check_choice
 from molehill.design import learn_design, spread_rows
@@ -136,17 +135,22 @@ def mixture_model(
     """The model as NumPyro states it, with z summed out."""
     del present, centre, scale  # Only predictions need them.
     size = design.shape[1]
-    half = dist.HalfNormal(1.0) if priors == "weak" else dist.FoldedDistribution(dist.StudentT(3.0))
     gamma = numpyro.sample("gamma", dist.Gamma(1.0, 1.0))
     pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(components, gamma / components)))
-    tau: Any = numpyro.sample("tau", half.expand([size]).to_event(1))
+    tau: Any = numpyro.sample("tau", _upper_half(0.0, priors).expand([size]).to_event(1))
     omega = numpyro.sample("omega", dist.LKJCholesky(size, 1.0)) if size > 1 else jnp.ones((1, 1))
     with numpyro.plate("components", components):
         beta: Any = numpyro.sample("beta", dist.MultivariateNormal(jnp.zeros(size), scale_tril=tau[:, None] * omega))
-        sigma = numpyro.sample("sigma", dist.TransformedDistribution(half, AffineTransform(least_sigma, 1.0)))
+        sigma = numpyro.sample("sigma", _upper_half(least_sigma, priors))
     with numpyro.plate("records", design.shape[0]):
         mixture = dist.MixtureSameFamily(dist.CategoricalProbs(pi), dist.Normal(design @ beta.T, sigma))
         numpyro.sample("outcome", mixture, obs=outcome)
+
+
+def _upper_half(least: float, priors: Priors) -> dist.Distribution:
+    """The upper half of a normal or a t(3) of scale 1 around `least`."""
+    whole = dist.Normal(least, 1.0) if priors == "weak" else dist.StudentT(3.0, least, 1.0)
+    return dist.TruncatedDistribution(whole, low=least)
 
 
 def mixture_engine(
