@@ -13,3 +13,15 @@ def test_the_example_of_the_readme_runs():
     done = subprocess.run([sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("ConfidentialRisk(order=2, 6,208 records, mean risk 0.7")
+
+
+def test_the_example_of_an_own_model_runs():
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / "own_model.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "converged" in done.stdout
+    assert "NOT" not in done.stdout

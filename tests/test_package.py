@@ -10,14 +10,18 @@ def test_public_names_are_these():
     assert molehill.__all__ == [
         "InputError",
         "Schema",
+        "Synthesizer",
         "Table",
         "confidential_risk",
+        "draw",
+        "fit",
         "infer_schema",
         "match_rates",
         "profile_risk",
         "read_table",
         "release_risk",
         "risk_weights",
+        "weighted",
         "write_table",
     ]
     assert len(molehill.__all__) <= 15
