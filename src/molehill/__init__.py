@@ -13,8 +13,9 @@ from molehill.table import read_table, write_table
 from molehill.weights import risk_weights
 
 if TYPE_CHECKING:
-    from molehill.synthesis import draw, fit, weighted
+    from molehill.synthesis import draw, fit
     from molehill.synthesizer import Synthesizer
+    from molehill.weighting import weighted
 
 __version__ = version("molehill")
 __all__ = [
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 # Synthesis needs JAX, which takes a while to load; measuring risk does not, and must not wait for it.
-_ON_DEMAND = {"Synthesizer": "synthesizer", "draw": "synthesis", "fit": "synthesis", "weighted": "synthesis"}
+_ON_DEMAND = {"Synthesizer": "synthesizer", "draw": "synthesis", "fit": "synthesis", "weighted": "weighting"}
 
 
 def __getattr__(name: str) -> Any:

@@ -70,7 +70,7 @@ def diagnose(
     axes: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
     # A functional that never moves says nothing of convergence, and has no R-hat.
     moving = (chains.max(axis=(0, 1)) > chains.min(axis=(0, 1))) & np.isfinite(chains).all(axis=(0, 1))
-    # Infinite values have no mean, and chains that never move, each at its own place, no variance within: both are told.
+    # Infinite values have no mean, and chains that stand still at different places no variance within: both are told.
     with np.errstate(divide="ignore", invalid="ignore"):
         table = pd.DataFrame({"mean": chains.mean(axis=(0, 1)), "sd": chains.std(axis=(0, 1))}, index=pd.Index(names))
         measures = {
@@ -84,7 +84,7 @@ def diagnose(
         column[moving] = values
         table[measure] = column
     share = float(np.mean(divergent))
-    broken = table.index[~np.isfinite(chains).all(axis=(0, 1))]
+    broken = table.index[np.flatnonzero(~np.isfinite(chains).all(axis=(0, 1)))]
     return Diagnostics(
         table, share, float(np.nanmean(accept)), gradients, seconds, _find_problems(table[moving], share, broken)
     )

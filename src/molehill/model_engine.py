@@ -1,0 +1,119 @@
+"""From any NumPyro model to an engine: NUTS on its unconstrained sites."""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from numpyro import handlers
+from numpyro.infer import init_to_uniform
+from numpyro.infer.util import compute_log_probs, constrain_fn, potential_energy, unconstrain_fn
+
+from molehill.errors import InputError
+from molehill.nuts import nuts_engine
+from molehill.sampling import Engine, Inputs
+from molehill.synthesizer import Draw, Synthesizer
+from molehill.weighting import weighted
+
+WEIGHTS = "weights"
+START = "start."
+START_DRAWS = 20
+START_STEPS = 300
+
+
+def model_engine(synthesizer: Synthesizer, inputs: Inputs, *, warmup: int = 500, draws: int = 500) -> Engine:
+    """NUTS on the unconstrained sites of the model; only the shapes of the inputs are looked at here."""
+    model = synthesizer.model
+
+    def of_model(inputs: Inputs) -> tuple[dict[str, Any], Any]:
+        own = {name: value for name, value in inputs.items() if name != WEIGHTS and not name.startswith(START)}
+        return own, inputs[WEIGHTS]
+
+    def log_density(position: Any, inputs: Inputs) -> jax.Array:
+        arguments, weights = of_model(inputs)
+        return jnp.negative(potential_energy(weighted(model, weights), (), arguments, position))
+
+    def report(position: Any, inputs: Inputs) -> tuple[Mapping[str, jax.Array], Mapping[str, jax.Array]]:
+        arguments, weights = of_model(inputs)
+        sites = constrain_fn(model, (), arguments, position, return_deterministic=True)
+        watched = synthesizer.functionals or _watch_all(model)
+        return sites, watched(sites, arguments, weights)
+
+    def guess(key: jax.Array, inputs: Inputs) -> Any:
+        arguments, weights = of_model(inputs)
+        guessed = _guess_sites(handlers.seed(weighted(model, weights), key), arguments)
+        return unconstrain_fn(model, (), arguments, guessed)
+
+    template = jax.eval_shape(guess, jax.random.key(0), dict(inputs))
+    shapes = jax.tree.map(jnp.shape, template)
+
+    def start(key: jax.Array, inputs: Inputs) -> Any:
+        arguments, weights = of_model(inputs)
+        if any(name.startswith(START) for name in inputs):
+            chosen = jax.random.randint(key, (), 0, START_DRAWS)
+            return unconstrain_fn(model, (), arguments, {name: inputs[START + name][chosen] for name in shapes})
+        if synthesizer.start is not None:
+            sites = synthesizer.start(key, arguments, weights)
+            return unconstrain_fn(model, (), arguments, sites)
+        keys = jax.random.split(key, len(shapes))
+        position = {
+            name: jax.random.uniform(sub, shapes[name], minval=-0.5, maxval=0.5)
+            for name, sub in zip(shapes, keys, strict=True)
+        }
+        return _climb(lambda z: log_density(z, inputs), position)
+
+    def everything(position: Any, key: jax.Array, inputs: Inputs) -> Any:
+        return log_density(position, inputs), report(position, inputs), start(key, inputs)
+
+    program = _write_out(jax.make_jaxpr(everything)(template, jax.random.key(0), dict(inputs)))
+    return nuts_engine(log_density, start, report, name=f"nuts {program}", warmup=warmup, draws=draws)
+
+
+def _guess_sites(model: Callable[..., Any], arguments: Inputs) -> dict[str, Any]:
+    """Give a value to every latent site, also where nothing can be drawn from its prior."""
+    guessed = {}
+    trace = handlers.trace(handlers.substitute(model, substitute_fn=init_to_uniform))
+    for name, site in trace.get_trace(**arguments).items():
+        if site["type"] == "sample" and not site["is_observed"]:
+            if site["fn"].support.is_discrete:
+                problem = f"the latent site {name!r} is discrete, and NUTS needs continuous ones"
+                raise InputError("model", problem, "Sum it out, as with MixtureSameFamily")
+            guessed[name] = site["value"]
+    return guessed
+
+
+def _write_out(program: Any) -> str:
+    """Give a traced program as text, with a checksum of the arrays that it captured, which the text leaves out."""
+    digest = hashlib.sha256()
+    for constant in program.consts:
+        digest.update(np.asarray(constant).tobytes())
+    return re.sub("0x[0-9a-f]+", "", str(program)) + digest.hexdigest()
+
+
+def _climb(log_density: Callable[[Any], jax.Array], position: Any) -> Any:
+    """Climb towards the mode for a while, to start where the mass is."""
+    adam = optax.adam(0.05)
+
+    def step(carry: Any, _: Any) -> tuple[Any, None]:
+        now, memory = carry
+        slope = jax.tree.map(lambda g: -jnp.nan_to_num(g), jax.grad(log_density)(now))
+        change, memory = adam.update(slope, memory)
+        return (optax.apply_updates(now, change), memory), None
+
+    (position, _), _ = jax.lax.scan(step, (position, adam.init(position)), None, length=START_STEPS)
+    return position
+
+
+def _watch_all(model: Callable[..., Any]) -> Callable[[Draw, Inputs, jax.Array], Mapping[str, jax.Array]]:
+    """Watch every site and the weighted log-likelihood: for a model whose labels do not switch."""
+
+    def watch(sites: Draw, arguments: Inputs, weights: jax.Array) -> Mapping[str, jax.Array]:
+        logs, trace = compute_log_probs(weighted(model, weights), (), dict(arguments), dict(sites))
+        observed = jnp.stack([value for name, value in logs.items() if trace[name]["is_observed"]])
+        return {name: jnp.ravel(value) for name, value in sites.items()} | {"weighted_loglik": observed.sum()[None]}
+
+    return watch
