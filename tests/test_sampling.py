@@ -179,6 +179,37 @@ def test_prepare_sees_the_inputs_once_and_outside_of_compiled_code():
     assert same(run, walk())
 
 
+def test_a_chunk_is_compiled_once_even_if_the_first_state_is_of_weak_type(monkeypatch):
+    traced, after_chunk = [], []
+
+    def begin(key, inputs):
+        del inputs
+        return Walker(jnp.asarray(0.5), key)
+
+    def sweep(state, inputs):
+        traced.append(1)
+        place = 0.9 * state.place + inputs["centre"][0] + jax.random.normal(state.key, dtype=jnp.float64)
+        told = Sweep({"place": place}, {"place": place[None]}, 1.0, False, 1)
+        return Walker(place, jax.random.split(state.key)[0]), told
+
+    compile_ = sampling._compile
+
+    def watch(*arguments):
+        start, chunk, placed = compile_(*arguments)
+
+        def counted(*state):
+            result = chunk(*state)
+            after_chunk.append(len(traced))
+            return result
+
+        return start, counted, placed
+
+    monkeypatch.setattr(sampling, "_compile", watch)
+    sample(Engine("weak", begin, sweep, 20, 40), {"centre": CENTRE}, seed=1, progress=False)
+    assert len(after_chunk) == 6
+    assert len(set(after_chunk)) == 1
+
+
 # Checkpoints: six chunks of ten sweeps, the first two warm-up.
 
 

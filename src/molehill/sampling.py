@@ -174,7 +174,8 @@ def _compile(engine: Engine, inputs: Inputs, chains: int, length: int) -> tuple[
         return jax.lax.scan(lambda now, _: engine.sweep(now, data), state, None, length=length)
 
     def start_all(keys: jax.Array, data: Inputs) -> State:
-        return jax.lax.map(lambda key: engine.start(key, data), keys)
+        # A weak type, which no later state has, would have the chunk compiled twice.
+        return jax.tree.map(_settle, jax.lax.map(lambda key: engine.start(key, data), keys))
 
     def move_all(states: State, data: Inputs) -> tuple[State, Sweep]:
         return jax.lax.map(lambda state: move(state, data), states)
@@ -284,8 +285,16 @@ def _read_chunks(store: _Store) -> Iterator[tuple[list[np.ndarray], dict[str, np
         number += 1
 
 
+def _is_key(leaf: jax.Array) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _settle(leaf: jax.Array) -> jax.Array:
+    return leaf if _is_key(leaf) else jax.lax.convert_element_type(leaf, leaf.dtype)
+
+
 def _plain(leaf: jax.Array) -> jax.Array:
-    return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
 def _refill(template: State, leaves: list[np.ndarray]) -> State:
@@ -293,8 +302,7 @@ def _refill(template: State, leaves: list[np.ndarray]) -> State:
     old, shape = jax.tree.flatten(template)
     new = []
     for leaf, saved in zip(old, leaves, strict=True):
-        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        array = jax.random.wrap_key_data(jnp.asarray(saved)) if is_key else jnp.asarray(saved, leaf.dtype)
+        array = jax.random.wrap_key_data(jnp.asarray(saved)) if _is_key(leaf) else jnp.asarray(saved, leaf.dtype)
         new.append(jax.device_put(array, leaf.sharding))
     return jax.tree.unflatten(shape, new)
 
