@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -218,6 +219,21 @@ def short_chunks(monkeypatch):
     monkeypatch.setattr(sampling, "LONGEST_CHUNK", 10)
 
 
+@pytest.fixture(scope="module")
+def finished_folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "LONGEST_CHUNK", 10)
+        walk(checkpoint=folder)
+    return folder
+
+
+@pytest.fixture
+def finished(finished_folder, tmp_path) -> Path:
+    """A copy of the checkpoints of a run that came to its end."""
+    return Path(shutil.copytree(finished_folder, tmp_path / "finished"))
+
+
 def chunks(folder: Path) -> list[Path]:
     return sorted(folder.glob("chunk-*.bin"))
 
@@ -253,8 +269,9 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, StoppedError])
-@pytest.mark.parametrize("number", [0, 1, 3, 5])
+@pytest.mark.parametrize(
+    ("number", "kind"), [*((number, KeyboardInterrupt) for number in (0, 1, 3, 5)), (2, StoppedError)]
+)
 def test_an_interrupted_run_goes_on_to_the_same_bytes(plain, tmp_path, monkeypatch, number, kind):
     write = sampling._write_chunk
 
@@ -289,39 +306,35 @@ DAMAGE = {
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
 @pytest.mark.parametrize("number", [0, 3])
-def test_a_damaged_chunk_is_set_aside_with_all_that_follow(plain, tmp_path, number, damage):
-    walk(checkpoint=tmp_path)
-    broken = tmp_path / f"chunk-{number:05}.bin"
+def test_a_damaged_chunk_is_set_aside_with_all_that_follow(plain, finished, number, damage):
+    broken = finished / f"chunk-{number:05}.bin"
     broken.write_bytes(damage(broken.read_bytes()))
-    resumed = walk(checkpoint=tmp_path)
+    resumed = walk(checkpoint=finished)
     assert resumed.seconds["chunks resumed"] == number
     assert same(plain, resumed)
-    aside = [file.stem for file in sorted(tmp_path.glob("*.damaged"))]
+    aside = [file.stem for file in sorted(finished.glob("*.damaged"))]
     assert aside == [f"chunk-{k:05}" for k in range(number, 6)]
-    assert walk(checkpoint=tmp_path).seconds["chunks resumed"] == 6
+    assert len(chunks(finished)) == 6
 
 
-def test_chunks_of_another_run_do_not_pass_for_ones_own(plain, tmp_path):
-    walk(checkpoint=tmp_path / "one")
+def test_chunks_of_another_run_do_not_pass_for_ones_own(plain, finished, tmp_path):
     walk(checkpoint=tmp_path / "other", seed=2)
-    (tmp_path / "other" / "chunk-00002.bin").replace(tmp_path / "one" / "chunk-00002.bin")
-    resumed = walk(checkpoint=tmp_path / "one")
+    (tmp_path / "other" / "chunk-00002.bin").replace(finished / "chunk-00002.bin")
+    resumed = walk(checkpoint=finished)
     assert resumed.seconds["chunks resumed"] == 2
     assert same(plain, resumed)
 
 
-def test_a_lost_chunk_is_made_again(plain, tmp_path):
-    walk(checkpoint=tmp_path)
-    (tmp_path / "chunk-00003.bin").unlink()
-    assert same(plain, walk(checkpoint=tmp_path))
+def test_a_lost_chunk_is_made_again(plain, finished):
+    (finished / "chunk-00003.bin").unlink()
+    assert same(plain, walk(checkpoint=finished))
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b"null"])
-def test_a_damaged_note_is_set_aside_and_whole_chunks_still_serve(plain, tmp_path, content):
-    walk(checkpoint=tmp_path)
-    (tmp_path / "run.json").write_bytes(content)
-    resumed = walk(checkpoint=tmp_path)
-    assert (tmp_path / "run.damaged").read_bytes() == content
+def test_a_damaged_note_is_set_aside_and_whole_chunks_still_serve(plain, finished, content):
+    (finished / "run.json").write_bytes(content)
+    resumed = walk(checkpoint=finished)
+    assert (finished / "run.damaged").read_bytes() == content
     assert resumed.seconds["chunks resumed"] == 6
     assert same(plain, resumed)
 
@@ -338,24 +351,22 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS.keys())
-def test_a_checkpoint_of_another_run_is_refused(tmp_path, change):
-    walk(checkpoint=tmp_path)
-    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+def test_a_checkpoint_of_another_run_is_refused(finished, change):
+    before = {file.name: file.read_bytes() for file in finished.iterdir()}
     with pytest.raises(InputError, match=r"checkpoint: .* other data, settings or versions\. Give another") as caught:
-        walk(**{"checkpoint": tmp_path, **change})
+        walk(**{"checkpoint": finished, **change})
     assert caught.value.argument == "checkpoint"
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    assert {file.name: file.read_bytes() for file in finished.iterdir()} == before
 
 
-def test_another_version_of_a_library_is_another_run(tmp_path, monkeypatch):
-    walk(checkpoint=tmp_path)
+def test_another_version_of_a_library_is_another_run(finished, monkeypatch):
     monkeypatch.setattr(sampling, "version", lambda name: f"{name} of tomorrow")
     with pytest.raises(InputError, match="checkpoint"):
-        walk(checkpoint=tmp_path)
+        walk(checkpoint=finished)
 
 
-def test_a_seed_may_be_a_number_of_numpy(plain, tmp_path):
-    assert same(plain, walk(seed=np.int64(1), checkpoint=tmp_path))  # type: ignore[arg-type]
+def test_a_seed_may_be_a_number_of_numpy(plain, finished):
+    assert same(plain, walk(seed=np.int64(1), checkpoint=finished))  # type: ignore[arg-type]
 
 
 # Runs in processes of their own.

@@ -261,7 +261,9 @@ def _check_weights(weights: Any, table: Table, synthesizer: Synthesizer, learned
     present = table.frame[list(synthesizer.sensitive)].notna().all(axis=1).to_numpy()
     counted = np.where(present if learned.applies is None else present & learned.applies, counted, 0.0)
     if not counted.any():
-        raise InputError("weights", "no record counts: all weights are 0", "Give some record a weight above 0")
+        which = "" if learned.applies is None else f" of the {int(learned.applies.sum()):,} that this part speaks of"
+        remedy = "Give some record a weight above 0, by a larger scale or shift"
+        raise InputError("weights", f"no record counts: all weights{which} are 0", remedy)
     return counted
 
 

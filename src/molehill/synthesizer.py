@@ -18,7 +18,7 @@ Inputs = Mapping[str, Any]
 Draw = Mapping[str, jax.Array]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Learned:
     """Everything that a synthesizer took from the confidential table: one value to inspect.
 
@@ -35,6 +35,11 @@ class Learned:
     inputs: Inputs
     facts: Mapping[str, Any] = field(default_factory=dict)
     applies: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        # The arrays are confidential: only what they are called and how large they are is shown.
+        shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in self.inputs.items())
+        return f"Learned(inputs: {shapes}; facts: {', '.join(self.facts)})"
 
 
 class Prediction(NamedTuple):
