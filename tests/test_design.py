@@ -133,7 +133,7 @@ def test_any_column_name_works(name):
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
-        ("__import__('os').system('touch /tmp/broken')", "like a function"),
+        ("__import__('os').system('touch broken')", "like a function"),
         ("age + {__import__('os')}", "'{' cannot stand in a formula"),
         ("log(age)", "like a function"),
         ("`age` (hours)", "like a function"),
