@@ -1,5 +1,8 @@
 """Kernels against the plainest loops: any number of columns, ties, empty cells, any radius."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -33,10 +36,9 @@ def test_cover_counts_and_sums_like_the_matrix(table):
     values, cells, radius, floor = table
     low, high = balls.bounds(values, radius, floor)
     matrix = close(values, low, high, cells) & (cells >= 0)[:, None]
-    grouped = balls.group(cells, 5)
     size = np.array([9, 40, 31, 2, 1])
     for order in (1, 2, 3):
-        result = balls.cover(values, grouped, size=size, order=np.full(5, order), radius=radius, floor=floor)
+        result = balls.cover(values, cells, size=size, order=np.full(5, order), radius=radius, floor=floor)
         shares = [
             kernels.uncovered_share(size[cell], cover, order) for cell, cover in zip(cells, matrix.sum(0), strict=True)
         ]
@@ -76,10 +78,33 @@ def test_threads_and_one_thread_agree(columns, monkeypatch):
     for small, workers in ((10**9, 1), (1, 3)):
         monkeypatch.setattr(balls, "_SMALL", small)
         monkeypatch.setattr(balls, "workers", lambda number=workers: number)
-        results.append(balls.cover(values, balls.group(cells, 7), **arguments))
+        results.append(balls.cover(values, cells, **arguments))
     assert (results[0].within == results[1].within).all()
     assert (results[0].inside == results[1].inside).all()
     assert (results[0].total == results[1].total).all()
+
+
+@given(st.lists(st.floats(allow_nan=False), max_size=40), st.integers(512, 700), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=60)
+def test_sort_order_sorts_any_numbers(special, size, seed):
+    rng = np.random.default_rng(seed)
+    points = np.concatenate([special, rng.normal(0, 10.0 ** rng.integers(-300, 300), size).round(2)])
+    for some in (points, points[: len(special)], np.full(600, 3.5)):
+        order = kernels.sort_order(some)
+        assert (np.sort(order) == np.arange(len(some))).all()
+        assert (some[order] == np.sort(some)).all()
+
+
+def test_threads_are_made_anew_in_a_fork():
+    code = (
+        "import os, numpy as np; from molehill import balls; balls._SMALL = 1; balls.workers = lambda: 2\n"
+        "def run(): return balls.cover(np.arange(9.).reshape(-1, 1), np.arange(9) % 3, size=np.full(3, 3), "
+        "order=np.ones(3, int), radius=np.zeros(1), floor=np.zeros(1)).within.sum()\n"
+        "run(); child = os.fork()\n"
+        "if child == 0: os._exit(0 if run() == 9 else 1)\n"
+        "assert os.waitpid(child, 0)[1] == 0"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
 
 
 def test_uncovered_share_is_a_ratio_of_binomials():

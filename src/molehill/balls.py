@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +26,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 
 # Below this many records a second thread costs more than it saves.
-_SMALL = 200_000
+_SMALL = 50_000
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Coverage:
 
 def group(cells: Integers, number: int) -> Grouped:
     """Gather the records of each of `number` cells; a record of cell -1 is in none."""
-    starts = np.empty(number + 1, dtype=np.int64)
-    records = np.empty(np.count_nonzero(cells >= 0), dtype=np.int32 if len(cells) < 2**31 else np.int64)
+    starts = _start_cells(cells, number)
+    records = np.empty(starts[-1], dtype=_count_type(len(cells)))
     kernels.group(cells, starts, records)
     return Grouped(records, starts)
 
@@ -74,7 +75,7 @@ def bounds(values: Floats, radius: Floats, floor: Floats) -> tuple[Floats, Float
 
 
 def cover(
-    values: Floats, grouped: Grouped, *, size: Integers, order: Integers, radius: Floats, floor: Floats
+    values: Floats, cells: Integers, *, size: Integers, order: Integers, radius: Floats, floor: Floats
 ) -> Coverage:
     """Cover every record of a table with the balls of its cell, for any order.
 
@@ -82,8 +83,8 @@ def cover(
     ----------
     values
         Numeric sensitive values, (records, columns); without a column all of a cell is close.
-    grouped
-        The records by cell.
+    cells
+        The cell of every record, -1 for one that takes no part.
     size, order
         For every cell, how many records its pattern has, and the order to work out there (at most that).
     radius, floor
@@ -91,15 +92,16 @@ def cover(
     """
     records, columns = values.shape
     result = Coverage(np.zeros(records, dtype=np.int64), np.zeros(records), np.zeros(len(size)))
+    if columns == 1:
+        _cover_lines(values[:, 0], cells, size, order, (radius[0], floor[0]), result)
+        return result
+    grouped = group(cells, len(size))
     if columns == 0:
         _cover_whole_cells(grouped, size, order, result)
-    elif columns <= 2:
-        line = columns == 1
-        kernel = kernels.cover_line if line else kernels.cover_plane
-        points, reach, least = (values[:, 0], radius[0], floor[0]) if line else (values, radius, floor)
-        shared = (points, grouped.records, grouped.starts, size, order, reach, least)
+    elif columns == 2:
+        shared = (values, grouped.records, grouped.starts, size, order, radius, floor)
         out = (result.within, result.inside, result.total)
-        _over_cells(lambda first, last: kernel(*shared, first, last, *out), grouped.starts)
+        _over_cells(lambda first, last: kernels.cover_plane(*shared, first, last, *out), grouped.starts)
     else:
         _cover_space(values, grouped, size, order, bounds(values, radius, floor), result)
     return result
@@ -107,7 +109,7 @@ def cover(
 
 def count_within(
     tables: Sequence[Floats], grouped: Grouped, low: Floats, high: Floats, balls: Grouped
-) -> NDArray[np.int64]:
+) -> NDArray[np.int32]:
     """Count, for every ball, the points of its cell in it: (tables, balls).
 
     Parameters
@@ -121,21 +123,18 @@ def count_within(
     balls
         The balls by cell; must come from `sort_cells` of their middles.
     """
-    counts = np.zeros((len(tables), len(low)), dtype=np.int64)
+    counts = np.zeros((len(tables), len(low)), dtype=np.int32)
     columns = tables[0].shape[1]
     shared = (low, high, balls.records, balls.starts)
     if columns == 0:
         counts[:, balls.records] = np.repeat(np.diff(grouped.starts), np.diff(balls.starts))
     elif columns == 1:
-        lines = np.empty((len(tables), len(grouped.records)))
-        for points, line in zip(tables, lines, strict=True):
-            kernels.gather(points, grouped.records, line)
-        _sort_lines(lines, grouped.starts)
 
         def count(first: int, last: int) -> None:
+            lines = _sorted_lines(tables, grouped, first, last)
             kernels.count_lines(lines, grouped.starts, *shared, first, last, counts)
 
-        _over_cells(count, balls.starts, rows=len(tables))
+        _over_cells(count, grouped.starts, rows=len(tables))
     else:
         for points, row in zip(tables, counts, strict=True):
             _count_boxes(points, sort_cells(points, grouped), shared, row)
@@ -147,23 +146,45 @@ def workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _sort_lines(lines: Floats, starts: Integers) -> None:
-    """Sort the values of each cell in every row, in place."""
+def _start_cells(cells: Integers, number: int) -> NDArray[np.int64]:
+    """Where each of `number` cells starts, and where the last one ends, when the records are laid out by cell."""
+    starts = np.empty(number + 1, dtype=np.int64)
+    kernels.count_cells(cells, starts)
+    return starts
 
-    def sort(first: int, last: int) -> None:
-        if starts[last] - starts[first] < 32 * (last - first):
-            kernels.sort_lines(lines, starts, first, last)
-            return
+
+def _count_type(records: int) -> type[np.signedinteger]:
+    return np.int32 if records < 2**31 else np.int64
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers(), thread_name_prefix="molehill")
+
+
+# The threads of a process do not live on in its fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def _sorted_lines(tables: Sequence[Floats], grouped: Grouped, first: int, last: int) -> Floats:
+    """Gather the only column of every table for some cells, (tables, records), and sort it within each cell."""
+    ends = grouped.starts[first : last + 1] - grouped.starts[first]
+    records = grouped.records[grouped.starts[first] : grouped.starts[last]]
+    lines = np.empty((len(tables), len(records)))
+    for points, line in zip(tables, lines, strict=True):
+        kernels.gather(points, records, line)
+    if len(records) < 32 * (last - first):
+        kernels.sort_lines(lines, ends)
+    else:
         # NumPy's sort is vectorised: worth a call each where cells are not small.
-        ends = starts[first : last + 1].tolist()
-        for start, end in pairwise(ends):
+        for start, end in pairwise(ends.tolist()):
             lines[:, start:end].sort(axis=1)
-
-    _over_cells(sort, starts)
+    return lines
 
 
 def _count_boxes(
-    points: Floats, ordered: Grouped, shared: tuple[Floats, Floats, Integers, Integers], counts: NDArray[np.int64]
+    points: Floats, ordered: Grouped, shared: tuple[Floats, Floats, Integers, Integers], counts: NDArray[np.int32]
 ) -> None:
     low, high, balls, ball_starts = shared
     if points.shape[1] == 2:
@@ -183,10 +204,9 @@ def _over_cells(kernel: Callable[[int, int], None], starts: Integers, rows: int 
     if records * rows < _SMALL or workers() == 1:
         kernel(0, cells)
         return
-    ideal = np.linspace(0, records, 4 * workers() + 1)
-    edges = np.unique(np.searchsorted(starts, ideal)).tolist()
-    with ThreadPoolExecutor(workers()) as pool:
-        list(pool.map(kernel, edges[:-1], edges[1:]))
+    blocks = workers() if records < _SMALL else 4 * workers()
+    edges = np.unique(np.searchsorted(starts, np.linspace(0, records, blocks + 1))).tolist()
+    list(_pool().map(kernel, edges[:-1], edges[1:]))
 
 
 def _cover_whole_cells(grouped: Grouped, size: Integers, order: Integers, result: Coverage) -> None:
@@ -194,6 +214,20 @@ def _cover_whole_cells(grouped: Grouped, size: Integers, order: Integers, result
     result.total[:] = number * kernels.uncovered_shares(size, number, order)
     result.within[grouped.records] = np.repeat(number, number)
     result.inside[grouped.records] = np.repeat(result.total, number)
+
+
+def _cover_lines(
+    column: Floats, cells: Integers, size: Integers, order: Integers, reach: tuple[float, float], result: Coverage
+) -> None:
+    starts = _start_cells(cells, len(size))
+    line, counts = np.empty(starts[-1]), np.empty(starts[-1], dtype=_count_type(len(cells)))
+    kernels.spread(column, cells, starts, line)
+
+    def cover_cells(first: int, last: int) -> None:
+        kernels.cover_line(line, counts, starts, size, order, *reach, first, last, result.total)
+
+    _over_cells(cover_cells, starts)
+    kernels.collect(counts, line, cells, starts, result.within, result.inside)
 
 
 def _cover_space(
@@ -245,6 +279,5 @@ def _scan(
     def scan(part: int) -> None:
         kernels.scan_space(points, low, high, first, last, weight, part, parts, sums, covers[part])
 
-    with ThreadPoolExecutor(parts) as pool:
-        list(pool.map(scan, range(parts)))
+    list(_pool().map(scan, range(parts)))
     return sums, covers.sum(axis=0)

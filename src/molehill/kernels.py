@@ -11,14 +11,19 @@ _compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @_compiled
-def group(cells, starts, records):
-    """Counting sort: fill `starts` and `records` from each record's cell; -1 is in no cell."""
+def count_cells(cells, starts):
+    """Fill in where each cell starts when the records are laid out by cell; -1 is in no cell."""
     starts[:] = 0
     for cell in cells:
         if cell >= 0:
             starts[cell + 1] += 1
     for cell in range(len(starts) - 1):
         starts[cell + 1] += starts[cell]
+
+
+@_compiled
+def group(cells, starts, records):
+    """List the records of every cell."""
     place = starts[:-1].copy()
     for record in range(len(cells)):
         cell = cells[record]
@@ -28,11 +33,45 @@ def group(cells, starts, records):
 
 
 @_compiled
+def sort_order(points):
+    """Give the order of the numbers, as `numpy.argsort` does; none may be NaN.
+
+    Many are sorted by radix, eleven bits at a time from the last: time grows with their number and no faster.
+    """
+    number = len(points)
+    if number < 512:
+        return np.argsort(points)
+    keys, order = np.empty(number, np.uint64), np.arange(number)
+    counts = np.zeros((6, 2048), np.int64)
+    sign, digit = np.uint64(1 << 63), np.uint64(2047)
+    bits = points.view(np.uint64)
+    for i in range(number):
+        # The bits of a number, read as a whole number, rise with it once the sign is turned (all bits, if below 0).
+        keys[i] = bits[i] ^ (~np.uint64(0) if bits[i] & sign else sign)
+        for j in range(6):
+            counts[j, (keys[i] >> np.uint64(11 * j)) & digit] += 1
+    next_keys, next_order = np.empty_like(keys), np.empty_like(order)
+    for j in range(6):
+        shift, place = np.uint64(11 * j), counts[j]
+        if place[(keys[0] >> shift) & digit] == number:
+            continue
+        total = 0
+        for k in range(2048):
+            total, place[k] = total + place[k], total
+        for i in range(number):
+            k = (keys[i] >> shift) & digit
+            next_keys[place[k]], next_order[place[k]] = keys[i], order[i]
+            place[k] += 1
+        keys, next_keys, order, next_order = next_keys, keys, next_order, order
+    return order
+
+
+@_compiled
 def sort_cells(line, records, starts, first_cell, last_cell):
     """Order the records of each cell by `line`, in place."""
     for cell in range(first_cell, last_cell):
         members = records[starts[cell] : starts[cell + 1]]
-        members[:] = members[np.argsort(line[members])]
+        members[:] = members[sort_order(line[members])]
 
 
 @_compiled
@@ -103,22 +142,47 @@ def sum_prefixes(weight):
 
 
 @_compiled
-def cover_line(line, records, starts, size, order, radius, floor, first_cell, last_cell, within, inside, total):
-    """Coverage of one column: sort, find the ends, and let a difference array and prefix sums do the rest."""
+def spread(column, cells, starts, line):
+    """Lay a column out by cell. The records are read in their order, which is near in memory; so in `collect`."""
+    place = starts[:-1].copy()
+    for record in range(len(cells)):
+        cell = cells[record]
+        if cell >= 0:
+            line[place[cell]] = column[record]
+            place[cell] += 1
+
+
+@_compiled
+def collect(counts, line, cells, starts, within, inside):
+    """Bring what is laid out by cell back to the records."""
+    place = starts[:-1].copy()
+    for record in range(len(cells)):
+        cell = cells[record]
+        if cell >= 0:
+            within[record] = counts[place[cell]]
+            inside[record] = line[place[cell]]
+            place[cell] += 1
+
+
+@_compiled
+def cover_line(line, counts, starts, size, order, radius, floor, first_cell, last_cell, total):
+    """Coverage of one column: sort, find the ends, and let a difference array and prefix sums do the rest.
+
+    `line` holds the points laid out by cell, and then what is inside each ball; `counts` is filled.
+    """
     for cell in range(first_cell, last_cell):
-        members = records[starts[cell] : starts[cell + 1]]
-        number = len(members)
-        points = line[members]
-        by_value = np.argsort(points)
-        members, points = members[by_value], points[by_value]
+        begin, end = starts[cell], starts[cell + 1]
+        number = end - begin
+        by_value = sort_order(line[begin:end])
+        points = line[begin:end][by_value]
         first, last = np.empty(number, np.int64), np.empty(number, np.int64)
         reach = np.maximum(np.abs(points) * radius, floor)
         find_ends(points, points - reach, points + reach, first, last)
         for i in range(number):
-            within[members[i]] = last[i] - first[i]
+            counts[begin + by_value[i]] = last[i] - first[i]
         if order[cell] == 1:
-            for i in range(number):
-                inside[members[i]] = last[i] - first[i]
+            for i in range(begin, end):
+                line[i] = counts[i]
             total[cell] = number
             continue
         steps = np.zeros(number + 1, np.int64)
@@ -132,14 +196,14 @@ def cover_line(line, records, starts, size, order, radius, floor, first_cell, la
             covers[i] = cover
         prefix = sum_prefixes(share_uncovered(size[cell], covers, order[cell]))
         for i in range(number):
-            inside[members[i]] = prefix[last[i]] - prefix[first[i]]
+            line[begin + by_value[i]] = prefix[last[i]] - prefix[first[i]]
         total[cell] = prefix[number]
 
 
 @_compiled
 def rank_plane(points, low, high):
     """Rank the second column: each point's place, and each box's range of places `[bottom, top)`."""
-    by_height = np.argsort(points[:, 1])
+    by_height = sort_order(points[:, 1].copy())
     heights = points[by_height, 1]
     place = np.empty(len(by_height), np.int64)
     for j in range(len(by_height)):
@@ -226,7 +290,7 @@ def cover_plane(values, records, starts, size, order, radius, floor, first_cell,
     for cell in range(first_cell, last_cell):
         members = records[starts[cell] : starts[cell + 1]]
         number = len(members)
-        members = members[np.argsort(values[members, 0])]
+        members = members[sort_order(values[members, 0])]
         points = values[members]
         reach = np.maximum(np.abs(points) * radius, floor)
         low, high = points - reach, points + reach
@@ -255,22 +319,23 @@ def gather(points, records, line):
 
 
 @_compiled
-def sort_lines(lines, starts, first_cell, last_cell):
-    """Sort the values of each cell in every row, in place."""
-    for cell in range(first_cell, last_cell):
+def sort_lines(lines, ends):
+    """Sort every row between each two ends, in place."""
+    for cell in range(len(ends) - 1):
         for row in range(len(lines)):
-            lines[row, starts[cell] : starts[cell + 1]].sort()
+            lines[row, ends[cell] : ends[cell + 1]].sort()
 
 
 @_compiled
 def count_lines(lines, starts, low, high, balls, ball_starts, first_cell, last_cell, counts):
-    """Points of every row in every ball, one column; rows are sorted within cells, and so are the balls."""
+    """Points of every row in every ball, one column; rows hold some cells, each sorted, and so are the balls."""
     for cell in range(first_cell, last_cell):
         members = balls[ball_starts[cell] : ball_starts[cell + 1]]
         cell_low, cell_high = low[members, 0], high[members, 0]
         first, last = np.empty(len(members), np.int64), np.empty(len(members), np.int64)
+        start, end = starts[cell] - starts[first_cell], starts[cell + 1] - starts[first_cell]
         for row in range(len(lines)):
-            find_ends(lines[row, starts[cell] : starts[cell + 1]], cell_low, cell_high, first, last)
+            find_ends(lines[row, start:end], cell_low, cell_high, first, last)
             for i in range(len(members)):
                 counts[row, members[i]] = last[i] - first[i]
 

@@ -196,11 +196,10 @@ def confidential_risk(
     sizes = side.sizes
     _check_sizes(sizes, order, singletons, small_patterns)
 
-    grouped = balls.group(side.cells, side.by_cell.number)
     orders = np.where(sizes < order, 1, order)
     covered = balls.cover(
         side.values,
-        grouped,
+        side.cells,
         size=sizes[side.pattern_of_cell],
         order=orders[side.pattern_of_cell],
         radius=side.radius,

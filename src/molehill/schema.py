@@ -157,7 +157,7 @@ def find_columns(table: Table, names: str | Sequence[str], argument: str) -> lis
     `argument` is what the caller calls the names, for errors.
     """
     several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
-    columns = list(table.frame.columns)
+    columns = table.frame.columns
     for name in several:
         if not isinstance(name, str):
             problem = f"a column's name must be text, not {type(name).__name__}"
@@ -216,8 +216,13 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
 
 
 def _kind_of_numbers(values: NDArray[np.float64]) -> tuple[Kind, str]:
-    looked_at = values[np.linspace(0, len(values) - 1, min(len(values), _LOOKED_AT)).astype(np.int64)]
-    different, zeros = len(np.unique(looked_at)), float(np.mean(looked_at == 0))
+    looked_at = values
+    if len(values) > _LOOKED_AT:
+        looked_at = values[np.linspace(0, len(values) - 1, _LOOKED_AT).astype(np.int64)]
+    zeros = float(np.mean(looked_at == 0))
+    # Many different values mostly show among the first hundred; only to count few takes them all.
+    different = len(np.unique(looked_at[:100]))
+    different = len(np.unique(looked_at)) if different <= _FEW else different
     least, most = values.min(), values.max()
     both_signs = bool(least < 0 < most)
     # A fraction is mostly found at once; only to be sure that there is none takes every record.
@@ -256,14 +261,11 @@ def _reason_not_numeric(column: pd.Series) -> str | None:
 
 
 def _holds_dates(column: pd.Series) -> bool:
+    if column.dtype != object:
+        return pd.api.types.is_datetime64_any_dtype(column.dtype)
     # Dates without a time of day lie in a frame as objects.
-    few = column.iloc[:_LOOKED_AT] if column.dtype == object else column.iloc[:0]
-    inferred = pd.api.types.infer_dtype(few, skipna=True)
-    return pd.api.types.is_datetime64_any_dtype(column.dtype) or inferred in (
-        "date",
-        "datetime",
-        "datetime64",
-    )
+    inferred = pd.api.types.infer_dtype(column.iloc[:_LOOKED_AT], skipna=True)
+    return inferred in ("date", "datetime", "datetime64")
 
 
 def group_labels(breaks: Sequence[float]) -> list[str]:
