@@ -23,7 +23,7 @@ import molehill
 from molehill.frames import as_table
 from molehill.models import tdp_engine
 from molehill.models.tdp_mixture import tdp_mixture
-from molehill.sampling import sample
+from molehill.sampling import Run, sample
 from molehill.simulation import consumer_survey
 
 # isort: split
@@ -103,7 +103,7 @@ def run_numpyro() -> None:
         functionals = {k: np.asarray(v) for k, v in watch(chains.get_samples(group_by_chain=True)).items()}
         seconds = time.perf_counter() - begun
     zeros = np.zeros((2, 1000))
-    size = diagnose(functionals, divergent=zeros, accept=zeros, gradients=0, seconds={}).effective_size
+    size = diagnose(Run({}, functionals, zeros, zeros, 0, 0, 0, {})).effective_size
     print(f"NumPyro's NUTS: {seconds:.0f} s, {size / seconds:.2f} effective draws per second")
 
 

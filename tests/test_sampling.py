@@ -1,5 +1,6 @@
 """Samplers: right moments, same bytes for the same seed, runs that survive kills, nothing confidential in the cache."""
 
+import io
 import json
 import os
 import shutil
@@ -161,6 +162,57 @@ def test_draws_do_not_depend_on_the_chunks(plain, monkeypatch):
     assert same(plain, walk())
 
 
+def test_a_run_that_is_not_enough_goes_on_and_keeps_as_many_draws():
+    whole = walk(draws=320)
+    asked = []
+
+    def never(run: Run) -> bool:
+        asked.append(run)
+        return False
+
+    last = walk(enough=never, patience=3)
+    # 40, then 40 more, then 80, then 160 sweeps; the last two thinned by 2 and by 4.
+    parts = [slice(0, 40), slice(40, 80), slice(81, 160, 2), slice(163, 320, 4)]
+    for run, part in zip(asked, parts, strict=True):
+        assert (run.draws["place"] == whole.draws["place"][:, part]).all()
+        assert (run.accept == whole.accept[:, part]).all()
+    assert [run.sweeps for run in asked] == [40, 80, 160, 320]
+    assert [run.gradients for run in asked] == [80, 160, 320, 640]
+    assert last is asked[-1]
+
+
+def test_a_run_stops_where_it_is_enough(plain):
+    asked = []
+
+    def second(run: Run) -> bool:
+        asked.append(run)
+        return len(asked) == 2
+
+    assert walk(enough=second, patience=9).sweeps == 80
+    assert same(walk(enough=lambda _: True, patience=9), plain)
+
+
+@pytest.mark.parametrize("number", [3, 5, 8])
+def test_an_interrupted_run_goes_on_beyond_its_first_draws(tmp_path, monkeypatch, number):
+    settings: Any = {"enough": lambda _: False, "patience": 2}
+    whole = walk(**settings)
+    monkeypatch.setattr(sampling, "LONGEST_CHUNK", 20)
+    write = sampling.write_chunk
+
+    def interrupt(store, n, *rest):
+        write(store, n, *rest)
+        if n == number - 1:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sampling, "write_chunk", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            walk(checkpoint=tmp_path, **settings)
+    resumed = walk(checkpoint=tmp_path, **settings)
+    assert resumed.resumed == number
+    assert same(resumed, whole)
+
+
 @pytest.mark.parametrize("chains", [3, 4])
 def test_more_chains_than_cores(chains):
     run = walk(chains=chains)
@@ -244,7 +296,7 @@ def test_a_checkpoint_changes_nothing(plain, tmp_path):
     assert len(chunks(folder)) == 6
     again = walk(checkpoint=folder)
     assert same(plain, again)
-    assert again.seconds["chunks resumed"] == 6
+    assert again.resumed == 6
 
 
 def test_checkpoints_are_for_their_owner_only_and_hold_no_pickle(tmp_path):
@@ -260,7 +312,7 @@ def test_checkpoints_are_for_their_owner_only_and_hold_no_pickle(tmp_path):
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     for file in chunks(folder):
         content = file.read_bytes()
-        with np.load(sampling.io.BytesIO(content[32:]), allow_pickle=False) as saved:
+        with np.load(io.BytesIO(content[32:]), allow_pickle=False) as saved:
             assert not any(saved[name].dtype.hasobject for name in saved)
     assert json.loads((folder / "run.json").read_text()).keys() == {"fingerprint"}
 
@@ -273,7 +325,7 @@ class StoppedError(Exception):
     ("number", "kind"), [*((number, KeyboardInterrupt) for number in (0, 1, 3, 5)), (2, StoppedError)]
 )
 def test_an_interrupted_run_goes_on_to_the_same_bytes(plain, tmp_path, monkeypatch, number, kind):
-    write = sampling._write_chunk
+    write = sampling.write_chunk
 
     def interrupt(store, at, *rest):
         if at == number:
@@ -281,12 +333,12 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(plain, tmp_path, monkeypat
         write(store, at, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sampling, "_write_chunk", interrupt)
+        patch.setattr(sampling, "write_chunk", interrupt)
         with pytest.raises(kind):
             walk(checkpoint=tmp_path)
     assert len(chunks(tmp_path)) == number
     resumed = walk(checkpoint=tmp_path)
-    assert resumed.seconds["chunks resumed"] == number
+    assert resumed.resumed == number
     assert same(plain, resumed)
 
 
@@ -310,7 +362,7 @@ def test_a_damaged_chunk_is_set_aside_with_all_that_follow(plain, finished, numb
     broken = finished / f"chunk-{number:05}.bin"
     broken.write_bytes(damage(broken.read_bytes()))
     resumed = walk(checkpoint=finished)
-    assert resumed.seconds["chunks resumed"] == number
+    assert resumed.resumed == number
     assert same(plain, resumed)
     aside = [file.stem for file in sorted(finished.glob("*.damaged"))]
     assert aside == [f"chunk-{k:05}" for k in range(number, 6)]
@@ -321,7 +373,7 @@ def test_chunks_of_another_run_do_not_pass_for_ones_own(plain, finished, tmp_pat
     walk(checkpoint=tmp_path / "other", seed=2)
     (tmp_path / "other" / "chunk-00002.bin").replace(finished / "chunk-00002.bin")
     resumed = walk(checkpoint=finished)
-    assert resumed.seconds["chunks resumed"] == 2
+    assert resumed.resumed == 2
     assert same(plain, resumed)
 
 
@@ -335,7 +387,7 @@ def test_a_damaged_note_is_set_aside_and_whole_chunks_still_serve(plain, finishe
     (finished / "run.json").write_bytes(content)
     resumed = walk(checkpoint=finished)
     assert (finished / "run.damaged").read_bytes() == content
-    assert resumed.seconds["chunks resumed"] == 6
+    assert resumed.resumed == 6
     assert same(plain, resumed)
 
 
@@ -379,7 +431,7 @@ KILLED = """
     from test_sampling import walk
     sampling.LONGEST_CHUNK = 10
     folder, last, wait = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    write, written = sampling._write_chunk, []
+    write, written = sampling.write_chunk, []
     def kill():
         time.sleep(wait)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -390,7 +442,7 @@ KILLED = """
         if wait and not written:
             threading.Thread(target=kill, daemon=True).start()
         written.append(number)
-    sampling._write_chunk = die
+    sampling.write_chunk = die
     run = walk(seed=1, checkpoint=folder, warmup=20, draws=int(sys.argv[4]))
     np.savez(sys.argv[5], place=run.draws["place"], accept=run.accept)
 """
@@ -421,7 +473,7 @@ def test_kill_9_at_chunk_borders_then_the_same_call_gives_the_same_bytes(plain, 
         assert run_killed(folder, last=last) == -signal.SIGKILL
         assert len(chunks(folder)) == last + 1
     resumed = walk(checkpoint=folder)
-    assert resumed.seconds["chunks resumed"] == borders[-1] + 1
+    assert resumed.resumed == borders[-1] + 1
     assert same(plain, resumed)
 
 
@@ -434,7 +486,7 @@ def test_kill_9_at_random_moments_then_the_same_call_gives_the_same_bytes(tmp_pa
     kept = len(chunks(folder))
     assert kept > 0
     resumed = walk(checkpoint=folder, draws=draws)
-    assert resumed.seconds["chunks resumed"] >= kept
+    assert resumed.resumed >= kept
     assert same(walk(draws=draws), resumed)
 
 
@@ -560,7 +612,7 @@ def test_without_a_place_for_compiled_code_all_still_works(tmp_path, home):
 def judge(functionals: dict[str, np.ndarray], divergent: float = 0.0):
     shape = next(iter(functionals.values())).shape[:2]
     broke = np.arange(np.prod(shape)).reshape(shape) < divergent * np.prod(shape)
-    return diagnose(functionals, divergent=broke, accept=np.full(shape, 0.8), gradients=9, seconds={"sampling": 1.0})
+    return diagnose(Run({}, functionals, np.full(shape, 0.8), broke, 9, shape[1], 0, {"sampling": 1.0}))
 
 
 def noise(draws: int = 600, seed: int = 0) -> np.ndarray:

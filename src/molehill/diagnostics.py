@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from arviz_stats.base.array import array_stats
 
+from molehill.sampling import Run
+
 HIGHEST_RHAT = 1.02
 LEAST_BULK = 200
 LEAST_TAIL = 100
@@ -32,7 +34,9 @@ class Diagnostics:
     accept
         Mean acceptance.
     gradients
-        Gradients taken after the warm-up.
+        Gradients taken after the warm-up, by all chains.
+    sweeps
+        Sweeps of a chain after the warm-up; more than the draws if the run had to go on, see `fit`.
     seconds
         Wall time by stage.
     problems
@@ -43,6 +47,7 @@ class Diagnostics:
     divergent: float
     accept: float
     gradients: int
+    sweeps: int
     seconds: Mapping[str, float]
     problems: tuple[str, ...]
 
@@ -52,17 +57,10 @@ class Diagnostics:
         return float(np.nan_to_num(self.table["bulk"].min()))
 
 
-def diagnose(
-    functionals: Mapping[str, np.ndarray],
-    *,
-    divergent: np.ndarray,
-    accept: np.ndarray,
-    gradients: int,
-    seconds: Mapping[str, float],
-) -> Diagnostics:
-    """Judge chains by their functionals, each (chains, draws, number)."""
+def diagnose(run: Run) -> Diagnostics:
+    """Judge the chains of a run by their functionals, each (chains, draws, number)."""
     names, columns = [], []
-    for name, values in functionals.items():
+    for name, values in run.functionals.items():
         flat = values.reshape(*values.shape[:2], -1)
         names += [f"{name}[{i}]" if flat.shape[2] > 1 else name for i in range(flat.shape[2])]
         columns.append(flat)
@@ -83,16 +81,22 @@ def diagnose(
         column = np.full(len(table), np.nan)
         column[moving] = values
         table[measure] = column
-    share = float(np.mean(divergent))
+    share = float(np.mean(run.divergent))
     broken = table.index[np.flatnonzero(~np.isfinite(chains).all(axis=(0, 1)))]
     return Diagnostics(
-        table, share, float(np.nanmean(accept)), gradients, seconds, _find_problems(table[moving], share, broken)
+        table,
+        share,
+        float(np.nanmean(run.accept)),
+        run.gradients,
+        run.sweeps,
+        run.seconds,
+        _find_problems(table[moving], share, broken),
     )
 
 
 def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index) -> tuple[str, ...]:
     problems = []
-    more = "run it longer (draws=, warmup=)"
+    more = "run it longer (patience=, draws=)"
     if len(broken):
         problems.append(
             f"{len(broken)} functionals are not finite, {broken[0]} among them: look at the data and the model, or "
@@ -132,6 +136,7 @@ def join_diagnostics(parts: Mapping[str, Diagnostics]) -> Diagnostics:
         max(part.divergent for part in parts.values()),
         min(part.accept for part in parts.values()),
         sum(part.gradients for part in parts.values()),
+        max(part.sweeps for part in parts.values()),
         {f"{name}, {stage}": s for name, part in parts.items() for stage, s in part.seconds.items()},
         tuple(f"{name}: {problem}" for name, part in parts.items() for problem in part.problems),
     )

@@ -8,15 +8,12 @@ Data are always arguments of compiled functions, never captured: a captured arra
 confidential values, into the compile cache on disk.
 """
 
-import hashlib
-import io
-import json
 import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,8 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from molehill.balls import workers
-from molehill.errors import InputError
-from molehill.files import written_whole
+from molehill.checkpoints import Store, open_store, read_chunks, write_chunk
 
 State = Any
 Inputs = Mapping[str, Any]
@@ -73,13 +69,19 @@ class Engine(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What came out of a run: arrays (chains, draws, ...), and the seconds of each stage."""
+    """What came out of a run: arrays (chains, draws, ...), and the seconds of each stage.
+
+    `sweeps` counts those of a chain after the warm-up, the ones that were not kept included; so does `gradients`, for
+    all chains together. `resumed` counts the chunks that a checkpoint held already.
+    """
 
     draws: Mapping[str, np.ndarray]
     functionals: Mapping[str, np.ndarray]
     accept: np.ndarray
     divergent: np.ndarray
     gradients: int
+    sweeps: int
+    resumed: int
     seconds: Mapping[str, float]
 
 
@@ -90,10 +92,12 @@ def sample(
     seed: int,
     chains: int = 2,
     checkpoint: str | Path | None = None,
+    enough: Callable[[Run], bool] | None = None,
+    patience: int = 0,
     progress: bool = True,
     title: str = "sampling",
 ) -> Run:
-    """Run the chains of an engine.
+    """Run the chains of an engine, on and on while they do not satisfy.
 
     Parameters
     ----------
@@ -108,53 +112,77 @@ def sample(
     checkpoint
         Folder to keep checkpoints in (made if need be, readable by its owner only). The same call then goes on where an
         interrupted one stopped, and ends with the same draws.
+    enough, patience
+        A run that is not `enough` goes on until it is twice as long, at most `patience` times. What it has so far then
+        counts as warm-up, and of the rest as many draws are kept, evenly spaced.
     progress
         Show a bar with the time left, if standard error is a terminal.
     title
         What the bar calls the work.
     """
     with jax.enable_x64(new_val=True):
-        return _sample(engine, inputs, seed, chains, checkpoint, progress, title)
+        begun = time.perf_counter()
+        length = _chunk_length(engine)
+        store = None if checkpoint is None else open_store(checkpoint, _facts(engine, seed, chains), inputs)
+        start, move, placed = _compile(engine, engine.prepare(inputs), chains, length)
+        states = start(jax.random.split(jax.random.key(seed), chains), placed)
+        compiled = time.perf_counter()
+        chunks = _chunks(engine, lambda states: move(states, placed), states, length, store)
+        with _bar(title, shown=progress) as (extend, advance):
+
+            def take(sweeps: int) -> list[_Chunk]:
+                extend(sweeps // length)
+                return [advance(next(chunks)) for _ in range(sweeps // length)]
+
+            taken = take(engine.warmup)
+            turn = 0
+            while True:
+                kept = take(engine.draws << max(turn - 1, 0))
+                taken += [replace(chunk, arrays={}) for chunk in kept]
+                seconds = {"compiling and starting": compiled - begun, "sampling": time.perf_counter() - compiled}
+                run = _collect(kept, taken, engine.draws << turn, seconds)
+                # Asked even when it is too late to go on: the caller may want to know.
+                if enough is None or enough(run) or turn == patience:
+                    return run
+                turn += 1
 
 
-def _sample(
-    engine: Engine,
-    inputs: Inputs,
-    seed: int,
-    chains: int,
-    checkpoint: str | Path | None,
-    progress: bool,  # noqa: FBT001 (private)
-    title: str,
-) -> Run:
-    begun = time.perf_counter()
-    length = _chunk_length(engine)
-    total = (engine.warmup + engine.draws) // length
-    store = None if checkpoint is None else _open_store(checkpoint, _fingerprint(engine, inputs, seed, chains))
-    start, chunk, placed = _compile(engine, engine.prepare(inputs), chains, length)
-    states = start(jax.random.split(jax.random.key(seed), chains), placed)
-    compiled = time.perf_counter()
-    kept: list[dict[str, np.ndarray]] = []
-    done = 0
-    if store is not None:
-        for leaves, arrays in _read_chunks(store):
-            states = _refill(states, leaves)
-            kept.append(arrays)
-            done += 1
-    resumed = done
-    with _bar(title, total, done, shown=progress) as advance:
-        for number in range(done, total):
-            states, sweeps = chunk(states, placed)
-            arrays = _flatten(sweeps) if (number + 1) * length > engine.warmup else {}
-            kept.append(arrays)
-            if store is not None:
-                _write_chunk(store, number, states, arrays)
-            advance()
-    seconds = {
-        "compiling and starting": compiled - begun,
-        "sampling": time.perf_counter() - compiled,
-        "chunks resumed": float(resumed),
-    }
-    return _collect(kept, seconds)
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    """The draws of a chunk that are kept, how many gradients it took, and whether a checkpoint held it already."""
+
+    arrays: Mapping[str, np.ndarray]
+    gradients: int
+    resumed: bool
+
+
+def _chunks(
+    engine: Engine, move: Callable[[State], tuple[State, Sweep]], states: State, length: int, store: Store | None
+) -> Iterator[_Chunk]:
+    """Give chunk after chunk, first those of the checkpoint."""
+    number = 0
+    for leaves, arrays in () if store is None else read_chunks(store):
+        states = _refill(states, leaves)
+        yield _Chunk(arrays, _count_gradients(arrays), resumed=True)
+        number += 1
+    while True:
+        states, told = move(states)
+        arrays = _flatten(told, _spaced(number * length - engine.warmup, length, engine.draws))
+        if store is not None:
+            write_chunk(store, number, [np.asarray(_plain(leaf)) for leaf in jax.tree.leaves(states)], arrays)
+        yield _Chunk(arrays, _count_gradients(arrays), resumed=False)
+        number += 1
+
+
+def _spaced(first: int, length: int, draws: int) -> slice:
+    """Which sweeps of a chunk are kept, given how many there were since the warm-up.
+
+    All of the first `draws` sweeps and of the next `draws`; every second of the `2 draws` after those, and so on.
+    """
+    if first < 0:
+        return slice(0)
+    thin = 1 << max((first // draws).bit_length() - 1, 0)
+    return slice(-(first + 1) % thin, length, thin)
 
 
 def _chunk_length(engine: Engine) -> int:
@@ -189,16 +217,21 @@ def _compile(engine: Engine, inputs: Inputs, chains: int, length: int) -> tuple[
     return spread(start_all), spread(move_all), jax.device_put(arrays, NamedSharding(mesh, everywhere))
 
 
-def _flatten(sweeps: Sweep) -> dict[str, np.ndarray]:
+def _flatten(sweeps: Sweep, kept: slice) -> dict[str, np.ndarray]:
     parts = {"draws": sweeps.draw, "functionals": sweeps.functionals}
     arrays = {f"{part}/{name}": value for part, values in parts.items() for name, value in values.items()}
-    arrays |= {name: getattr(sweeps, name) for name in ("accept", "divergent", "gradients")}
-    return {name: np.asarray(value) for name, value in arrays.items()}
+    arrays |= {name: getattr(sweeps, name) for name in ("accept", "divergent")}
+    arrays = {name: np.asarray(value)[:, kept] for name, value in arrays.items()}
+    return arrays | {"gradients": np.asarray(sweeps.gradients).sum() * (kept != slice(0))}
 
 
-def _collect(kept: list[dict[str, np.ndarray]], seconds: Mapping[str, float]) -> Run:
-    chunks = [arrays for arrays in kept if arrays]
-    joined = {name: np.concatenate([arrays[name] for arrays in chunks], axis=1) for name in chunks[0]}
+def _count_gradients(arrays: Mapping[str, np.ndarray]) -> int:
+    return int(arrays["gradients"])
+
+
+def _collect(kept: list[_Chunk], taken: list[_Chunk], sweeps: int, seconds: Mapping[str, float]) -> Run:
+    names = [name for name in kept[0].arrays if name != "gradients"]
+    joined = {name: np.concatenate([chunk.arrays[name] for chunk in kept], axis=1) for name in names}
 
     def part(prefix: str) -> dict[str, np.ndarray]:
         return {name.removeprefix(prefix): value for name, value in joined.items() if name.startswith(prefix)}
@@ -208,81 +241,17 @@ def _collect(kept: list[dict[str, np.ndarray]], seconds: Mapping[str, float]) ->
         part("functionals/"),
         joined["accept"],
         joined["divergent"],
-        int(joined["gradients"].sum()),
+        sum(chunk.gradients for chunk in taken),
+        sweeps,
+        sum(chunk.resumed for chunk in taken),
         seconds,
     )
 
 
-# Checkpoints: one file a chunk, each with its own checksum, so that a damaged one costs only what came after it.
-
-
-@dataclass(frozen=True)
-class _Store:
-    folder: Path
-    fingerprint: str
-
-
-def _fingerprint(engine: Engine, inputs: Inputs, seed: int, chains: int) -> str:
-    """Name a run by all that decides its draws."""
-    known = {name: version(name) for name in ("molehill", "jax", "jaxlib", "numpyro", "blackjax")}
-    digest = hashlib.sha256(json.dumps([engine.name, engine.warmup, engine.draws, int(seed), chains, known]).encode())
-    for name in sorted(inputs):
-        array = np.ascontiguousarray(inputs[name])
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
-
-
-def _open_store(folder: str | Path, fingerprint: str) -> _Store:
-    path = Path(folder)
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    note = path / "run.json"
-    if note.exists() and not _is_note(note.read_bytes()):
-        # The chunks answer for themselves: each has the fingerprint in its checksum.
-        note.rename(note.with_suffix(".damaged"))
-    if note.exists():
-        if json.loads(note.read_bytes())["fingerprint"] != fingerprint:
-            raise InputError(
-                "checkpoint",
-                f"the folder {str(path)!r} holds a run of other data, settings or versions",
-                "Give another folder, or remove this one to begin anew",
-            )
-    else:
-        with written_whole(note, private=True, argument="checkpoint") as temporary:
-            temporary.write_text(json.dumps({"fingerprint": fingerprint}))
-    return _Store(path, fingerprint)
-
-
-def _is_note(content: bytes) -> bool:
-    try:
-        return "fingerprint" in dict(json.loads(content))
-    except (ValueError, TypeError):
-        return False
-
-
-def _write_chunk(store: _Store, number: int, states: State, arrays: Mapping[str, np.ndarray]) -> None:
-    leaves = {f"state/{i}": np.asarray(_plain(leaf)) for i, leaf in enumerate(jax.tree.leaves(states))}
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **leaves, **arrays)
-    content = buffer.getvalue()
-    with written_whole(store.folder / f"chunk-{number:05}.bin", private=True, argument="checkpoint") as temporary:
-        temporary.write_bytes(hashlib.sha256(content + store.fingerprint.encode()).digest() + content)
-
-
-def _read_chunks(store: _Store) -> Iterator[tuple[list[np.ndarray], dict[str, np.ndarray]]]:
-    """Read the chunks that are there and whole, in order; set aside a damaged one and all that follow it."""
-    number = 0
-    while (path := store.folder / f"chunk-{number:05}.bin").exists():
-        content = path.read_bytes()
-        if hashlib.sha256(content[32:] + store.fingerprint.encode()).digest() != content[:32]:
-            for later in sorted(store.folder.glob("chunk-*.bin"))[number:]:
-                later.rename(later.with_suffix(".damaged"))
-            return
-        with np.load(io.BytesIO(content[32:]), allow_pickle=False) as saved:
-            names = list(saved)
-            leaves = [saved[f"state/{i}"] for i in range(sum(name.startswith("state/") for name in names))]
-            yield leaves, {name: saved[name] for name in names if not name.startswith("state/")}
-        number += 1
+def _facts(engine: Engine, seed: int, chains: int) -> list[Any]:
+    """All that decides the draws, beside the inputs."""
+    versions = {name: version(name) for name in ("molehill", "jax", "jaxlib", "numpyro", "blackjax")}
+    return [engine.name, engine.warmup, engine.draws, int(seed), chains, versions]
 
 
 def _is_key(leaf: jax.Array) -> bool:
@@ -308,14 +277,23 @@ def _refill(template: State, leaves: list[np.ndarray]) -> State:
 
 
 @contextmanager
-def _bar(title: str, total: int, done: int, *, shown: bool) -> Iterator[Callable[[], None]]:
+def _bar(title: str, *, shown: bool) -> Iterator[tuple[Callable[[int], None], Callable[[_Chunk], _Chunk]]]:
+    """A bar, with one function that makes it longer and one that moves it on by the chunk that it hands through."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with Progress(
         *columns, TimeRemainingColumn(), console=console, disable=not (shown and console.is_terminal), transient=True
     ) as bar:
-        task = bar.add_task(title, total=total, completed=done)
-        yield lambda: bar.advance(task)
+        task = bar.add_task(title, total=0)
+
+        def extend(chunks: int) -> None:
+            bar.update(task, total=(bar.tasks[0].total or 0) + chunks)
+
+        def advance(chunk: _Chunk) -> _Chunk:
+            bar.advance(task)
+            return chunk
+
+        yield extend, advance
 
 
 def prepare_jax() -> None:

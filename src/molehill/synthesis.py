@@ -19,7 +19,7 @@ from molehill.errors import InputError
 from molehill.frames import Table, as_table
 from molehill.model_engine import START, START_DRAWS, WEIGHTS, model_engine
 from molehill.posterior import Posterior, check_blind, predict_from, put_back, spread_draws
-from molehill.sampling import sample
+from molehill.sampling import Run, sample
 from molehill.schema import find_columns
 from molehill.synthesizer import Composite, Learned, Synthesizer
 
@@ -33,6 +33,7 @@ def fit(
     chains: int = 2,
     warmup: int | None = None,
     draws: int | None = None,
+    patience: int = 2,
     engine: Literal["default", "nuts"] = "default",
     checkpoint: str | Path | None = None,
     start_from: Posterior | None = None,
@@ -52,6 +53,9 @@ def fit(
         The same data, weights, settings, seed and versions give the same draws.
     chains, warmup, draws
         How many chains, and how many sweeps of each to tune and to keep; by default what the engine needs.
+    patience
+        A fit that has not converged goes on until it is twice as long, at most this many times. What it has so far
+        then counts as warm-up, and of the rest `draws` are kept, evenly spaced.
     engine
         "default" for the synthesizer's own sampler, "nuts" for NUTS with Stan's warm-up.
     checkpoint
@@ -62,10 +66,11 @@ def fit(
         Show a bar with the time left, on a terminal.
     """
     table = as_table(data)
-    _check_settings(seed, chains, warmup, draws)
+    _check_settings(seed, chains, warmup, draws, patience)
     check_choice("engine", engine, ("default", "nuts"))
     find_columns(table, synthesizer.sensitive, "sensitive")
-    settings = {"chains": chains, "engine": engine, "warmup": warmup, "draws": draws, "progress": progress}
+    lengths = {"chains": chains, "warmup": warmup, "draws": draws, "patience": patience}
+    settings = lengths | {"engine": engine, "progress": progress}
     places = {"seed": seed, "checkpoint": checkpoint, "start_from": start_from}
     if isinstance(synthesizer, Composite):
         posterior = _fit_parts(synthesizer, table, weights, **places, settings=settings)
@@ -87,6 +92,7 @@ def _fit_one(
     engine: str,
     warmup: int | None,
     draws: int | None,
+    patience: int,
     checkpoint: str | Path | None,
     start_from: Posterior | None,
     progress: bool,
@@ -101,23 +107,24 @@ def _fit_one(
         if synthesizer.predict is None:
             check_blind(synthesizer, learned.inputs)
         lengths = {name: n for name, n in (("warmup", warmup), ("draws", draws)) if n is not None}
+        judged = []
+
+        def converged(run: Run) -> bool:
+            judged.append(diagnose(run))
+            return not judged[-1].problems
+
         run = sample(
             chosen(synthesizer, inputs, **lengths),
             inputs,
             seed=seed,
             chains=chains,
             checkpoint=checkpoint,
+            enough=converged,
+            patience=patience,
             progress=progress,
             title=f"fitting {', '.join(synthesizer.sensitive)} {title}".strip(),
         )
-        diagnostics = diagnose(
-            run.functionals,
-            divergent=run.divergent,
-            accept=run.accept,
-            gradients=run.gradients,
-            seconds=run.seconds,
-        )
-        posterior = Posterior(synthesizer, table, counted, learned, run.draws, diagnostics, 0.0)
+        posterior = Posterior(synthesizer, table, counted, learned, run.draws, judged[-1], 0.0)
         outside = np.mean([float(p.outside) for p in predict_from(posterior, spread_draws(posterior, 10), seed)])
     return replace(posterior, outside=float(outside))
 
@@ -233,8 +240,10 @@ def _learn_by_name(synthesizer: Synthesizer) -> Callable[[Table], Learned]:
     return learn
 
 
-def _check_settings(seed: int, chains: int, warmup: int | None, draws: int | None) -> None:
+def _check_settings(seed: int, chains: int, warmup: int | None, draws: int | None, patience: int) -> None:
     _check_seed(seed)
+    if not _is_whole(patience, 0):
+        raise InputError("patience", "it must be a whole number from 0 up", "2 is the default, 0 never goes on")
     if not _is_whole(chains, 2):
         raise InputError("chains", "one chain cannot show that it converged", "Run at least 2, a whole number")
     for argument, number in (("warmup", warmup), ("draws", draws)):

@@ -1,0 +1,86 @@
+"""Checkpoints of a run: one file a chunk, each with its own checksum: a damaged one costs only what follows it."""
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from molehill.errors import InputError
+from molehill.files import written_whole
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of checkpoints, and the fingerprint of the run that they are of."""
+
+    folder: Path
+    fingerprint: str
+
+
+def open_store(folder: str | Path, facts: Sequence[Any], inputs: Mapping[str, Any]) -> Store:
+    """Open the checkpoints of a run, which is named by all that decides its draws; those of another are refused."""
+    fingerprint = _fingerprint(facts, inputs)
+    path = Path(folder)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    note = path / "run.json"
+    if note.exists() and not _is_note(note.read_bytes()):
+        # The chunks answer for themselves: each has the fingerprint in its checksum.
+        note.rename(note.with_suffix(".damaged"))
+    if note.exists():
+        if json.loads(note.read_bytes())["fingerprint"] != fingerprint:
+            raise InputError(
+                "checkpoint",
+                f"the folder {str(path)!r} holds a run of other data, settings or versions",
+                "Give another folder, or remove this one to begin anew",
+            )
+    else:
+        with written_whole(note, private=True, argument="checkpoint") as temporary:
+            temporary.write_text(json.dumps({"fingerprint": fingerprint}))
+    return Store(path, fingerprint)
+
+
+def write_chunk(store: Store, number: int, leaves: Sequence[np.ndarray], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write what a chunk gave, and the leaves of the state that it ended in."""
+    state = {f"state/{i}": leaf for i, leaf in enumerate(leaves)}
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **state, **arrays)
+    content = buffer.getvalue()
+    with written_whole(store.folder / f"chunk-{number:05}.bin", private=True, argument="checkpoint") as temporary:
+        temporary.write_bytes(hashlib.sha256(content + store.fingerprint.encode()).digest() + content)
+
+
+def read_chunks(store: Store) -> Iterator[tuple[list[np.ndarray], dict[str, np.ndarray]]]:
+    """Read the chunks that are there and whole, in order; set aside a damaged one and all that follow it."""
+    number = 0
+    while (path := store.folder / f"chunk-{number:05}.bin").exists():
+        content = path.read_bytes()
+        if hashlib.sha256(content[32:] + store.fingerprint.encode()).digest() != content[:32]:
+            for later in sorted(store.folder.glob("chunk-*.bin"))[number:]:
+                later.rename(later.with_suffix(".damaged"))
+            return
+        with np.load(io.BytesIO(content[32:]), allow_pickle=False) as saved:
+            names = list(saved)
+            leaves = [saved[f"state/{i}"] for i in range(sum(name.startswith("state/") for name in names))]
+            yield leaves, {name: saved[name] for name in names if not name.startswith("state/")}
+        number += 1
+
+
+def _fingerprint(facts: Sequence[Any], inputs: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(facts).encode())
+    for name in sorted(inputs):
+        array = np.ascontiguousarray(inputs[name])
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _is_note(content: bytes) -> bool:
+    try:
+        return "fingerprint" in dict(json.loads(content))
+    except (ValueError, TypeError):
+        return False
