@@ -26,13 +26,14 @@ from scipy import stats
 
 from molehill import sampling
 from molehill.diagnostics import ConvergenceWarning
+from molehill.distances import ecdf_distances
 from molehill.errors import InputError
 from molehill.frames import Table
 from molehill.models import multinomial, negative_binomial, normal_linear, poisson
 from molehill.models.semicontinuous import semicontinuous
 from molehill.models.tdp_mixture import tdp_mixture
 from molehill.posterior import Posterior
-from molehill.risk import confidential_risk
+from molehill.risk import confidential_risk, release_risk
 from molehill.synthesis import _learn_by_name, draw, fit
 from molehill.synthesizer import Composite, Synthesizer
 from molehill.weighting import weighted
@@ -273,8 +274,20 @@ def test_the_conjugate_normal_has_its_closed_form():
     assert precision**-0.5 - (1 + (age**2).sum()) ** -0.5 > 8 * error
 
 
-@pytest.mark.parametrize("model", ["notw", "marg_r015", "marg_r020", "marg_r025", "marg_r030", "pw_r015"])
-def test_negative_binomial_posteriors_are_those_of_rstan(shared, model):
+# Mean and standard deviation over 100 replicates of 20 tables of the authors' model in RStan: U_m, U_a, the mean of
+# the means, and the mean risk at the scheme's own radius (README of the shared data).
+AUTHORS: dict[str, tuple[float, list[tuple[float, float]]]] = {
+    "notw": (0.15, [(0.0458, 0.0027), (0.00055, 0.00008), (100.7, 0.35), (0.1831, 0.0019)]),
+    "marg_r030": (0.30, [(0.1100, 0.0040), (0.00440, 0.00032), (103.2, 0.27), (0.1787, 0.0017)]),
+    "marg_r025": (0.25, [(0.1127, 0.0033), (0.00460, 0.00027), (102.8, 0.29), (0.1911, 0.0017)]),
+    "marg_r020": (0.20, [(0.1131, 0.0031), (0.00467, 0.00024), (102.3, 0.28), (0.1956, 0.0019)]),
+    "marg_r015": (0.15, [(0.1135, 0.0039), (0.00478, 0.00031), (101.9, 0.33), (0.1847, 0.0019)]),
+    "pw_r015": (0.15, [(0.0415, 0.0027), (0.00051, 0.00010), (101.2, 0.33), (0.1864, 0.0020)]),
+}
+
+
+@pytest.mark.parametrize("model", AUTHORS)
+def test_negative_binomial_posteriors_and_tables_are_those_of_rstan(shared, model):
     folder = shared / "reference_nb"
     reference = pd.read_csv(folder / "posterior.csv").set_index(["model", "param"]).loc[model]
     table = pd.read_csv(folder / "weights.csv")
@@ -288,6 +301,18 @@ def test_negative_binomial_posteriors_are_those_of_rstan(shared, model):
         error = np.hypot(theirs["sd"] / np.sqrt(theirs["n_eff"]), float(STATS.mcse(values, **AXES)))
         assert abs(values.mean() - theirs["mean"]) < 4 * error, name
         assert values.std() == pytest.approx(theirs["sd"], rel=0.1), name
+
+    radius, authors = AUTHORS[model]
+    tables = draw(posterior, datasets=20, seed=4)
+    distances = ecdf_distances(data, tables, "outcome")
+    measured = [
+        distances.value("U_m"),
+        distances.value("U_a"),
+        np.mean([table["outcome"].mean() for table in tables]),
+        release_risk(data, tables, known=[], sensitive="outcome", radius=radius).realised.mean(),
+    ]
+    for number, (mean, sd) in zip(measured, authors, strict=True):
+        assert abs(number - mean) < 3 * sd, (measured, authors)
 
 
 @pytest.mark.slow

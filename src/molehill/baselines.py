@@ -1,0 +1,355 @@
+"""What agencies do today: topcoding, noise, rank swapping, microaggregation. A table in, a table out.
+
+Each changes the values of the columns that are named and leaves everything else as it is: columns, order, records and
+types (a column of whole numbers gets whole numbers). A missing value stays missing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
+
+import narwhals
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from molehill.arguments import check_choice
+from molehill.errors import InputError
+from molehill.frames import Table, as_table
+from molehill.parts import Floats, Side, check_number, check_whole, read_numbers
+from molehill.schema import column_numbers, find_columns
+
+AnyTable = TypeVar("AnyTable")
+Replacement = Literal["mean", "threshold"]
+
+
+def topcode(
+    data: AnyTable,
+    column: str,
+    *,
+    percentile: float | None = None,
+    value: float | None = None,
+    bottom_percentile: float | None = None,
+    bottom_value: float | None = None,
+    replacement: Replacement = "mean",
+) -> AnyTable:
+    """Replace the values above a threshold, as the Consumer Expenditure Surveys do with incomes.
+
+    All values above the threshold become their mean, so that the mean of the column stays what it is; or they become
+    the threshold itself, as topcoding is often understood.
+
+    Parameters
+    ----------
+    data
+        A `Table` or a frame.
+    column
+        A numeric column.
+    percentile
+        The threshold as a percentile of the column, 97.5 if nothing else is given.
+    value
+        The threshold itself, instead.
+    bottom_percentile, bottom_value
+        A second threshold, the values below which are replaced likewise: for losses. None by default.
+    replacement
+        "mean" of the values that are replaced, or the "threshold".
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": [10, 20, 30, 100, 140]})
+    >>> topcode(data, "pay", value=50)["pay"].tolist()
+    [10, 20, 30, 120, 120]
+    """
+    check_choice("replacement", replacement, ("mean", "threshold"))
+    if percentile is None and value is None:
+        percentile = 97.5
+    values, present = _read(data, column)
+    top = _threshold(values[present], percentile, value, "percentile", "value")
+    coded = values.copy()
+    if top is not None:
+        _replace(coded, values > top, top, replacement, ("percentile", "value")[percentile is None], "above")
+    bottom = _threshold(values[present], bottom_percentile, bottom_value, "bottom_percentile", "bottom_value")
+    if bottom is not None:
+        argument = ("bottom_percentile", "bottom_value")[bottom_percentile is None]
+        if top is not None and bottom > top:
+            raise InputError(argument, "it lies above the other threshold", "Give a lower one")
+        _replace(coded, values < bottom, bottom, replacement, argument, "below")
+    return _put_back(data, {column: coded})
+
+
+def add_noise(data: AnyTable, columns: str | Sequence[str], *, scale: float = 0.1, seed: int) -> AnyTable:
+    """Add normal noise to numeric columns, independent for every value.
+
+    Parameters
+    ----------
+    data
+        A `Table` or a frame.
+    columns
+        One numeric column or several.
+    scale
+        Standard deviation of the noise, as a share of the column's own.
+    seed
+        Of the random numbers.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": [10.0, 20.0, 30.0]})
+    >>> add_noise(data, "pay", scale=0.1, seed=1)["pay"].round(2).tolist()
+    [10.35, 20.82, 30.33]
+    """
+    check_number("scale", scale, above=0.0)
+    generator = _generator(seed)
+    changed = {}
+    for name in _named(data, columns):
+        values, present = _read(data, name)
+        noise = generator.normal(0.0, scale * _spread(name, values[present]), len(values))
+        changed[name] = values + noise
+    return _put_back(data, changed)
+
+
+def multiply_noise(
+    data: AnyTable, columns: str | Sequence[str], *, least: float = 0.05, most: float = 0.15, seed: int
+) -> AnyTable:
+    """Multiply numeric columns by noise that is kept away from 1, as the Census Bureau does with establishments.
+
+    Every value is moved up or down, with the same chance, by a share of itself between `least` and `most`.
+
+    Parameters
+    ----------
+    data
+        A `Table` or a frame.
+    columns
+        One numeric column or several.
+    least, most
+        The smallest and the largest share.
+    seed
+        Of the random numbers.
+
+    References
+    ----------
+    Evans, Zayatz and Slanta, Using Noise for Disclosure Limitation of Establishment Tabular Data (1998).
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": [10.0, 20.0, 30.0]})
+    >>> multiply_noise(data, "pay", seed=1)["pay"].round(2).tolist()
+    [9.36, 22.9, 32.44]
+    """
+    if check_number("least", least) < 0:
+        raise InputError("least", "it is negative", "Give a share such as 0.05")
+    check_number("most", most, above=0.0)
+    if not least <= most < 1:
+        raise InputError("most", "it must be at least `least`, and below 1", "Write for instance least=0.05, most=0.15")
+    generator = _generator(seed)
+    changed = {}
+    for name in _named(data, columns):
+        values, _ = _read(data, name)
+        signs = generator.choice([-1.0, 1.0], len(values))
+        changed[name] = values * (1 + signs * generator.uniform(least, most, len(values)))
+    return _put_back(data, changed)
+
+
+def swap_ranks(data: AnyTable, columns: str | Sequence[str], *, window: float = 0.05, seed: int) -> AnyTable:
+    """Swap values between records whose ranks are close; every column by itself.
+
+    From the smallest value up, each that is not swapped yet changes places with one picked at random among those not
+    swapped yet that follow within the window. The values of a column stay the same as a whole.
+
+    Parameters
+    ----------
+    data
+        A `Table` or a frame.
+    columns
+        One numeric column or several.
+    window
+        How far ranks may lie apart, as a share of the records.
+    seed
+        Of the random numbers.
+
+    References
+    ----------
+    Moore, Controlled Data-Swapping Techniques for Masking Public Use Microdata Sets (1996).
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": [10, 20, 30, 40]})
+    >>> swap_ranks(data, "pay", window=0.25, seed=1)["pay"].tolist()
+    [20, 10, 40, 30]
+    """
+    check_number("window", window, above=0.0)
+    if window > 1:
+        raise InputError("window", "it is above 1", "For 5 percent of the records write 0.05")
+    generator = _generator(seed)
+    changed = {}
+    for name in _named(data, columns):
+        values, present = _read(data, name)
+        _spread(name, values[present])
+        order = present[np.argsort(values[present], kind="stable")]
+        partner = _partners(len(order), max(1, int(window * len(order))), generator)
+        swapped = values.copy()
+        swapped[order] = values[order[partner]]
+        changed[name] = swapped
+    return _put_back(data, changed)
+
+
+def microaggregate(data: AnyTable, columns: str | Sequence[str], *, size: int = 3) -> AnyTable:
+    """Replace values by the mean of a small group of similar records.
+
+    One column: records are sorted and taken `size` at a time, the last group being larger where it does not come out
+    even. Several columns: groups are formed from all of them jointly, on their standardised values, around the record
+    farthest from the middle and the record farthest from that one, until few are left (MDAV).
+
+    Parameters
+    ----------
+    data
+        A `Table` or a frame.
+    columns
+        One numeric column or several; a record that has not got all of them is left as it is.
+    size
+        The smallest group.
+
+    References
+    ----------
+    Domingo-Ferrer and Mateo-Sanz, Practical Data-Oriented Microaggregation for Statistical Disclosure Control (2002).
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": [40, 10, 60, 20, 30]})
+    >>> microaggregate(data, "pay", size=2)["pay"].tolist()
+    [43, 15, 43, 15, 43]
+    """
+    check_whole("size", size, 2)
+    names = _named(data, columns)
+    values = np.column_stack([_read(data, name)[0] for name in names])
+    places = np.flatnonzero(~np.isnan(values).any(axis=1))
+    if len(places) < size:
+        raise InputError("size", f"there are {len(places)} records for groups of {size}", "Give a smaller size")
+    if len(names) == 1:
+        order = np.argsort(values[places, 0], kind="stable")
+        groups = np.split(order, np.arange(size, len(order) - size + 1, size))
+    else:
+        spreads = np.array([_spread(name, values[places, i]) for i, name in enumerate(names)])
+        groups = _form_groups(values[places] / spreads, size)
+    averaged = values.copy()
+    for group in groups:
+        averaged[places[group]] = values[places[group]].mean(axis=0)
+    return _put_back(data, {name: averaged[:, i] for i, name in enumerate(names)})
+
+
+def _named(data: Any, columns: str | Sequence[str]) -> list[str]:
+    names = find_columns(as_table(data), columns, "columns")
+    if not names:
+        raise InputError("columns", "no column is named", "Name the columns to change")
+    return names
+
+
+def _read(data: Any, column: str) -> tuple[Floats, NDArray[np.intp]]:
+    """The column's numbers, missing ones as NaN, and the places of those that are not missing."""
+    table = as_table(data)
+    find_columns(table, column, "column")
+    read_numbers(Side("data", "", table.frame), [column], "keep", least=2)
+    values = column_numbers(table, column)
+    return values, np.flatnonzero(~np.isnan(values))
+
+
+def _spread(name: str, values: Floats) -> float:
+    spread = float(values.std(ddof=1))
+    if spread == 0:
+        problem = f"column {name!r} is the same for every record"
+        raise InputError("data", problem, "There is nothing to protect: leave it out")
+    return spread
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(check_whole("seed", seed, 0))
+
+
+def _threshold(
+    values: Floats, percentile: float | None, value: float | None, percentile_name: str, value_name: str
+) -> float | None:
+    if percentile is not None and value is not None:
+        raise InputError(value_name, f"{percentile_name} is given as well", "Give one of the two")
+    if value is not None:
+        check_number(value_name, value)
+        return float(value)
+    if percentile is None:
+        return None
+    check_number(percentile_name, percentile, above=0.0)
+    if percentile >= 100:
+        raise InputError(percentile_name, "it must be below 100", "For the 97.5th percentile write 97.5")
+    return float(np.quantile(values, percentile / 100))
+
+
+def _replace(
+    coded: Floats, chosen: np.ndarray, threshold: float, replacement: Replacement, argument: str, word: str
+) -> None:
+    number = int(chosen.sum())
+    if number == 0:
+        raise InputError(argument, f"no value lies {word} it, so that nothing would change", "Choose another threshold")
+    if number == 1 and replacement == "mean":
+        problem = f"a single value lies {word} it, and the mean of one is that value"
+        raise InputError(argument, problem, "Choose a threshold with more values beyond it, or replacement='threshold'")
+    coded[chosen] = coded[chosen].mean() if replacement == "mean" else threshold
+
+
+def _partners(number: int, window: int, generator: np.random.Generator) -> np.ndarray:
+    """For every rank the rank that it changes places with; itself if none was left."""
+    partner = np.arange(number)
+    free = np.ones(number, dtype=bool)
+    chances = generator.random(number)
+    for rank in range(number):
+        if free[rank]:
+            near = rank + 1 + np.flatnonzero(free[rank + 1 : rank + 1 + window])
+            if len(near):
+                chosen = near[int(chances[rank] * len(near))]
+                partner[rank], partner[chosen] = chosen, rank
+                free[chosen] = False
+    return partner
+
+
+def _form_groups(points: Floats, size: int) -> list[np.ndarray]:
+    """MDAV: places of the records of every group."""
+    left = np.arange(len(points))
+    groups = []
+
+    def take_around(centre: Floats) -> None:
+        nonlocal left
+        order = np.argsort(((points[left] - centre) ** 2).sum(axis=1), kind="stable")
+        groups.append(left[order[:size]])
+        left = np.delete(left, order[:size])
+
+    def farthest_from(centre: Floats) -> Floats:
+        return points[left[np.argmax(((points[left] - centre) ** 2).sum(axis=1))]]
+
+    while len(left) >= 3 * size:
+        first = farthest_from(points[left].mean(axis=0))
+        take_around(first)
+        take_around(farthest_from(first))
+    if len(left) >= 2 * size:
+        take_around(farthest_from(points[left].mean(axis=0)))
+    groups.append(left)
+    return groups
+
+
+def _put_back(data: Any, changed: dict[str, Floats]) -> Any:
+    """The table that was given, with new values in its own types."""
+    frame = as_table(data).frame
+    new = {name: _like(frame[name], values) for name, values in changed.items()}
+    if isinstance(data, Table):
+        return replace(data, frame=frame.assign(**new))
+    if isinstance(data, pd.DataFrame):
+        return data.assign(**{name: column.set_axis(data.index) for name, column in new.items()})
+    native = narwhals.from_native(data, eager_only=True)
+    # Outside pandas a missing value and NaN are two things.
+    lists = {name: column.astype(object).where(column.notna(), None).to_list() for name, column in new.items()}
+    series = [
+        narwhals.new_series(name, values, native.schema[name], backend=native.implementation)
+        for name, values in lists.items()
+    ]
+    return native.with_columns(*series).to_native()
+
+
+def _like(column: pd.Series, values: Floats) -> pd.Series:
+    """Values in the type of the column that they replace, rounded where it holds whole numbers."""
+    whole = pd.api.types.is_integer_dtype(column.dtype)
+    rounded = pd.Series(np.round(values) if whole else values, index=column.index)
+    return rounded.astype(column.dtype)

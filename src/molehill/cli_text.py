@@ -1,0 +1,103 @@
+"""What the commands print: tables for people, JSON for programs."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from molehill.evaluation import Evaluation
+from molehill.profile import RiskProfile
+from molehill.risk import ConfidentialRisk
+from molehill.weights import risk_weights
+
+
+def record_level(result: ConfidentialRisk) -> pd.DataFrame:
+    """Give risk and weight of every record, for a file that only its owner reads."""
+    return pd.DataFrame(
+        {
+            "record": np.arange(1, len(result.risk) + 1),
+            "risk": result.risk,
+            "weight": risk_weights(result),
+            "pattern_size": result.pattern_size,
+            "within": result.within,
+        }
+    )
+
+
+def plain_risk(result: ConfidentialRisk, profile: RiskProfile) -> dict[str, Any]:
+    """Give the summary of a risk as JSON takes it."""
+    patterns = profile.patterns
+    return {
+        "records": len(result.risk),
+        "order": result.order,
+        "patterns": result.patterns.number,
+        "distribution": dict(zip(profile.distribution["measure"], profile.distribution["value"], strict=True)),
+        "above": profile.above.to_dict("records"),
+        "histogram": profile.histogram.to_dict("records"),
+        "riskiest_patterns": [
+            {part: patterns[part].iloc[row].to_dict() for part in ("known", "measure")} for row in range(len(patterns))
+        ],
+        "policies": dict(result.policies),
+    }
+
+
+def print_profile(result: ConfidentialRisk, profile: RiskProfile) -> None:
+    """Print the summary of a risk, values as ranges."""
+    console = Console(highlight=False)
+    known, sensitive = result.schema.having("known"), result.schema.having("sensitive")
+    console.print(
+        Text(
+            f"Identification risk of order {result.order}: {len(result.risk):,} records, "
+            f"{result.patterns.number:,} patterns of {', '.join(known) or 'no known column'}"
+        ),
+        style="bold",
+    )
+    for name in sensitive:
+        console.print(Text(f"Sensitive: {name} ({result.schema[name].kind}: {result.schema[name].reason})"))
+    bars = _grid("risk", "records", "share", "")
+    widest = max(profile.histogram["share"].max(), 1e-12)
+    for low, high, records, share in profile.histogram.to_numpy().tolist():
+        bar = "█" * round(40 * share / widest) or ("▏" if records else "")
+        bars.add_row(f"{low:.2f} to {high:.2f}", f"{records:,.0f}", f"{share:.1%}", Text(bar, "blue"))
+    console.print(bars)
+    measures = _grid("measure", "risk")
+    for row in profile.distribution.itertuples():
+        measures.add_row(str(row.measure), f"{row.value:.4f}")
+    for row in profile.above.itertuples():
+        measures.add_row(f"records above {row.threshold}", f"{row.records:,} ({row.share:.1%})")
+    console.print(measures)
+    _print_patterns(console, profile.patterns)
+    if len(profile.policies):
+        touched = _grid("policy touched", "records")
+        for row in profile.policies.itertuples():
+            touched.add_row(str(row.policy), f"{row.records:,}")
+        console.print(touched)
+
+
+def _print_patterns(console: Console, patterns: pd.DataFrame) -> None:
+    console.print(Text(f"The {len(patterns)} riskiest patterns (values as ranges)"), style="bold")
+    grid = _grid(*(f"{name}" for _, name in patterns.columns))
+    for values in patterns.itertuples(index=False):
+        grid.add_row(*(Text(f"{value:.4f}" if isinstance(value, float) else f"{value}") for value in values))
+    console.print(grid)
+
+
+def _grid(*headings: str) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD)
+    for heading in headings:
+        grid.add_column(Text(heading))
+    return grid
+
+
+def plain_evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    """Give the risk and utility of releases as JSON takes it."""
+
+    def rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+        # JSON has no word for what is missing but null.
+        return frame.astype(object).where(frame.notna(), None).to_dict("records")  # pyright: ignore[reportReturnType]
+
+    return {name: rows(getattr(evaluation, name)) for name in ("risk", "utility", "top")}

@@ -1,0 +1,156 @@
+"""How figures look: for every scheme its label, colour, shape and dash, and one style for all of them."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+# Okabe and Ito's colours: told apart by people with any colour vision, and in grey.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
+CONFIDENTIAL = "confidential"
+
+# Yellow is too pale for a line on paper, and black is the confidential table.
+_SCHEME_COLOURS = COLOURS[:6]
+# Seven of each beside six colours: two schemes look alike only when there are more than 42.
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-right", "triangle-left")
+_DASHES = ((1, 0), (8, 3), (2, 2), (8, 3, 2, 3), (12, 3), (5, 2, 1, 2, 1, 2), (4, 4))
+# Schemes that the library makes keep their looks whatever stands beside them.
+_USUAL = ("unweighted", "marginal", "pairwise", "topcoding")
+
+_LONGEST = 36
+_INK = "#333333"
+# A direction turned around by a name would turn what stands beside it as well.
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a scheme is drawn: alone its colour, its shape or its dash tells it from the others."""
+
+    label: str
+    colour: str
+    shape: str
+    dash: tuple[int, ...]
+
+
+def scheme_looks(names: Iterable[str]) -> dict[str, Look]:
+    """Give every scheme its look, the same in every figure that is made with the same names in the same order.
+
+    The confidential table is black, and "unweighted", "marginal", "pairwise" and "topcoding" always look the same.
+    The others take what is left, in the order of their names here. Labels are short, one line and all different.
+
+    Examples
+    --------
+    >>> looks = scheme_looks(["confidential", "marginal", "mine"])
+    >>> looks["marginal"].colour == scheme_looks(["marginal"])["marginal"].colour
+    True
+    >>> looks["mine"].shape
+    'triangle-down'
+    """
+    names = list(dict.fromkeys(names))
+    others = iter(range(len(_USUAL), len(_USUAL) + len(names)))
+    looks: dict[str, Look] = {}
+    taken: set[str] = set()
+    for name in names:
+        label, number = short_label(name), 1
+        while label in taken:
+            number += 1
+            label = f"{short_label(name, _LONGEST - 4)} ({number})"
+        taken.add(label)
+        if name == CONFIDENTIAL:
+            looks[name] = Look(label, "#000000", "cross", (1, 0))
+            continue
+        place = _USUAL.index(name) if name in _USUAL else next(others)
+        colour, shape, dash = (kind[place % len(kind)] for kind in (_SCHEME_COLOURS, _SHAPES, _DASHES))
+        looks[name] = Look(label, colour, shape, dash)
+    return looks
+
+
+def short_label(text: str, longest: int = _LONGEST) -> str:
+    """Make a text fit to be drawn: one line, nothing invisible, and cut, with an ellipsis, where it is too long.
+
+    Examples
+    --------
+    >>> short_label("two" + chr(10) + "lines")
+    'two lines'
+    >>> short_label("x" * 10_000, 5)
+    'xxxx…'
+    """
+    # Far more than can be shown; the rest of a huge text need not be looked at.
+    start = text[: 4 * longest]
+    visible = "".join(
+        " " if unicodedata.category(letter) in {"Cc", "Cs", "Co", "Zl", "Zp"} or letter in _TURNING else letter
+        for letter in start
+    )
+    line = " ".join(visible.split())
+    cut = len(line) > longest or len(text) > len(start)
+    return (line[: longest - 1] + "…" if cut else line) or "(no name)"
+
+
+def by_scheme(looks: Iterable[Look], kind: str, *, legend: alt.Legend | None = None) -> Any:
+    """Encode the field `scheme`, which holds labels, by "color", "shape" or "strokeDash"."""
+    looks = list(looks)
+    values = {"color": "colour", "shape": "shape", "strokeDash": "dash"}[kind]
+    channel = {"color": alt.Color, "shape": alt.Shape, "strokeDash": alt.StrokeDash}[kind]
+    scale = alt.Scale(domain=[look.label for look in looks], range=[getattr(look, values) for look in looks])
+    return channel("scheme:N", title=None, scale=scale, legend=legend, sort=None)
+
+
+def scheme_legend() -> alt.Legend:
+    """Make the legend of a figure in which colour, shape and dash tell the schemes."""
+    return alt.Legend(
+        orient="bottom", direction="horizontal", columns=4, labelLimit=300, symbolSize=80, symbolStrokeWidth=2
+    )
+
+
+def choose_schemes(looks: Iterable[Look]) -> alt.Parameter:
+    """Make the parameter `shown`, the labels of the schemes that are drawn; a page may set it to choose schemes."""
+    return alt.param(name="shown", value=[look.label for look in looks])
+
+
+def is_shown() -> str:
+    """Filter that leaves the schemes which `shown` names."""
+    return "indexof(shown, datum.scheme) >= 0"
+
+
+def dress(
+    chart: Any, title: str, *, description: str, subtitle: Sequence[str] = (), shown: Iterable[Look] = ()
+) -> alt.TopLevelMixin:
+    """Give a chart its title, its text alternative, the schemes that it shows and the style of all figures."""
+    looks = list(shown)
+    if looks:
+        chart = chart.add_params(choose_schemes(looks))
+    heading = alt.TitleParams(
+        text=title,
+        subtitle=list(subtitle),
+        anchor="start",
+        fontSize=15,
+        subtitleFontSize=12,
+        subtitleColor="#555555",
+        subtitleLineHeight=16,
+        offset=12,
+    )
+    # A label for every mark would only repeat the data to a screen reader, point after point.
+    return chart.properties(title=heading, description=description, background="white").configure(
+        aria=False,
+        font="Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif",
+        padding=8,
+        axis=alt.AxisConfig(
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            titlePadding=8,
+            labelColor=_INK,
+            titleColor=_INK,
+            domainColor="#888888",
+            tickColor="#888888",
+            gridColor="#e6e6e6",
+            labelLimit=260,
+        ),
+        header=alt.HeaderConfig(labelFontSize=12, labelColor=_INK, labelLimit=420),
+        legend=alt.LegendConfig(labelFontSize=12, labelColor=_INK),
+        text=alt.MarkConfig(fontSize=12, color=_INK),
+        view=alt.ViewConfig(stroke=None),
+    )

@@ -1,0 +1,197 @@
+"""Propensity scores: how well a classifier tells released records from confidential ones."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from molehill.arguments import check_choice
+from molehill.distances import Distances, gather
+from molehill.errors import InputError
+from molehill.frames import Table, as_table
+from molehill.parts import Floats, Groups, Missing, Side, check_whole, read_complete, read_parts
+from molehill.schema import column_numbers, infer_kind
+
+Method = Literal["logistic", "tree"]
+
+PERMUTATIONS = 100
+LEAST_LEAF = 20
+MOST_TERMS = 500
+
+# So little shrinkage that it only matters where the tables can be told apart perfectly, and coefficients would run off.
+_SHRINKAGE = 1e-8
+_SINGULAR = 1e-9
+
+
+def propensity(
+    data: Any,
+    released: Any,
+    columns: str | Sequence[str],
+    *,
+    method: Method = "logistic",
+    permutations: int | None = None,
+    interactions: bool = True,
+    pairs: bool | None = None,
+    seed: int = 0,
+    groups: Groups = None,
+    missing: Missing = "error",
+) -> Distances:
+    """Measure how well a classifier tells released records from confidential ones.
+
+    The two tables are stacked, N records of which a share c are released, and the classifier gives every record its
+    probability p of being released. "pMSE" is the mean of (p - c)^2: 0 if nothing can be told, c (1 - c) if all can.
+    Some can be told by chance alone. "pMSE expected" is what a fresh sample of the same population would show, and
+    "pMSE ratio" is the one over the other: about 1 for a release that is as good as a fresh sample.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    released
+        One released table, or a sequence of them.
+    columns
+        The columns to look at; categorical or numeric as `infer_schema` finds them.
+    method
+        "logistic" regression, or a classification "tree" with at least 20 records a leaf.
+    permutations
+        How many times to shuffle which records are released, to find the expectation; spread over the tables. None: 100
+        for a tree; none for logistic regression, where there is a formula.
+    interactions
+        Whether the logistic regression has, beside every column, products of all pairs of columns and squares of
+        numbers. Without these it can only tell means and shares apart.
+    pairs
+        For released tables in which only some of `columns` were replaced, row by row: whether the expectation shuffles
+        within the pairs of a confidential record and the released one in the same row. The columns that were kept then
+        stay alike in the expectation as they do in the release. None: where the tables have the same number of records
+        and one of the columns, but not all, is the same in every row.
+    seed
+        Of the permutations.
+    groups
+        Columns within whose groups to do it all.
+    missing
+        A missing value: "error", or "keep": the record takes no part.
+
+    References
+    ----------
+    Snoke, Raab, Nowok, Dibben and Slavkovic, General and Specific Utility Measures for Synthetic Data (2018). Their
+    expectation takes the confidential table as the truth, and is 1 - c times this one.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": [float(pay) for pay in range(100)]})
+    >>> propensity(data, data, "pay").value("pMSE") < 1e-12
+    True
+    """
+    check_choice("method", method, ("logistic", "tree"))
+    check_whole("seed", seed, 0)
+    several = [columns] if isinstance(columns, str) else list(columns)
+    if not several:
+        raise InputError("columns", "no column is named", "Name the columns to look at")
+    number = PERMUTATIONS if permutations is None else check_whole("permutations", permutations, 1)
+    closed = permutations is None and method == "logistic"
+    if pairs and missing == "keep":
+        raise InputError("pairs", "records left out for a missing value would break them", "Use one or the other")
+    table = as_table(data)
+    parts = read_parts(table, released, several, groups=groups, missing=missing, argument="columns")
+    numeric = [name for name in several if infer_kind(table, name)[0] != "categorical"]
+    rows = []
+    for place, part in enumerate(parts):
+        own = read_complete(part.confidential, several, missing, least=2)
+        others = [read_complete(side, several, missing, least=2) for side in part.released]
+        paired = pairs is not False and _find_pairs(own, others, part.released, asked=bool(pairs))
+        designs = [
+            _stack(own, other, numeric, side, interactions=interactions and method == "logistic")
+            for other, side in zip(others, part.released, strict=True)
+        ]
+        labels = [np.repeat([0, 1], [len(own), len(other)]) for other in others]
+        found = [_pmse(design, label, method) for design, label in zip(designs, labels, strict=True)]
+        if closed:
+            expected = [_expect(design, label, paired=paired) for design, label in zip(designs, labels, strict=True)]
+        else:
+            generator = np.random.default_rng([seed, place])
+            tries = [step % len(designs) for step in range(number)]
+            shuffled = [_pmse(designs[at], _shuffle(labels[at], generator, paired=paired), method) for at in tries]
+            expected = [float(np.mean(shuffled))] * len(designs)
+        for table_number, (pmse, null) in enumerate(zip(found, expected, strict=True), 1):
+            called = {"group": part.group, "table": table_number, "column": ", ".join(several)}
+            measures = {"pMSE": pmse, "pMSE expected": null, "pMSE ratio": pmse / null if null > 0 else np.nan}
+            rows += [{**called, "measure": name, "value": value} for name, value in measures.items()]
+    return gather(rows, grouped=groups is not None)
+
+
+def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side: Side, *, interactions: bool) -> Floats:
+    """Both tables in one, as numbers: standardised, or one column per category but the first."""
+    blocks: list[Floats] = []
+    for name in own.columns:
+        if name in numeric:
+            halves = [column_numbers(Table(own), name), column_numbers(Table(other), name, side.argument)]
+            values = np.concatenate(halves)
+            if not np.isfinite(values).all():
+                raise side.refuse(f"column {name!r} holds an infinite value", "Correct or remove the record")
+            spread = values.std()
+            blocks.append(((values - values.mean()) / spread)[:, None] if spread > 0 else np.empty((len(values), 0)))
+        else:
+            codes, levels = pd.factorize(pd.concat([own[name].astype(object), other[name].astype(object)]))
+            blocks.append(np.equal.outer(codes, np.arange(1, len(levels))).astype(np.float64))
+    if interactions:
+        # A number with itself gives its square, a category with itself nothing new.
+        couples = [
+            (first, second)
+            for place, first in enumerate(blocks)
+            for second in (blocks[place:] if own.columns[place] in numeric else blocks[place + 1 :])
+        ]
+        blocks += [np.einsum("ni,nj->nij", *couple).reshape(len(couple[0]), -1) for couple in couples]
+    if sum(block.shape[1] for block in blocks) > MOST_TERMS:
+        problem = f"they make more than {MOST_TERMS} terms"
+        raise InputError("columns", problem, "Name fewer, or use interactions=False, or method='tree'")
+    design = np.concatenate(blocks, axis=1)
+    if not design.shape[1]:
+        raise side.refuse("every column is the same for all records of both tables", "Name other columns")
+    return design
+
+
+def _pmse(design: Floats, labels: np.ndarray, method: Method) -> float:
+    share = labels.mean()
+    if method == "logistic":
+        weight = 1 / _SHRINKAGE / len(labels)
+        classifier = LogisticRegression(C=weight, solver="newton-cholesky", tol=1e-8, max_iter=200)
+    else:
+        classifier = DecisionTreeClassifier(min_samples_leaf=LEAST_LEAF, random_state=0)
+    scores = np.asarray(classifier.fit(design, labels).predict_proba(design))[:, 1]
+    return float(((scores - share) ** 2).mean())
+
+
+def _expect(design: Floats, labels: np.ndarray, *, paired: bool) -> float:
+    """The expectation of pMSE under shuffled labels s (with mean 0): that of s' H s / N, H projecting on the design."""
+    share = labels.mean()
+    centred = design - design.mean(axis=0)
+    sizes = np.sqrt((centred**2).sum(axis=0))
+    unit = centred[:, sizes > 0] / sizes[sizes > 0]
+    weights, axes = np.linalg.eigh(unit.T @ unit)
+    axes = axes[:, weights > _SINGULAR] / np.sqrt(weights[weights > _SINGULAR])
+    if not paired:
+        return float(axes.shape[1] * share * (1 - share) / len(labels))
+    first, second = np.split(unit, 2)
+    return float((((first - second) @ axes) ** 2).sum() / 4 / len(labels))
+
+
+def _find_pairs(own: pd.DataFrame, others: Sequence[pd.DataFrame], sides: Sequence[Side], *, asked: bool) -> bool:
+    """Whether the records of all tables stand in pairs; an error if that was asked for and cannot be."""
+    for other, side in zip(others, sides, strict=True):
+        if asked and len(other) != len(own):
+            problem = f"it has {len(other):,} records where the confidential table has {len(own):,}"
+            raise side.refuse(problem, "Pairs need the same records in the same order: leave out `pairs`")
+    if asked:
+        return True
+    kept = [[len(other) == len(own) and own[name].equals(other[name]) for name in own.columns] for other in others]
+    return all(any(each) and not all(each) for each in kept)
+
+
+def _shuffle(labels: np.ndarray, generator: np.random.Generator, *, paired: bool) -> np.ndarray:
+    if not paired:
+        return generator.permutation(labels)
+    swapped = generator.integers(0, 2, len(labels) // 2)
+    return np.concatenate([swapped, 1 - swapped])

@@ -1,0 +1,346 @@
+"""The one-call door: from a confidential table to tables that may be published, and all that a review board asks.
+
+`synthesize` strings the parts of the library together and adds nothing of its own: its docstring shows the calls.
+"""
+
+import secrets
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from molehill import models
+from molehill.baselines import topcode
+from molehill.diagnostics import ConvergenceWarning, Diagnostics
+from molehill.errors import InputError
+from molehill.evaluation import Evaluation, evaluate
+from molehill.frames import Table, as_table
+from molehill.posterior import Posterior
+from molehill.risk import ConfidentialRisk, confidential_risk
+from molehill.schema import Schema, column_numbers, find_columns, infer_schema
+from molehill.settings import SCHEMES, Settings
+from molehill.synthesis import draw, fit
+from molehill.synthesizer import Composite, Synthesizer
+from molehill.utility import Analysis
+from molehill.weights import risk_weights
+
+ORDERS = {"marginal": 1, "pairwise": 2}
+TOPCODED_ABOVE = 97.5
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """Synthetic tables, and the evidence for and against publishing them.
+
+    Attributes
+    ----------
+    datasets
+        The synthetic tables.
+    scheme
+        What the release is called beside the schemes that it is compared with.
+    weights, risk
+        Weight of every record, and the confidential risk that it comes from.
+    posterior
+        The fitted synthesizer.
+    comparisons
+        The tables of the other schemes, by name.
+    diagnostics
+        Of every fitted scheme, whether its draws can be trusted.
+    evaluation
+        Risk and utility of all of them.
+    settings
+        What made it, the seed included: not for publication.
+    seconds
+        Wall time by stage.
+    """
+
+    datasets: Sequence[Any]
+    scheme: str
+    weights: np.ndarray
+    risk: ConfidentialRisk
+    posterior: Posterior
+    comparisons: Mapping[str, Sequence[Any]]
+    diagnostics: Mapping[str, Diagnostics]
+    evaluation: Evaluation
+    settings: Settings
+    seconds: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        beside = f", compared with {', '.join(self.comparisons)}" if self.comparisons else ""
+        return f"Release({len(self.datasets)} tables of {len(self.weights):,} records, {self.scheme}{beside})"
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write `release/`, to publish, and `internal/`, to keep, into a new folder: see `molehill.saving`."""
+        # The report needs the release, and the release its report only here.
+        return import_module("molehill.saving").save_release(self, folder, overwrite=overwrite)
+
+
+def synthesize(
+    data: Any,
+    *,
+    sensitive: str,
+    known: str | Sequence[str],
+    predictors: str | Sequence[str] | None = None,
+    radius: float = 0.2,
+    floor: float = 0.0,
+    order: int = 2,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    synthesizer: str | Synthesizer | Composite = "auto",
+    membership: str = "posterior",
+    lower: float | None = None,
+    upper: float | None = None,
+    datasets: int = 20,
+    compare: Sequence[str] = SCHEMES,
+    expected_tables: int = 200,
+    analyses: Sequence[Analysis] | None = None,
+    singletons: str = "protect",
+    small_patterns: str = "error",
+    missing: str = "error",
+    seed: int | None = None,
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    checkpoint: str | Path | None = None,
+    tell: Tell | None = None,
+) -> Release:
+    """Make synthetic tables of a confidential one, and measure what they give away and what they keep.
+
+    It abbreviates, for the release itself:
+
+        risk = confidential_risk(data, known=known, sensitive=sensitive, radius=radius, order=order)
+        weights = risk_weights(risk, scale=scale, shift=shift)
+        posterior = fit(synthesizer, data, weights, seed=seed)
+        tables = draw(posterior, datasets=datasets, seed=seed)
+        evaluation = evaluate(data, {"pairwise": tables, ...}, known=known, sensitive=sensitive, radius=radius)
+
+    and the same for every scheme that it is compared with.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    sensitive, known, predictors
+        The column to protect, those that an intruder knows, and those that the model conditions on (by default all
+        but the sensitive one).
+    radius, floor, order, scale, shift, singletons, small_patterns, missing, breaks, kinds
+        As in `confidential_risk` and `risk_weights`.
+    synthesizer
+        A name from `molehill.models`, a synthesizer of your own, or "auto": by the kind of the column.
+    membership, lower, upper
+        Of the built-in synthesizers that have them.
+    datasets
+        How many tables.
+    compare
+        Schemes to show beside the release: "unweighted", "marginal", "pairwise", "topcoding".
+    expected_tables
+        How many predicted tables the expected risk rests on; 0 leaves it out.
+    analyses
+        What users will compute, see `evaluate`.
+    seed
+        By default fresh randomness of the operating system.
+    checkpoint
+        Folder for checkpoints: an interrupted call, made again with the same seed, goes on where it stopped.
+    tell
+        Called with the name of every stage as it begins.
+    """
+    settings = Settings(
+        sensitive=sensitive,
+        known=known,  # pyright: ignore[reportArgumentType]
+        predictors=predictors,  # pyright: ignore[reportArgumentType]
+        radius=radius,
+        floor=floor,
+        order=order,
+        scale=scale,
+        shift=shift,
+        synthesizer=synthesizer if isinstance(synthesizer, str) else "auto",
+        membership=membership,
+        lower=lower,
+        upper=upper,
+        datasets=datasets,
+        compare=tuple(compare),
+        expected_tables=expected_tables,
+        singletons=singletons,
+        small_patterns=small_patterns,
+        missing=missing,
+        seed=seed,
+        breaks={name: tuple(ends) for name, ends in (breaks or {}).items()},
+        kinds=dict(kinds or {}),
+    )
+    own = None if isinstance(synthesizer, str) else synthesizer
+    return make_release(data, settings, synthesizer=own, analyses=analyses, checkpoint=checkpoint, tell=tell)
+
+
+def make_release(
+    data: Any,
+    settings: Settings,
+    *,
+    synthesizer: Synthesizer | Composite | None = None,
+    analyses: Sequence[Analysis] | None = None,
+    checkpoint: str | Path | None = None,
+    tell: Tell | None = None,
+) -> Release:
+    """Make the release that settings describe: `synthesize` with its arguments in one value."""
+    table = as_table(data)
+    settings = _complete(settings, table)
+    seeds = np.random.SeedSequence(settings.seed).generate_state(3, np.uint64) >> 1
+    fit_seed, draw_seed, evaluation_seed = map(int, seeds)
+    seconds: dict[str, float] = {}
+
+    with _stage("measuring the risk", seconds, tell):
+        schema = infer_schema(table, **_roles(settings))
+        schemes, risks = _plan(table, settings)
+        model = synthesizer or choose_synthesizer(table, settings, schema)
+    posteriors: dict[str, Posterior] = {}
+    released = next(iter(schemes))
+    for name, weights in schemes.items():
+        with _stage(f"fitting: {name}", seconds, tell):
+            folder = None if checkpoint is None else Path(checkpoint) / name.replace(" ", "-")
+            # What is only shown beside the release need not be made to converge at any cost; the report says so.
+            patience = 2 if name == released else 0
+            start = posteriors.get(released)
+            posteriors[name] = _fit(model, table, weights, fit_seed, patience, folder, start)
+    tables = {}
+    with _stage("drawing tables", seconds, tell):
+        for name, posterior in posteriors.items():
+            allowed = "error" if name == released else "allow"
+            tables[name] = draw(posterior, datasets=settings.datasets, seed=draw_seed, unconverged=allowed)
+        if "topcoding" in settings.compare and schema[settings.sensitive].kind != "categorical":
+            tables["topcoding"] = [topcode(data, settings.sensitive, percentile=TOPCODED_ABOVE)]
+    with _stage("measuring risk and utility", seconds, tell):
+        evaluation = evaluate(
+            table,
+            tables,
+            analyses=analyses,
+            posteriors=posteriors if settings.expected_tables else None,
+            reference="unweighted" if "unweighted" in tables and released != "unweighted" else None,
+            datasets=settings.expected_tables,
+            seed=evaluation_seed,
+            singletons=settings.singletons,  # pyright: ignore[reportArgumentType]
+            **_measured(settings),
+        )
+    return Release(
+        tables[released],
+        released,
+        schemes[released],
+        risks[released],
+        posteriors[released],
+        {name: made for name, made in tables.items() if name != released},
+        {name: posterior.diagnostics for name, posterior in posteriors.items()},
+        evaluation,
+        settings,
+        seconds,
+    )
+
+
+def choose_synthesizer(table: Table, settings: Settings, schema: Schema) -> Synthesizer | Composite:
+    """Build the synthesizer that settings name, or the one for the kind of the sensitive column."""
+    column, kind = settings.sensitive, schema[settings.sensitive].kind
+    name = settings.synthesizer
+    if name == "auto":
+        by_kind = {"categorical": "multinomial", "count": "negative_binomial", "semicontinuous": "semicontinuous"}
+        name = by_kind.get(kind, "tdp_mixture")
+    shared: dict[str, Any] = {
+        "predictors": list(settings.predictors or ()),
+        "breaks": {key: ends for key, ends in settings.breaks.items() if key in (settings.predictors or ())},
+        "kinds": {key: kind for key, kind in settings.kinds.items() if key in (settings.predictors or ())},
+    }
+    if name != "multinomial":
+        shared |= {"lower": settings.lower, "upper": settings.upper}
+    if name in ("tdp_mixture", "semicontinuous"):
+        shared["membership"] = settings.membership
+    if name == "tdp_mixture":
+        numbers = column_numbers(table, column)
+        shared["transform"] = "log" if (numbers[~np.isnan(numbers)] > 0).all() else "signed"
+    return getattr(models, name)(column, **shared)
+
+
+def _complete(settings: Settings, table: Table) -> Settings:
+    """Fill in what settings leave open, and check what only the table can tell."""
+    find_columns(table, settings.sensitive, "sensitive")
+    find_columns(table, settings.known, "known")
+    predictors = settings.predictors
+    if predictors is None:
+        predictors = tuple(name for name in table.frame.columns if name != settings.sensitive)
+    find_columns(table, predictors, "predictors")
+    seed = secrets.randbits(62) if settings.seed is None else settings.seed
+    return replace(settings, predictors=predictors, seed=seed)
+
+
+def _plan(table: Table, settings: Settings) -> tuple[dict[str, np.ndarray], dict[str, ConfidentialRisk]]:
+    """Name the schemes to fit, the release first, each with its weights and the risk that they come from."""
+    plain = settings.scale == 1 and settings.shift == 0
+    standard = {order: name for name, order in ORDERS.items()}
+    released = standard.get(settings.order, "") if plain else ""
+    if not released:
+        parts = [f"order {settings.order}"]
+        parts += [] if plain else [f"scale {settings.scale:g}", f"shift {settings.shift:g}"]
+        released = ", ".join(parts)
+    asked = [(released, settings.order, settings.scale, settings.shift)]
+    asked += [(name, ORDERS[name], 1.0, 0.0) for name in ORDERS if name in settings.compare and name != released]
+    schemes, risks = {}, {}
+    for name, order, scale, shift in asked:
+        risks[name] = confidential_risk(
+            table,
+            order=order,
+            singletons=settings.singletons,  # pyright: ignore[reportArgumentType]
+            small_patterns=settings.small_patterns,  # pyright: ignore[reportArgumentType]
+            **_measured(settings),
+        )
+        schemes[name] = np.nan_to_num(risk_weights(risks[name], scale=scale, shift=shift))
+    if "unweighted" in settings.compare:
+        schemes["unweighted"] = np.ones(len(table.frame))
+        risks["unweighted"] = risks[released]
+    if not schemes[released].any():
+        raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
+    return schemes, risks
+
+
+def _fit(
+    model: Synthesizer | Composite,
+    table: Table,
+    weights: np.ndarray,
+    seed: int,
+    patience: int,
+    checkpoint: Path | None,
+    start_from: Posterior | None,
+) -> Posterior:
+    with warnings.catch_warnings():
+        # Told in the report for what is compared; refused by `draw` for what is released.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit(model, table, weights, seed=seed, patience=patience, checkpoint=checkpoint, start_from=start_from)
+
+
+def _measured(settings: Settings) -> dict[str, Any]:
+    named = asdict(settings)
+    used = {name for name in settings.breaks if name in settings.known}
+    return {name: named[name] for name in ("known", "sensitive", "radius", "floor", "missing", "kinds")} | {
+        "breaks": {name: ends for name, ends in settings.breaks.items() if name in used}
+    }
+
+
+def _roles(settings: Settings) -> dict[str, Any]:
+    return {
+        "known": settings.known,
+        "sensitive": settings.sensitive,
+        "predictors": settings.predictors,
+        "kinds": settings.kinds,
+        "breaks": settings.breaks,
+        "missing": settings.missing,
+    }
+
+
+@contextmanager
+def _stage(name: str, seconds: dict[str, float], tell: Tell | None) -> Iterator[None]:
+    if tell is not None:
+        tell(name)
+    begun = time.perf_counter()
+    yield
+    seconds[name] = time.perf_counter() - begun

@@ -1,0 +1,270 @@
+"""Utility: whether a user of the released tables finds what one of the confidential table finds.
+
+`estimate` compares the results of analyses, interval by interval. `ecdf_distances`, `wasserstein`, `propensity` and
+`table_difference` compare the tables themselves.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from molehill import resampling
+from molehill.analyses import Analysis, Family, correlation, mean, median, quantile, regression, sd
+from molehill.arguments import check_choice
+from molehill.distances import Distances, ecdf_distances, table_difference, wasserstein
+from molehill.errors import InputError
+from molehill.estimates import (
+    Estimate,
+    Rule,
+    around,
+    check_level,
+    combine,
+    correlation_and_variance,
+    mean_and_variance,
+    quantile_and_variance,
+    quantile_degrees,
+    sd_and_variance,
+)
+from molehill.formulas import read_formula
+from molehill.parts import Floats, Groups, Missing, Part, Side, check_whole, read_numbers, read_parts
+from molehill.propensity import propensity
+from molehill.regressions import fit_regression
+
+__all__ = [
+    "Analysis",
+    "Distances",
+    "Estimate",
+    "Family",
+    "combine",
+    "correlation",
+    "ecdf_distances",
+    "estimate",
+    "interval_overlap",
+    "mean",
+    "median",
+    "propensity",
+    "quantile",
+    "regression",
+    "sd",
+    "table_difference",
+    "wasserstein",
+]
+
+Interval = Literal["combined", "bootstrap"]
+
+
+def estimate(
+    data: Any,
+    released: Any,
+    analyses: Analysis | Sequence[Analysis],
+    *,
+    interval: Interval = "combined",
+    rule: Rule = "partial",
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+    groups: Groups = None,
+    missing: Missing = "error",
+) -> pd.DataFrame:
+    """Compare what analyses find in the confidential table and in released ones, with intervals.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    released
+        One released table, or a sequence of them.
+    analyses
+        What to compute: `mean("income")`, `quantile("income", 0.9)`, `regression("income ~ age")`, one or several.
+    interval
+        "combined": each table's own interval, and `combine` for the released ones. "bootstrap", as in the paper:
+        every table is resampled `replicates` times, the values of all released tables are pooled, and their mean and
+        quantiles are the point and the ends; regressions are combined in either case.
+    rule
+        Of `combine`: "partial" or "full".
+    level
+        Of the intervals.
+    replicates, seed
+        Of the bootstrap.
+    groups
+        Columns within whose groups to do it all.
+    missing
+        A missing value in a column of an analysis: "error", or "keep": the record takes no part in that analysis.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per analysis (and coefficient, and group): `analysis`, `column`, `confidential`, `confidential_low`,
+        `confidential_high`, `released`, `released_low`, `released_high`; `overlap` of the two intervals (see
+        `interval_overlap`); `width_ratio`, released over confidential; `relative_bias`, the difference of the points
+        over the size of the confidential one. The last two are missing where that would divide by zero.
+
+    References
+    ----------
+    Hu, Savitsky and Williams, Risk-Efficient Bayesian Data Synthesis for Privacy Protection, section 2.3. Karr, Kohnen,
+    Oganian, Reiter and Sanil, A Framework for Evaluating the Utility of Data Altered to Protect Confidentiality (2006).
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": [10.0, 12.0, 14.0, 16.0, 18.0]})
+    >>> found = estimate(data, data + 1.0, mean("pay"))
+    >>> found[["analysis", "confidential", "released", "overlap", "width_ratio"]].round(3)
+          analysis  confidential  released  overlap  width_ratio
+    0  mean of pay          14.0      15.0    0.873          1.0
+    """
+    check_choice("interval", interval, ("combined", "bootstrap"))
+    check_choice("rule", rule, ("partial", "full"))
+    check_level(level)
+    check_whole("replicates", replicates, 2)
+    check_whole("seed", seed, 0)
+    several = _read_analyses(analyses)
+    columns = [name for analysis in several for name in _columns_of(analysis)]
+    parts = read_parts(data, released, columns, groups=groups, missing=missing, argument="analyses")
+    rows = []
+    for place, part in enumerate(parts):
+        for number, analysis in enumerate(several):
+            if analysis.kind == "regression":
+                found = _combine_regression(analysis, part, rule, level, missing)
+            elif interval == "combined":
+                found = [(analysis.name, *_combine_summary(analysis, part, rule, level, missing))]
+            else:
+                generators = [np.random.default_rng([seed, place, number, i]) for i in range(len(part.sides))]
+                values = [
+                    _resample(analysis, side, missing, replicates, generator)
+                    for side, generator in zip(part.sides, generators, strict=True)
+                ]
+                found = [(analysis.name, _pool(values[:1], level), _pool(values[1:], level))]
+            rows += [_compare(part.group, name, analysis.column, own, other) for name, own, other in found]
+    frame = pd.DataFrame(rows)
+    return frame if groups is not None else frame.drop(columns="group")
+
+
+def interval_overlap(low: Any, high: Any, other_low: Any, other_high: Any) -> Any:
+    """Measure how far two intervals overlap, from 0 to 1.
+
+    The length that they share, as a share of the first and as a share of the second: the mean of the two. Intervals
+    that do not meet give 0. One without width counts as all shared if it lies in the other, and as nothing if not.
+
+    Examples
+    --------
+    >>> interval_overlap(0.0, 4.0, 2.0, 10.0)
+    0.375
+    """
+    low, high, other_low, other_high = (np.asarray(end, dtype=np.float64) for end in (low, high, other_low, other_high))
+    start, end = np.maximum(low, other_low), np.minimum(high, other_high)
+    shares = []
+    for width in (high - low, other_high - other_low):
+        share = np.divide(end - start, width, out=np.ones_like(end), where=width > 0)
+        shares.append(np.where(end >= start, share, 0.0))
+    mean_share = (shares[0] + shares[1]) / 2
+    return float(mean_share) if mean_share.ndim == 0 else mean_share
+
+
+def _read_analyses(analyses: Analysis | Sequence[Analysis]) -> list[Analysis]:
+    several = [analyses] if isinstance(analyses, Analysis) else list(analyses)
+    if not several or not all(isinstance(analysis, Analysis) for analysis in several):
+        raise InputError("analyses", "it holds something else, or nothing", "Give for instance [mean('income')]")
+    return several
+
+
+def _columns_of(analysis: Analysis) -> tuple[str, ...]:
+    if analysis.kind == "regression":
+        return read_formula(analysis.formula).columns
+    return (analysis.column, analysis.other) if analysis.other else (analysis.column,)
+
+
+def _read_summary(analysis: Analysis, side: Side, missing: Missing) -> Floats:
+    columns = _columns_of(analysis)
+    values = read_numbers(side, columns, missing, least=2 if len(columns) == 1 else 4)
+    if analysis.kind == "correlation":
+        for name, numbers in zip(columns, values, strict=True):
+            if np.ptp(numbers) == 0:
+                problem = f"column {name!r} is the same for every record"
+                raise side.refuse(problem, "A constant has no correlation: leave the analysis out")
+    return values
+
+
+def _summarise(analysis: Analysis, values: Floats) -> tuple[Floats, Floats, float]:
+    """The estimate, its variance and degrees of freedom; a correlation on Fisher's scale."""
+    if analysis.kind == "mean":
+        return *mean_and_variance(values[0]), values.shape[1] - 1
+    if analysis.kind == "quantile":
+        degrees = quantile_degrees(values.shape[1], analysis.share)
+        return *quantile_and_variance(values[0], analysis.share), degrees
+    if analysis.kind == "sd":
+        return *sd_and_variance(values[0]), np.inf
+    return *correlation_and_variance(values[0], values[1]), np.inf
+
+
+def _combine_summary(
+    analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing
+) -> tuple[Estimate, Estimate]:
+    found = [_summarise(analysis, _read_summary(analysis, side, missing)) for side in part.sides]
+    points, variances, degrees = (np.array(column, dtype=np.float64) for column in zip(*found, strict=True))
+    own = around(points[0], variances[0], degrees[0], level)
+    other = combine(points[1:], variances[1:], rule=rule, level=level, degrees=degrees[1:].min())
+    if analysis.kind == "correlation":
+        return _from_fisher(own), _from_fisher(other)
+    return own, other
+
+
+def _from_fisher(found: Estimate) -> Estimate:
+    return Estimate(*(float(np.tanh(end)) for end in (found.point, found.low, found.high)))
+
+
+def _combine_regression(
+    analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing
+) -> list[tuple[str, Estimate, Estimate]]:
+    fits = fit_regression(analysis, part, missing)
+    own = around(fits.points[0], fits.variances[0], fits.degrees[0], level)
+    other = combine(fits.points[1:], fits.variances[1:], rule=rule, level=level, degrees=fits.degrees[1:].min())
+    return [
+        (
+            f"{name} in {analysis.name}",
+            Estimate(float(own.point[i]), float(own.low[i]), float(own.high[i])),
+            Estimate(float(other.point[i]), float(other.low[i]), float(other.high[i])),
+        )
+        for i, name in enumerate(fits.names)
+    ]
+
+
+def _resample(
+    analysis: Analysis, side: Side, missing: Missing, replicates: int, generator: np.random.Generator
+) -> Floats:
+    values = _read_summary(analysis, side, missing)
+    if analysis.kind == "mean":
+        return resampling.resample_means(values[0], replicates, generator)
+    if analysis.kind == "quantile":
+        return resampling.resample_quantiles(values[0], analysis.share, replicates, generator)
+    if analysis.kind == "sd":
+        return resampling.resample_sds(values[0], replicates, generator)
+    found = resampling.resample_correlations(values[0], values[1], replicates, generator)
+    if np.isnan(found).any():
+        raise side.refuse("a resample is constant, without a correlation", "Use interval='combined', or more records")
+    return found
+
+
+def _pool(values: Sequence[Floats], level: float) -> Estimate:
+    pooled = np.concatenate(values)
+    low, high = np.quantile(pooled, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(float(pooled.mean()), float(low), float(high))
+
+
+def _compare(group: str, name: str, column: str, own: Estimate, other: Estimate) -> dict[str, Any]:
+    width, other_width = own.high - own.low, other.high - other.low
+    return {
+        "group": group,
+        "analysis": name,
+        "column": column,
+        "confidential": own.point,
+        "confidential_low": own.low,
+        "confidential_high": own.high,
+        "released": other.point,
+        "released_low": other.low,
+        "released_high": other.high,
+        "overlap": interval_overlap(own.low, own.high, other.low, other.high),
+        "width_ratio": other_width / width if width > 0 else np.nan,
+        "relative_bias": (other.point - own.point) / abs(own.point) if own.point != 0 else np.nan,
+    }
