@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from molehill import InputError, confidential_risk, profile_risk
+from molehill import InputError, confidential_risk
+from molehill.profile import profile_risk
 from molehill.profile import count_bins, range_ends, value_range
 from molehill.simulation import consumer_survey
 

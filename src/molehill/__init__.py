@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from molehill.errors import InputError
 from molehill.frames import Table
-from molehill.profile import profile_risk
 from molehill.risk import confidential_risk, match_rates, release_risk
-from molehill.schema import Schema, infer_schema
+from molehill.schema import infer_schema
 from molehill.table import read_table, write_table
 from molehill.weights import risk_weights
 
 if TYPE_CHECKING:
+    from molehill.evaluation import evaluate
+    from molehill.release import synthesize
     from molehill.synthesis import draw, fit
     from molehill.synthesizer import Synthesizer
     from molehill.weighting import weighted
@@ -20,29 +21,36 @@ if TYPE_CHECKING:
 __version__ = version("molehill")
 __all__ = [
     "InputError",
-    "Schema",
     "Synthesizer",
     "Table",
     "confidential_risk",
     "draw",
+    "evaluate",
     "fit",
     "infer_schema",
     "match_rates",
-    "profile_risk",
     "read_table",
     "release_risk",
     "risk_weights",
+    "synthesize",
     "weighted",
     "write_table",
 ]
 
-# Synthesis needs JAX, which takes a while to load; measuring risk does not, and must not wait for it.
-_ON_DEMAND = {"Synthesizer": "synthesizer", "draw": "synthesis", "fit": "synthesis", "weighted": "weighting"}
+# Synthesis needs JAX, and evaluation statsmodels, which take a while to load; measuring risk must not wait for them.
+_ON_DEMAND = {
+    "Synthesizer": "synthesizer",
+    "draw": "synthesis",
+    "evaluate": "evaluation",
+    "fit": "synthesis",
+    "synthesize": "release",
+    "weighted": "weighting",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _ON_DEMAND:
         return getattr(import_module(f"molehill.{_ON_DEMAND[name]}"), name)
-    if name == "models":
-        return import_module("molehill.models")
+    if name in ("baselines", "models", "utility"):
+        return import_module(f"molehill.{name}")
     raise AttributeError(f"module 'molehill' has no attribute {name!r}")

@@ -3,6 +3,10 @@
 import json
 import signal
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,14 +17,18 @@ from rich.text import Text
 import molehill
 from molehill import evaluation
 from molehill.cli_arguments import parse_breaks, parse_kinds, read_releases, split_names
-from molehill.cli_text import plain_evaluation, plain_risk, print_profile, record_level
+from molehill.cli_text import plain_evaluation, plain_risk, print_profile, print_release, record_level
 from molehill.errors import InputError
 from molehill.figures import risk_histogram, save_figure
 from molehill.frames import Table
-from molehill.profile import count_bins, profile_risk
+from molehill.profile import profile_risk
 from molehill.risk import ConfidentialRisk, confidential_risk
+from molehill.settings import Settings, read_settings, write_settings
 from molehill.simulation import consumer_survey
+from molehill.suggest import suggest_settings
 from molehill.table import read_table, write_table
+
+# Commands that synthesize import what they need when they are called: JAX takes seconds to load.
 
 EXIT_CODES = """Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 130 interrupted."""
 
@@ -168,27 +176,88 @@ def evaluate(
 
 
 @app.command()
+def init(
+    data: Annotated[Path, typer.Argument(help="Confidential table: .csv, .parquet, .dta, .sav, .sas7bdat or .xpt.")],
+    out: Annotated[Path, typer.Option(help="Settings file to write (owner only).")] = Path("settings.toml"),
+    encoding: Annotated[str | None, typer.Option(help="Encoding of a .csv file, if not UTF-8.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")] = False,
+) -> None:
+    """Look at a table and write settings to edit, with the reasons as comments."""
+    _refuse_existing(out, "out", overwrite=overwrite)
+    with _working("Looking at the table"):
+        settings, notes = suggest_settings(read_table(data, encoding=encoding), path=str(data))
+    write_settings(settings, out, notes=notes)
+    typer.echo(f"Sensitive: {settings.sensitive}. Known: {', '.join(settings.known)}.\n{notes['known']}")
+    typer.echo(f"Written to {out}. Read it, correct it, then: molehill run {out}")
+
+
+@app.command()
+def run(
+    settings: Annotated[Path, typer.Argument(help="Settings file, as init writes it.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the release; by default named like the file.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Instead of the one in the settings; keep it to yourself.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of a .csv file, if not UTF-8.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Make the release that a settings file describes: tables to publish, and the report behind them.
+
+    Ctrl-C and kill lose little: the same command with --resume goes on, to the same bytes.
+    """
+    chosen = read_settings(settings)
+    chosen = chosen if seed is None else replace(chosen, seed=seed)
+    folder = out or Path(f"{settings.stem}-release")
+    table = read_table(settings.parent / str(chosen.data), encoding=encoding)
+    how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
+    release = import_module("molehill.running").run_settings(table, chosen, folder, tell=_stages(quiet=quiet), **how)
+    _report_release(release, folder, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="Folder of a saved release.")]) -> None:
+    """Make both editions of the report of a saved release again, without fitting."""
+    with _working("Making the report"):
+        public, internal = import_module("molehill.saving").rebuild_report(folder)
+    typer.echo(f"Written: {public} and {internal}")
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("molehill-demo"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier demo.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted demo.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
-    """Measure the risk of a built-in survey of 6,208 consumer units (simulated, nobody's data)."""
-    names = ("survey.csv", "risk.html", "risk.svg", "records.csv")
-    for name in names:
-        _refuse_existing(out / name, "out", overwrite=overwrite)
-    out.mkdir(parents=True, exist_ok=True)
-    survey = consumer_survey()
-    write_table(survey, out / "survey.csv")
-    settings: dict[str, Any] = {"known": ["gender", "age", "region"], "sensitive": "income", "radius": 0.2}
-    with _working("Measuring the risk"):
-        results = {order: confidential_risk(survey, **settings, order=order) for order in (1, 2)}
-    _present(results[2], Table(survey), out=out / "records.csv", figure=None, as_json=False)
-    with _working("Drawing the figure"):
-        titles = {1: "order 1, marginal", 2: "order 2, pairwise"}
-        chart = risk_histogram({titles[order]: count_bins(result.risk) for order, result in results.items()})
-        for ending in (".html", ".svg"):
-            save_figure(chart, out / f"risk{ending}")
-    typer.echo(f"\nWritten to {out}: {', '.join(names)}. Open risk.html in a browser.")
+    """Release a built-in survey of 6,208 consumer units (simulated, nobody's data), and report on it."""
+    chosen = Settings(sensitive="income", known=("gender", "age", "region"), lower=-100_000, upper=2_000_000, seed=1)
+    how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
+    release = import_module("molehill.running").run_settings(
+        consumer_survey(), chosen, out, tell=_stages(quiet=quiet), **how
+    )
+    _report_release(release, out, as_json=False, quiet=quiet)
+
+
+def _stages(*, quiet: bool) -> Callable[[str], None]:
+    """Tell every stage and when it began, on standard error."""
+    begun = time.monotonic()
+
+    def tell(stage: str) -> None:
+        if not quiet:
+            typer.echo(f"{time.monotonic() - begun:6.1f} s  {stage}", err=True)
+
+    return tell
+
+
+def _report_release(release: Any, folder: Path, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        content = {"folder": str(folder), "scheme": release.scheme, "seconds": dict(release.seconds)}
+        typer.echo(json.dumps(content | plain_evaluation(release.evaluation), indent=2, ensure_ascii=False))
+    elif not quiet:
+        print_release(release)
+        typer.echo(f"\nTo publish: {folder / 'release'}\nTo keep: {folder / 'internal'}")
+        typer.echo(f"Open {folder / 'internal' / 'report.html'} in a browser.")
 
 
 def _working(what: str) -> Any:

@@ -101,3 +101,23 @@ def plain_evaluation(evaluation: Evaluation) -> dict[str, Any]:
         return frame.astype(object).where(frame.notna(), None).to_dict("records")  # pyright: ignore[reportReturnType]
 
     return {name: rows(getattr(evaluation, name)) for name in ("risk", "utility", "top")}
+
+
+MEASURES = ("mean risk", "99% quantile of risk", "largest risk", "records with risk above 0.5")
+
+
+def print_release(release: Any) -> None:
+    """Print what a release gives away and keeps, beside the schemes that it is compared with."""
+    console = Console(highlight=False)
+    console.print(Text(f"{len(release.datasets)} tables of {len(release.weights):,} records: {release.scheme}", "bold"))
+    figures = pd.concat([release.evaluation.risk, release.evaluation.utility])
+    figures = figures.drop_duplicates(["scheme", "measure"]).set_index(["scheme", "measure"])["value"]
+    grid = _grid("scheme", *MEASURES, "U_m")
+    for scheme in ("confidential", *release.evaluation.schemes):
+        cells = [figures.get((scheme, measure), np.nan) for measure in (*MEASURES, "U_m")]
+        told = ["" if np.isnan(cell) else f"{cell:,.0f}" if cell > 1 else f"{cell:.4f}" for cell in cells]
+        grid.add_row(Text(scheme), *told)
+    console.print(grid)
+    for scheme, diagnostics in release.diagnostics.items():
+        if diagnostics.problems:
+            console.print(Text(f"{scheme} has not converged: {diagnostics.problems[0]}", "yellow"))

@@ -108,6 +108,7 @@ def evaluate(
     radii: Sequence[Radius] | None = None,
     step: float = 0.2,
     datasets: int = 400,
+    unconverged: Literal["error", "allow"] = "error",
     seed: int = 0,
     floor: Floor = 0.0,
     key: str | None = None,
@@ -151,6 +152,8 @@ def evaluate(
         Smallest rise of risk that counts.
     datasets, seed
         Tables for the expected risk, and random numbers for it and for what chance alone would show.
+    unconverged
+        "error" refuses a posterior that has not converged, as `draw` does.
     floor, key, singletons, missing, breaks, kinds
         As in `release_risk`.
 
@@ -170,7 +173,8 @@ def evaluate(
     confidential = confidential_risk(table, singletons=singletons, **settings)
     linked = {**settings, "key": key}
     risks = {name: release_risk(table, tables, singletons=singletons, **linked) for name, tables in schemes.items()}
-    expected = _expect(posteriors or {}, schemes, {**settings, "singletons": singletons}, datasets, seed)
+    about = {**settings, "singletons": singletons, "unconverged": unconverged}
+    expected = _expect(posteriors or {}, schemes, about, datasets, seed)
     found = _find_moles(expected, reference, step)
 
     schema = confidential.schema

@@ -36,9 +36,9 @@ def specify(figure: alt.TopLevelMixin) -> dict[str, Any]:
     return figure.to_dict(context={"pre_transform": False})
 
 
-def draw_svg(figure: alt.TopLevelMixin) -> str:
-    """Draw a figure as SVG, with its description as the text alternative."""
-    specification = specify(figure)
+def draw_svg(figure: alt.TopLevelMixin | dict[str, Any]) -> str:
+    """Draw a figure, or what `specify` gave of it, as SVG, with its description as the text alternative."""
+    specification = figure if isinstance(figure, dict) else specify(figure)
     svg = vl_convert.vegalite_to_svg(specification, vl_version=_version())
     told = specification.get("description", "")
     if not told:
@@ -47,9 +47,10 @@ def draw_svg(figure: alt.TopLevelMixin) -> str:
     return f'<svg role="img" aria-label="{escape(told)}" {opening}><title>{escape(told)}</title>{rest}'
 
 
-def draw_png(figure: alt.TopLevelMixin) -> bytes:
-    """Draw a figure as PNG."""
-    return vl_convert.vegalite_to_png(specify(figure), vl_version=_version(), ppi=_PIXELS_PER_INCH)
+def draw_png(figure: alt.TopLevelMixin | dict[str, Any]) -> bytes:
+    """Draw a figure, or what `specify` gave of it, as PNG."""
+    specification = figure if isinstance(figure, dict) else specify(figure)
+    return vl_convert.vegalite_to_png(specification, vl_version=_version(), ppi=_PIXELS_PER_INCH)
 
 
 def _version() -> str:

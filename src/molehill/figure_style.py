@@ -57,14 +57,14 @@ def scheme_looks(names: Iterable[str]) -> dict[str, Look]:
         label, number = short_label(name), 1
         while label in taken:
             number += 1
-            label = f"{short_label(name, _LONGEST - 4)} ({number})"
+            label = f"({number}) {short_label(name, _LONGEST - 4)}"
         taken.add(label)
         if name == CONFIDENTIAL:
             looks[name] = Look(label, "#000000", "cross", (1, 0))
             continue
         place = _USUAL.index(name) if name in _USUAL else next(others)
-        colour, shape, dash = (kind[place % len(kind)] for kind in (_SCHEME_COLOURS, _SHAPES, _DASHES))
-        looks[name] = Look(label, colour, shape, dash)
+        colour = _SCHEME_COLOURS[place % len(_SCHEME_COLOURS)]
+        looks[name] = Look(label, colour, _SHAPES[place % len(_SHAPES)], _DASHES[place % len(_DASHES)])
     return looks
 
 
@@ -98,16 +98,35 @@ def by_scheme(looks: Iterable[Look], kind: str, *, legend: alt.Legend | None = N
     return channel("scheme:N", title=None, scale=scale, legend=legend, sort=None)
 
 
-def scheme_legend() -> alt.Legend:
-    """Make the legend of a figure in which colour, shape and dash tell the schemes."""
+def scheme_legend(looks: Iterable[Look], *, lines: bool) -> alt.Legend:
+    """Make the legend of a figure that tells the schemes by colour and dash of lines, or colour and shape of points."""
+    many = max(len(look.label) for look in looks) <= 18
+    # The outline of a point would be dashed as the line through it is.
+    size, stroke = (500, 2) if lines else (90, 0)
     return alt.Legend(
-        orient="bottom", direction="horizontal", columns=4, labelLimit=300, symbolSize=80, symbolStrokeWidth=2
+        orient="bottom",
+        direction="horizontal",
+        columns=4 if many else 2,
+        labelLimit=300,
+        symbolOpacity=1,
+        symbolSize=size,
+        symbolStrokeWidth=stroke,
     )
 
 
 def choose_schemes(looks: Iterable[Look]) -> alt.Parameter:
     """Make the parameter `shown`, the labels of the schemes that are drawn; a page may set it to choose schemes."""
     return alt.param(name="shown", value=[look.label for look in looks])
+
+
+def number_axis(title: str | None, values: Sequence[float] | None = None, *, ticks: int | None = None) -> alt.Axis:
+    """Make an axis of amounts, of which 50,000 is told as 50k."""
+    # The axis's own way to shorten numbers gives all of them one unit, and 500 among millions is then 0M.
+    told = "abs(datum.value) < 10000 ? format(datum.value, ',~g') : format(datum.value, '~s')"
+    optional: dict[str, Any] = {
+        name: given for name, given in (("values", values), ("tickCount", ticks)) if given is not None
+    }
+    return alt.Axis(title=title, labelExpr=told, **optional)
 
 
 def is_shown() -> str:
@@ -130,12 +149,14 @@ def dress(
         subtitleFontSize=12,
         subtitleColor="#555555",
         subtitleLineHeight=16,
+        subtitlePadding=5,
         offset=12,
+        limit=640,
     )
     # A label for every mark would only repeat the data to a screen reader, point after point.
     return chart.properties(title=heading, description=description, background="white").configure(
         aria=False,
-        font="Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif",
+        font="Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif",
         padding=8,
         axis=alt.AxisConfig(
             labelFontSize=12,
@@ -148,6 +169,8 @@ def dress(
             tickColor="#888888",
             gridColor="#e6e6e6",
             labelLimit=260,
+            labelFlush=False,
+            titleLimit=460,
         ),
         header=alt.HeaderConfig(labelFontSize=12, labelColor=_INK, labelLimit=420),
         legend=alt.LegendConfig(labelFontSize=12, labelColor=_INK),

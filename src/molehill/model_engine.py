@@ -14,7 +14,7 @@ from numpyro.infer import init_to_uniform
 from numpyro.infer.util import compute_log_probs, constrain_fn, potential_energy, unconstrain_fn
 
 from molehill.errors import InputError
-from molehill.nuts import nuts_engine
+from molehill.nuts import ACCEPT, nuts_engine
 from molehill.sampling import Engine, Inputs
 from molehill.synthesizer import Draw, Synthesizer
 from molehill.weighting import weighted
@@ -25,9 +25,22 @@ START_DRAWS = 20
 START_STEPS = 300
 
 
-def model_engine(synthesizer: Synthesizer, inputs: Inputs, *, warmup: int = 500, draws: int = 500) -> Engine:
-    """NUTS on the unconstrained sites of the model; only the shapes of the inputs are looked at here."""
-    model = synthesizer.model
+def model_engine(
+    synthesizer: Synthesizer,
+    inputs: Inputs,
+    *,
+    warmup: int = 500,
+    draws: int = 500,
+    accept: float = ACCEPT,
+    moved: Callable[..., Any] | None = None,
+    move: Callable[[Draw, Inputs], Draw] | None = None,
+) -> Engine:
+    """NUTS on the unconstrained sites of the model; only the shapes of the inputs are looked at here.
+
+    `moved` is the same model in coordinates that NUTS finds easier, with the sites of the model among its own or as
+    deterministic ones; `move` turns sites to start from into those of the moved model.
+    """
+    model = moved or synthesizer.model
 
     def of_model(inputs: Inputs) -> tuple[dict[str, Any], Any]:
         own = {name: value for name, value in inputs.items() if name != WEIGHTS and not name.startswith(START)}
@@ -58,7 +71,7 @@ def model_engine(synthesizer: Synthesizer, inputs: Inputs, *, warmup: int = 500,
             return unconstrain_fn(model, (), arguments, {name: inputs[START + name][chosen] for name in shapes})
         if synthesizer.start is not None:
             sites = synthesizer.start(key, arguments, weights)
-            return unconstrain_fn(model, (), arguments, sites)
+            return unconstrain_fn(model, (), arguments, dict(move(sites, arguments) if move else sites))
         keys = jax.random.split(key, len(shapes))
         position = {
             name: jax.random.uniform(sub, shapes[name], minval=-0.5, maxval=0.5)
@@ -70,7 +83,8 @@ def model_engine(synthesizer: Synthesizer, inputs: Inputs, *, warmup: int = 500,
         return log_density(position, inputs), report(position, inputs), start(key, inputs)
 
     program = _write_out(jax.make_jaxpr(everything)(template, jax.random.key(0), dict(inputs)))
-    return nuts_engine(log_density, start, report, name=f"nuts {program}", warmup=warmup, draws=draws)
+    name = f"nuts {accept} {program}"
+    return nuts_engine(log_density, start, report, name=name, warmup=warmup, draws=draws, accept=accept)
 
 
 def _guess_sites(model: Callable[..., Any], arguments: Inputs) -> dict[str, Any]:

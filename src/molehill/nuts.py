@@ -15,7 +15,7 @@ from blackjax.adaptation.window_adaptation import build_schedule
 from blackjax.mcmc import hmc, nuts
 
 FIRST_STEP = 0.1
-TARGET_ACCEPTANCE = 0.8
+ACCEPT = 0.8
 DEEPEST_TREE = 10
 
 
@@ -38,6 +38,7 @@ def nuts_engine(
     name: str = "nuts",
     warmup: int = 500,
     draws: int = 500,
+    accept: float = ACCEPT,
 ) -> Engine:
     """Make an engine of NUTS with a diagonal metric, tuned by Stan's schedule of windows.
 
@@ -51,9 +52,11 @@ def nuts_engine(
         Sites and functionals of a position.
     name, warmup, draws
         As in `Engine`.
+    accept
+        Mean acceptance that the step size is tuned for: more, for smaller steps, where the posterior has corners.
     """
     kernel: Callable[..., tuple[Any, Any]] = nuts.build_kernel()
-    step_start, step_update, step_final = dual_averaging_adaptation(TARGET_ACCEPTANCE)
+    step_start, step_update, step_final = dual_averaging_adaptation(accept)
     metric_start, metric_update, metric_final = mass_matrix_adaptation(is_diagonal_matrix=True)
     schedule = build_schedule(warmup)
 

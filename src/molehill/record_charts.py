@@ -1,7 +1,7 @@
 """Figures at the level of records, for the internal edition only: scheme against scheme, weights against values."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import altair as alt
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from molehill.arguments import check_choice
 from molehill.errors import InputError
-from molehill.figure_style import COLOURS, dress, scheme_looks, short_label
+from molehill.figure_style import COLOURS, dress, number_axis, scheme_looks, short_label
 from molehill.moles import moles
 from molehill.risk_charts import Measure, evaluation_looks, risk_axis
 from molehill.schema import nearest
@@ -61,8 +61,12 @@ def risk_scatter(
     own, other = looks[scheme].label, looks[reference].label
     axes = {"x": risk_axis(alt.X, "across", f"{measure} risk, {other}")}
     axes["y"] = risk_axis(alt.Y, "up", f"{measure} risk, {own}")
-    tooltip = [alt.Tooltip(f"{field}:Q", title=label, format=".2f") for field, label in (("across", other), ("up", own))]
-    points = alt.Chart(thinned[["across", "up"]].round(3)).mark_point(size=16, filled=True, opacity=0.4, color="#777777")
+    tooltip = [
+        alt.Tooltip(f"{field}:Q", title=label, format=".2f") for field, label in (("across", other), ("up", own))
+    ]
+    points = alt.Chart(thinned[["across", "up"]].round(3)).mark_point(
+        size=16, filled=True, opacity=0.4, color="#777777"
+    )
     rising = alt.Chart(marked[["record", "across", "up"]].round(3))
     rising = rising.mark_point(shape="triangle-up", size=48, color=_RISING, opacity=0.9, strokeWidth=1.6)
     equal = alt.Chart(pd.DataFrame({"across": [0.0, 1.0], "up": [0.0, 1.0]}))
@@ -71,8 +75,8 @@ def risk_scatter(
     if len(marked):
         layers.append(rising.encode(**axes, tooltip=[alt.Tooltip("record:Q"), *tooltip]))
 
-    what = "moles, whose expected risk rises" if measure == "expected" else "records that rise"
-    told = [f"Triangles: {len(marked):,} of {len(table):,}, {what} by more than {step:g}."]
+    what = "moles: records whose expected risk rises" if measure == "expected" else "records whose risk rises"
+    told = [f"Triangles: {len(marked):,} of {len(table):,} {what} by more than {step:g}."]
     told += _tell_chance(evaluation, scheme, reference, step) if measure == "realised" else []
     few = f" Of the others {len(thinned):,} are drawn." if len(thinned) < len(rest) else ""
     higher, lower = int((table["up"] > table["across"]).sum()), int((table["up"] < table["across"]).sum())
@@ -81,8 +85,8 @@ def risk_scatter(
         f"Risk of the records: {own} against {other}",
         subtitle=[*told, f"Dashed: the same risk under both.{few}"],
         description=(
-            f"Scatter of the {measure} identification risk of each record under {own}, upwards, against {other}, to the "
-            f"right. {' '.join(told)} {higher:,} records lie above the line of equal risk and {lower:,} below it."
+            f"Scatter of the {measure} identification risk of each record under {own}, upwards, against {other}, "
+            f"to the right. {' '.join(told)} {higher:,} records lie above the line of equal risk, {lower:,} below it."
         ),
     )
 
@@ -114,16 +118,20 @@ def weights_scatter(
         raise InputError("values", "there is none", "Give one value per record")
     looks = scheme_looks(panels)
     name = short_label(column)
-    along, places = _value_axis(numbers[present], name)
+    numbers = numbers[present]
     up = {label: np.asarray(one, dtype=np.float64)[present] for label, one in panels.items()}
+    bend = _bend(numbers)
     cells = pd.concat(
-        [_count_cells(places, up[label], along).assign(scheme=looks[label].label) for label in panels],
+        [_count_cells(numbers, one, bend).assign(scheme=looks[label].label) for label, one in up.items()],
         ignore_index=True,
     )
-    size = alt.Size("records:Q", scale=alt.Scale(type="sqrt", range=[10, 260]), legend=alt.Legend(title="records"))
+    most = int(cells["records"].max())
+    area = alt.Scale(domain=[0, most], range=[0, min(18 * most, 500)])
+    legend = alt.Legend(title="records", values=sorted({1, max(most // 2, 1), most}), format=",")
+    size = alt.Size("records:Q", scale=area, legend=legend)
     points = alt.Chart(cells).mark_point(filled=True, opacity=0.55, color=COLOURS[0])
     points = points.encode(
-        x=along.axis,
+        x=_value_axis(numbers, bend, name),
         y=alt.Y("weight:Q", title="weight", scale=alt.Scale(domain=[0, 1], nice=False), axis=alt.Axis(tickCount=5)),
         size=size,
         tooltip=[alt.Tooltip("weight:Q", format=".2f"), alt.Tooltip("records:Q", format=",")],
@@ -135,7 +143,81 @@ def weights_scatter(
         points = points.facet(row=alt.Row("scheme:N", title=None, sort=order, header=header))
     description = f"Weights of the records against {name}. " + "; ".join(
         f"{looks[label].label + ': ' if label else ''}mean weight {one.mean():.2f}, "
-        f"{one[numbers[present] >= np.quantile(numbers[present], 0.9)].mean():.2f} in the highest tenth of {name}"
+        f"{one[numbers >= np.quantile(numbers, 0.9)].mean():.2f} in the highest tenth of {name}"
         for label, one in up.items()
     )
-    return dress(points, f"Weights against {name}", subtitle=["Larger points: more records."], description=description)
+    return dress(
+        points,
+        f"Weights against {name}",
+        subtitle=["Larger points: more records. Values are told to about a hundredth of the scale."],
+        description=description,
+    )
+
+
+def _pair(
+    evaluation: "Evaluation", scheme: str, reference: str, measure: Measure | None, step: float
+) -> tuple[pd.DataFrame, Measure]:
+    """Columns record, across, up, marked; and the measure, chosen if it was not."""
+    own, other = (evaluation.records.query("scheme == @name") for name in (scheme, reference))
+    known = all(side["expected_risk"].notna().any() for side in (own, other))
+    if measure == "expected" and not known:
+        problem = "the expected risk of one of the two is not known"
+        raise InputError("measure", problem, "Give its posterior to evaluate, or choose 'realised'")
+    if measure is None:
+        measure = "expected" if known else "realised"
+    field = "expected_risk" if measure == "expected" else "risk"
+    up, across = (side[field].to_numpy(dtype=np.float64) for side in (own, other))
+    if measure == "expected":
+        errors = [side["expected_error"].to_numpy(dtype=np.float64) for side in (own, other)]
+        marked = moles(up, errors[0], across, errors[1], step=step).records
+    else:
+        marked = up - across > step
+    table = pd.DataFrame({"record": own["record"].to_numpy(), "across": across, "up": up, "marked": marked})
+    return table.dropna().reset_index(drop=True), measure
+
+
+def _tell_chance(evaluation: "Evaluation", scheme: str, reference: str, step: float) -> list[str]:
+    """How many would rise by chance alone, if the evaluation compared these two with this step."""
+    words = f"records whose risk rises by more than {step:g}"
+    rows = evaluation.risk
+    compared = set(rows.loc[rows["measure"] == words, "scheme"])
+    null = rows[(rows["scheme"] == scheme) & (rows["measure"] == f"{words}, by chance alone")]
+    if [name for name in evaluation.schemes if name not in compared] != [reference] or null.empty:
+        return []
+    value, low, high = (float(null[field].iloc[0]) for field in ("value", "low", "high"))
+    return [f"By chance alone there would be {value:,.0f} (95%: {low:,.0f} to {high:,.0f})."]
+
+
+def _bend(values: Floats) -> float:
+    """Where an axis turns from linear to logarithmic, so that a long tail leaves the rest room; 0 for nowhere."""
+    quarter, three = np.quantile(values, [0.25, 0.75])
+    sizes = np.abs(values[values != 0])
+    if not len(sizes) or np.ptp(values) <= 12 * (three - quarter):
+        return 0.0
+    return float(10.0 ** np.floor(np.log10(np.median(sizes)) - 0.5))
+
+
+def _value_axis(values: Floats, bend: float, title: str) -> alt.X:
+    if not bend:
+        return alt.X("value:Q", scale=alt.Scale(zero=False), axis=number_axis(title))
+    powers = bend * 10.0 ** np.arange(np.ceil(np.log10(np.abs(values).max() / bend)) + 1)
+    ticks = [*(-powers[::-1] if values.min() < 0 else []), 0.0, *powers]
+    ticks = [tick for tick in ticks if values.min() <= tick <= values.max() or tick == 0]
+    scale = alt.Scale(type="symlog", constant=bend, nice=False, zero=bool(values.min() >= 0))
+    return alt.X("value:Q", scale=scale, axis=number_axis(f"{title} (logarithmic scale)", ticks))
+
+
+def _count_cells(values: Floats, weights: Floats, bend: float) -> pd.DataFrame:
+    """Columns value, weight, records: centres of the filled cells of a grid, which lies on round places."""
+    places = np.sign(values) * np.log1p(np.abs(values) / bend) if bend else values
+    fineness = 1.0
+    while True:
+        steps = np.array([np.ptp(places) / _CELLS[0] or 1.0, 1 / _CELLS[1]]) / fineness
+        cells, counts = np.unique(np.rint(np.column_stack([places, weights]) / steps), axis=0, return_counts=True)
+        if len(cells) <= MOST_POINTS:
+            break
+        fineness *= 0.8
+    along, up = (cells * steps).T
+    value = np.sign(along) * bend * np.expm1(np.abs(along)) if bend else along
+    digits = np.array([float(f"{number:.3g}") for number in value])
+    return pd.DataFrame({"value": digits, "weight": up.round(3), "records": counts})

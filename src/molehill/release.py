@@ -109,6 +109,7 @@ def synthesize(
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, str] | None = None,
     checkpoint: str | Path | None = None,
+    progress: bool = True,
     tell: Tell | None = None,
 ) -> Release:
     """Make synthetic tables of a confidential one, and measure what they give away and what they keep.
@@ -148,6 +149,8 @@ def synthesize(
         By default fresh randomness of the operating system.
     checkpoint
         Folder for checkpoints: an interrupted call, made again with the same seed, goes on where it stopped.
+    progress
+        Show bars with the time left, on a terminal.
     tell
         Called with the name of every stage as it begins.
     """
@@ -175,7 +178,9 @@ def synthesize(
         kinds=dict(kinds or {}),
     )
     own = None if isinstance(synthesizer, str) else synthesizer
-    return make_release(data, settings, synthesizer=own, analyses=analyses, checkpoint=checkpoint, tell=tell)
+    return make_release(
+        data, settings, synthesizer=own, analyses=analyses, checkpoint=checkpoint, progress=progress, tell=tell
+    )
 
 
 def make_release(
@@ -185,6 +190,7 @@ def make_release(
     synthesizer: Synthesizer | Composite | None = None,
     analyses: Sequence[Analysis] | None = None,
     checkpoint: str | Path | None = None,
+    progress: bool = True,
     tell: Tell | None = None,
 ) -> Release:
     """Make the release that settings describe: `synthesize` with its arguments in one value."""
@@ -204,9 +210,9 @@ def make_release(
         with _stage(f"fitting: {name}", seconds, tell):
             folder = None if checkpoint is None else Path(checkpoint) / name.replace(" ", "-")
             # What is only shown beside the release need not be made to converge at any cost; the report says so.
-            patience = 2 if name == released else 0
-            start = posteriors.get(released)
-            posteriors[name] = _fit(model, table, weights, fit_seed, patience, folder, start)
+            settled: dict[str, Any] = {"seed": fit_seed, "patience": 2 if name == released else 0}
+            places = {"checkpoint": folder, "start_from": posteriors.get(released), "progress": progress}
+            posteriors[name] = _fit(model, table, weights, **settled, **places)
     tables = {}
     with _stage("drawing tables", seconds, tell):
         for name, posterior in posteriors.items():
@@ -222,6 +228,8 @@ def make_release(
             posteriors=posteriors if settings.expected_tables else None,
             reference="unweighted" if "unweighted" in tables and released != "unweighted" else None,
             datasets=settings.expected_tables,
+            # The release itself has converged, or nothing would have been drawn.
+            unconverged="allow",
             seed=evaluation_seed,
             singletons=settings.singletons,  # pyright: ignore[reportArgumentType]
             **_measured(settings),
@@ -303,19 +311,11 @@ def _plan(table: Table, settings: Settings) -> tuple[dict[str, np.ndarray], dict
     return schemes, risks
 
 
-def _fit(
-    model: Synthesizer | Composite,
-    table: Table,
-    weights: np.ndarray,
-    seed: int,
-    patience: int,
-    checkpoint: Path | None,
-    start_from: Posterior | None,
-) -> Posterior:
+def _fit(model: Synthesizer | Composite, table: Table, weights: np.ndarray, **how: Any) -> Posterior:
     with warnings.catch_warnings():
         # Told in the report for what is compared; refused by `draw` for what is released.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit(model, table, weights, seed=seed, patience=patience, checkpoint=checkpoint, start_from=start_from)
+        return fit(model, table, weights, **how)
 
 
 def _measured(settings: Settings) -> dict[str, Any]:

@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 Measure = Literal["realised", "expected"]
 
 RISK_AXIS = "identification risk of the record"
+_WIDTH = 480
 _GRID = np.linspace(0.0, 1.0, 101)
 _NARROWEST, _WIDEST = 0.012, 0.05
 # Of a violin and of the mark of its mean, where the violins lie 1 apart.
@@ -47,7 +48,7 @@ def risk_histogram(bins: Mapping[str, pd.DataFrame]) -> alt.TopLevelMixin:
     """
     looks = scheme_looks(bins)
     table = pd.concat([part.assign(scheme=looks[name].label) for name, part in bins.items()], ignore_index=True)
-    fullest = {name: part.loc[part["records"].idxmax(), ["low", "high"]] for name, part in bins.items()}
+    fullest = {name: part[["low", "high"]].iloc[int(part["records"].argmax())] for name, part in bins.items()}
     description = "Number of records by identification risk. " + "; ".join(
         f"{looks[name].label}: most records between {most['low']:.2f} and {most['high']:.2f}"
         for name, most in fullest.items()
@@ -98,23 +99,26 @@ def risk_violins(evaluation: "Evaluation", *, measure: Measure = "realised") -> 
 
     domain = alt.Scale(domain=[-0.55, len(risks) - 0.45], reverse=True, nice=False)
     # The names lie in a parameter: no text from data is ever part of an expression.
-    names = alt.Axis(values=list(range(len(risks))), labelExpr="names[datum.value]", grid=False, ticks=False)
+    names = alt.Axis(
+        values=list(range(len(risks))), labelExpr="names[datum.value]", grid=False, ticks=False, labelPadding=8
+    )
     rows = alt.Y("above:Q", title=None, scale=domain, axis=names)
     tooltip: list[Any] = [alt.Tooltip("scheme:N")] + [
         alt.Tooltip(f"{field}:Q", title=title, format=".3f")
         for field, title in {"mean": "mean", "quarter": "25%", "median": "median", "three": "75%"}.items()
     ]
     violins = alt.Chart(pd.concat(outlines, ignore_index=True)).transform_filter(is_shown())
-    violins = violins.mark_area(fillOpacity=0.6).encode(
+    violins = violins.mark_area(fillOpacity=0.65).encode(
         x=risk_axis(alt.X, "risk", RISK_AXIS), y=rows, y2="below:Q", color=by_scheme(looks.values(), "color")
     )
     base = alt.Chart(marks).transform_filter(is_shown())
     middle = base.mark_rule(strokeWidth=5, color="#333333").encode(x="quarter:Q", x2="three:Q", y="place:Q")
     median = base.mark_point(filled=True, color="white", size=22, opacity=1).encode(x="median:Q", y="place:Q")
     mean = base.mark_rule(strokeWidth=2, color="black").encode(x="mean:Q", y="top:Q", y2="bottom:Q", tooltip=tooltip)
-    told = base.mark_text(align="right", dx=-5, baseline="top").encode(x="mean:Q", y="top:Q", text="told:N")
-    layers = alt.layer(violins, middle.encode(tooltip=tooltip), median.encode(tooltip=tooltip), mean, told)
-    layers = layers.properties(width=520, height=72 * len(risks)).add_params(alt.param(name="names", value=labels))
+    told = base.mark_text(align="left").encode(x=alt.value(_WIDTH + 10), y="place:Q", text="told:N")
+    around = base.mark_rule(strokeWidth=9, color="white").encode(x="quarter:Q", x2="three:Q", y="place:Q")
+    layers = alt.layer(violins, around, middle.encode(tooltip=tooltip), median.encode(tooltip=tooltip), mean, told)
+    layers = layers.properties(width=_WIDTH, height=64 * len(risks)).add_params(alt.param(name="names", value=labels))
     description = f"Distribution of the {measure} identification risk over the records, by scheme. " + "; ".join(
         f"{row.scheme}: mean {row.mean:.3f}, half of the records between {row.quarter:.2f} and {row.three:.2f}"
         for row in marks.itertuples()
@@ -145,11 +149,11 @@ def radius_lines(evaluation: "Evaluation", *, radius: float | None = None) -> al
     looks = {name: look for name, look in evaluation_looks(evaluation).items() if name in set(table["name"])}
     labels = {name: look.label for name, look in looks.items()}
     table = table.assign(scheme=table["name"].map(labels)).drop(columns="name").round(4)
-    along: Any = alt.X("radius:Q", title="intruder's radius, as a share of the value", scale=alt.Scale(zero=True))
+    along: Any = alt.X("radius:Q", title="intruder's radius, as a share of the value", axis=alt.Axis(tickCount=6))
     if not pd.api.types.is_numeric_dtype(table["radius"]):
         along = alt.X("radius:N", title="intruder's radius", sort=None, axis=alt.Axis(labelAngle=0, labelLimit=180))
-    up = alt.Y("value:Q", title="mean identification risk", scale=alt.Scale(domain=[0, 1]))
-    legend = scheme_legend()
+    up = alt.Y("value:Q", title="mean identification risk", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
+    legend = scheme_legend(looks.values(), lines=False)
     colour, shape, dash = (by_scheme(looks.values(), kind, legend=legend) for kind in ("color", "shape", "strokeDash"))
     base = alt.Chart(table).transform_filter(is_shown())
     lines = base.mark_line(strokeWidth=2).encode(x=along, y=up, color=colour, strokeDash=dash)
@@ -162,13 +166,13 @@ def radius_lines(evaluation: "Evaluation", *, radius: float | None = None) -> al
     ]
     points = base.mark_point(filled=True, size=70, opacity=1)
     points = points.encode(x=along, y=up, color=colour, shape=shape, tooltip=tooltip)
-    ends = base.transform_filter("isValid(datum.low) && isValid(datum.high)").mark_rule(strokeWidth=1.5)
+    ends = base.transform_filter("isValid(datum.low) && isValid(datum.high)").mark_rule(strokeWidth=1)
     layers = [ends.encode(x=along, y=alt.Y("low:Q"), y2="high:Q", color=colour), lines, points]
     subtitle = ["Bars: 95% intervals over the released tables."] if table["low"].notna().any() else []
     if radius is not None:
         own = alt.Chart(pd.DataFrame({"radius": [radius]})).mark_rule(color="#777777", strokeDash=[3, 3])
         layers.insert(0, own.encode(x=along))
-        subtitle.append(f"Dotted: the agency's radius, {radius:g}.")
+        subtitle.append(f"Dashed: the agency's radius, {radius:g}.")
     description = "Mean identification risk by the intruder's radius. " + "; ".join(
         f"{scheme}: " + ", ".join(f"{row.value:.3f} at {row.radius}" for row in rows.itertuples())
         for scheme, rows in table.groupby("scheme", sort=False)
@@ -222,7 +226,7 @@ def _mark(risk: Floats, place: int) -> dict[str, Any]:
     mean = round(float(risk.mean()), 4)
     middle = {"mean": mean, "quarter": quarter, "median": median, "three": three}
     ends = {"place": place, "top": place - _HALF_MARK, "bottom": place + _HALF_MARK}
-    return {**middle, **ends, "told": f"mean {mean:.3f}"}
+    return {**middle, **ends, "told": f"mean {risk.mean():.3f}"}
 
 
 def _risk_by_radius(evaluation: "Evaluation", radius: float | None) -> pd.DataFrame:
@@ -232,7 +236,9 @@ def _risk_by_radius(evaluation: "Evaluation", radius: float | None) -> pd.DataFr
     if told.isna().all():
         raise InputError("evaluation", "it holds no other radius than the agency's", "Give radii to evaluate")
     found = rows[told.notna()].assign(radius=told.dropna())
-    found["radius"] = pd.to_numeric(found["radius"], errors="coerce").where(lambda numbers: numbers.notna(), found["radius"])
+    found["radius"] = pd.to_numeric(found["radius"], errors="coerce").where(
+        lambda numbers: numbers.notna(), found["radius"]
+    )
     if all(isinstance(value, float) for value in found["radius"]):
         found["radius"] = found["radius"].astype(float)
         if radius is not None:

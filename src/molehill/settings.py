@@ -113,7 +113,9 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
             lambda value: _are_texts(value) and set(value) <= set(SCHEMES),
         ),
         "expected_tables": _Rule(
-            "How many predicted tables the expected risk rests on; 0 leaves it out.", "0, or 2 or more", _is_whole(0)
+            "How many predicted tables the expected risk rests on; 0 leaves it out.",
+            "0, or a multiple of 20 from 40 up",
+            lambda value: _is_whole(0)(value) and value % 20 == 0 and value != 20,
         ),
         "singletons": _Rule("A record alone in its pattern.", *_one_of("protect", "formula", "error")),
         "small_patterns": _Rule("A pattern smaller than the order.", *_one_of("error", "marginal")),
@@ -215,7 +217,7 @@ def format_settings(settings: Settings, *, notes: Mapping[str, str] | None = Non
     tables = []
     for name, rule in RULES.items():
         value = getattr(settings, name)
-        comments = [f"{rule.comment} ({rule.wanted})", *(notes or {}).get(name, "").splitlines()]
+        comments = [f"{rule.comment} ({rule.wanted})", *map(_printable, (notes or {}).get(name, "").splitlines())]
         if isinstance(value, Mapping):
             tables.append((name, value, comments))
             continue
@@ -244,6 +246,11 @@ def _find_problems(values: Mapping[str, Any]) -> list[str]:
         for name, value in values.items()
         if not (RULES[name].fits(value) or (name in unset and value is None))
     ]
+
+
+def _printable(text: str) -> str:
+    """Leave out what may not stand in a comment: a column's name can hold anything."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def _list_problems(problems: list[str]) -> str:

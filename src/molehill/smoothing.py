@@ -5,12 +5,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# What lies outside of these quantiles is not drawn: there, a curve is the values of a few records.
-MASKED = (0.005, 0.995)
-_FINE = 2048
+# What lies beyond is not drawn, since there a curve is the values of a few records: a share of them, and so many.
+_MASKED, _FEWEST = 0.005, 5
+_BINS = (2048, 16384)
+# In bandwidths: what is further away adds nothing to a density.
+_REACH = 6.0
 
 
-def smooth_density(values: Floats, grid: Floats, bandwidth: float, *, bounds: tuple[float, float] | None = None) -> Floats:
+def smooth_density(
+    values: Floats, grid: Floats, bandwidth: float, *, bounds: tuple[float, float] | None = None
+) -> Floats:
     """Give the normal kernel density of the values on a grid.
 
     Parameters
@@ -29,12 +33,13 @@ def smooth_density(values: Floats, grid: Floats, bandwidth: float, *, bounds: tu
     >>> smooth_density(np.array([0.0]), np.array([0.0, 1.0]), 1.0).round(3)
     array([0.399, 0.242])
     """
-    low, high = min(values.min(), grid[0]), max(values.max(), grid[-1])
-    # Binned far finer than the kernel, the work does not grow with the number of records.
-    bins = int(min(max(_FINE, 8 * (high - low) / bandwidth), 64 * _FINE)) + 1
-    step = (high - low) / (bins - 1) or 1.0
-    places = np.rint((values - low) / step).astype(np.intp)
-    counts = np.bincount(places, minlength=bins)
+    reach = _REACH * bandwidth
+    low, high = grid[0] - reach, grid[-1] + reach
+    near = values[(values >= low) & (values <= high)]
+    # Binned finer than the kernel, the work does not grow with the number of records.
+    bins = int(np.clip(8 * (high - low) / bandwidth, *_BINS))
+    step = (high - low) / (bins - 1)
+    counts = np.bincount(np.rint((near - low) / step).astype(np.intp), minlength=bins)
     filled = np.flatnonzero(counts)
     centres, shares = low + step * filled, counts[filled] / len(values)
     density = _kernel(grid, centres, bandwidth) @ shares
@@ -54,11 +59,22 @@ def usual_bandwidth(values: Floats) -> float:
     Examples
     --------
     >>> round(usual_bandwidth(np.arange(32.0)), 3)
-    4.194
+    4.155
     """
     quarter, three = np.quantile(values, [0.25, 0.75])
     spreads = [spread for spread in (values.std(), (three - quarter) / 1.349) if spread > 0]
-    return 0.9 * min(spreads, default=1.0) * len(values) ** -0.2
+    return float(0.9 * min(spreads, default=1.0) * len(values) ** -0.2)
+
+
+def masked_share(records: int) -> float:
+    """Give the share of the records at either end that is not drawn: half a percent, of few records at least five.
+
+    Examples
+    --------
+    >>> masked_share(6208), masked_share(100)
+    (0.005, 0.05)
+    """
+    return min(max(_MASKED, _FEWEST / records), 0.25)
 
 
 def masked_grid(values: Floats, points: int) -> Floats:
@@ -67,9 +83,10 @@ def masked_grid(values: Floats, points: int) -> Floats:
     Examples
     --------
     >>> masked_grid(np.arange(10_001.0), 5)
-    array([ 100., 2550., 5000., 7450., 9900.])
+    array([  50., 2525., 5000., 7475., 9950.])
     """
-    low, high = np.quantile(values, MASKED)
+    share = masked_share(len(values))
+    low, high = np.quantile(values, [share, 1 - share])
     if low == high:
         low, high = low - 1.0, high + 1.0
     step = round_step(high - low)

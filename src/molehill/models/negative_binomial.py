@@ -12,9 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
+from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import betainc
 
 from molehill.design import spread_rows
+from molehill.model_engine import model_engine
 from molehill.models.amounts import Support
 from molehill.models.poisson import (
     check_count_support,
@@ -67,19 +69,53 @@ def negative_binomial(
         learn=partial(learn_counts, column, predictors, support=support, breaks=breaks, kinds=kinds),
         start=_start,
         functionals=_functionals,
+        engine=partial(model_engine, accept=0.95, moved=_moved_model, move=_moved_sites),
     )
 
 
 def _model(design: Any, outcome: Any = None) -> None:
-    count, size = design.shape
+    factor = _prior_factor(design.shape[1])
+    beta = numpyro.sample("beta", dist.MultivariateNormal(jnp.zeros(design.shape[1]), scale_tril=factor))
+    _observe(design, outcome, beta)
+
+
+def _moved_model(design: Any, outcome: Any = None) -> None:
+    """The same model in the coordinates z: beta itself where the data rule, its prior where they say little of it.
+
+    With F the factor of D Omega D, X the design and R R' = I + F' X' X F, it is beta = F R'^-1 z. A coefficient and its
+    D form a funnel, which neither beta nor F^-1 beta alone gets into and out of.
+    """
+    size = design.shape[1]
+    factor = _prior_factor(size)
+    root = _moving_root(design, factor)
+    z = numpyro.sample("z", dist.MultivariateNormal(jnp.zeros(size), covariance_matrix=root.T @ root))
+    beta = numpyro.deterministic("beta", factor @ solve_triangular(root.T, z, lower=False))
+    _observe(design, outcome, beta)
+
+
+def _moved_sites(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
+    """Sites of the model as those of the moved one."""
+    factor = jnp.diag(sites["D"]) @ sites.get("Omega_cholesky", jnp.eye(len(sites["D"])))
+    z = _moving_root(inputs["design"], factor).T @ solve_triangular(factor, sites["beta"], lower=True)
+    return {name: value for name, value in sites.items() if name != "beta"} | {"z": z}
+
+
+def _moving_root(design: Any, factor: Any) -> jax.Array:
+    return jnp.linalg.cholesky(jnp.eye(design.shape[1]) + factor.T @ (design.T @ design) @ factor)
+
+
+def _prior_factor(size: int) -> jax.Array:
     spread = numpyro.sample("D", dist.FoldedDistribution(dist.StudentT(3.0)).expand([size]).to_event(1))
     factor = jnp.diag(spread)
     if size > 1:
         factor @= numpyro.sample("Omega_cholesky", dist.LKJCholesky(size, 6.0))
-    beta = numpyro.sample("beta", dist.MultivariateNormal(jnp.zeros(size), scale_tril=factor))
+    return factor
+
+
+def _observe(design: Any, outcome: Any, beta: Any) -> None:
     inverse = numpyro.sample("inverse_phi", dist.HalfCauchy(5.0))
     numpyro.deterministic("phi", 1.0 / inverse)
-    with numpyro.plate("records", count):
+    with numpyro.plate("records", design.shape[0]):
         numpyro.sample("outcome", _counts(design @ beta, inverse), obs=outcome)
 
 

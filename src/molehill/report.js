@@ -1,0 +1,39 @@
+// Draws the figures over their pictures, and lets the reader choose the schemes in figures and tables.
+const specifications = JSON.parse(document.getElementById("specifications").textContent);
+const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
+const views = [];
+
+function choose() {
+  const boxes = [...document.querySelectorAll("#schemes input")];
+  for (const box of boxes) {
+    document.body.classList.toggle(`without-${box.value}`, !box.checked);
+  }
+  const shown = boxes.filter((box) => box.checked).map((box) => box.dataset.label);
+  document.getElementById("chosen").textContent = `${shown.length} of ${boxes.length} shown`;
+  for (const view of views) {
+    view.signal("shown", shown).runAsync();
+  }
+}
+
+// What scrolls sideways must be reachable without a mouse.
+function reach() {
+  for (const box of document.querySelectorAll(".scroll")) {
+    box.tabIndex = box.scrollWidth > box.clientWidth ? 0 : -1;
+  }
+}
+
+document.documentElement.classList.add("scripted");
+for (const figure of document.querySelectorAll("figure[data-figure]")) {
+  const specification = specifications[figure.dataset.figure];
+  const options = {actions: false, renderer: "svg", ast: true, tooltip: {theme: dark ? "dark" : "light"}, logLevel: 1};
+  const {view} = await window.vegaEmbed(figure.querySelector(".live"), specification, options);
+  figure.classList.add("drawn");
+  if ((specification.params ?? []).some((parameter) => parameter.name === "shown")) {
+    views.push(view);
+  }
+}
+document.getElementById("schemes").addEventListener("change", choose);
+window.addEventListener("resize", reach);
+choose();
+reach();
+document.documentElement.classList.add("ready");

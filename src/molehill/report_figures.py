@@ -1,0 +1,177 @@
+"""Figures of a report: each as a specification that a page can draw and as a picture that needs no script."""
+
+import re
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import vl_convert
+
+from molehill.dossier import Dossier
+from molehill.evaluation import CONFIDENTIAL
+from molehill.figure_files import specify
+from molehill.figure_style import is_shown
+from molehill.figures import (
+    estimate_intervals,
+    radius_lines,
+    risk_histogram,
+    risk_scatter,
+    risk_utility_map,
+    risk_violins,
+    weights_scatter,
+)
+from molehill.report_numbers import Edition, cut_name, list_estimates
+from molehill.report_public import public_bins, redact
+from molehill.risk_charts import evaluation_looks
+
+# Height of a panel of the histogram: low, as there is one for every scheme.
+_PANEL = 80
+# A mark of a picture: its place, and how it looks. Text from data has no angle brackets here, they are escaped.
+_MARK = re.compile(r'<path transform="translate\(([-\d.e]+),([-\d.e]+)\)" ([^<>]*)/>')
+# So many are alike before they are worth sharing.
+_ALIKE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure of the report.
+
+    Attributes
+    ----------
+    name, section
+        Unique in the report, and where it stands.
+    specification
+        In Vega-Lite, with the data inside.
+    scheme
+        Number of the scheme that it is about alone, if any.
+    caption
+        How to read it.
+    """
+
+    name: str
+    section: str
+    specification: Mapping[str, Any]
+    caption: str
+    scheme: int | None = None
+
+    @property
+    def description(self) -> str:
+        """What the figure shows, in words."""
+        return self.specification.get("description", "")
+
+    def draw(self) -> str:
+        """Give the picture as the address of an image that holds it."""
+        svg = vl_convert.vegalite_to_svg(dict(self.specification), vl_version=vega_lite_version())
+        return "data:image/svg+xml;base64," + b64encode(share_marks(svg).encode()).decode()
+
+
+def list_pictures(dossier: Dossier, edition: Edition) -> list[Picture]:
+    """Make the figures that a dossier has the numbers for and an edition may show."""
+    if edition == "public":
+        return [_public_histogram(dossier), *_shared(redact(dossier))]
+    return [*_profiles(dossier), *_scatters(dossier), *_shared(dossier), *_intervals(dossier), *_agency(dossier)]
+
+
+def share_marks(svg: str) -> str:
+    """Write marks that are alike but for their place once and refer to them: thousands of points take little room.
+
+    Examples
+    --------
+    >>> point = '<path transform="translate(1.25,2)" d="M1,0"/>'
+    >>> len(share_marks("<svg>" + 1000 * point + "</svg>")) < 0.8 * 1000 * len(point)
+    True
+    """
+    counts = Counter(found[3] for found in _MARK.finditer(svg))
+    shared = {look: f"m{place}" for place, look in enumerate(look for look, number in counts.items() if number > _ALIKE)}
+
+    def refer(found: re.Match[str]) -> str:
+        if found[3] not in shared:
+            return found[0]
+        return f'<use href="#{shared[found[3]]}" x="{float(found[1]):.5g}" y="{float(found[2]):.5g}"/>'
+
+    opening, closing, rest = svg.partition(">")
+    marks = "".join(f'<path id="{name}" {look}/>' for look, name in shared.items())
+    return opening + closing + (f"<defs>{marks}</defs>" if marks else "") + _MARK.sub(refer, rest)
+
+
+def vega_lite_version() -> str:
+    """Version of Vega-Lite that the specifications are written in."""
+    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def drawing_library() -> str:
+    """Give the script that draws figures in a page."""
+    # The library's own stub leaves out that the snippet is optional.
+    return vl_convert.javascript_bundle(vl_version=vega_lite_version())  # pyright: ignore[reportCallIssue]
+
+
+def _public_histogram(dossier: Dossier) -> Picture:
+    bins = public_bins(dossier)
+    specification = specify(risk_histogram(bins))
+    labels = [look.label for look in evaluation_looks(redact(dossier).evaluation).values()]
+    # The histogram has a panel a scheme; to choose among them the page needs the parameter that other figures have.
+    specification["params"] = [{"name": "shown", "value": labels}]
+    specification["spec"]["height"] = _PANEL
+    specification["transform"] = [{"filter": is_shown()}]
+    caption = (
+        "How the risk is spread over the records, by scheme. The further left the bars, the safer. Counts are in tens, "
+        "and bars of fewer than ten records are left out."
+    )
+    return Picture("histogram", "risk", specification, caption)
+
+
+def _profiles(dossier: Dossier) -> Iterator[Picture]:
+    evaluation = dossier.evaluation
+    caption = (
+        "How the risk in the released tables is spread over the records. A wide place holds many records. The further left, "
+        "the safer; a tail to the right is records that stand out."
+    )
+    yield Picture("violins", "risk", specify(risk_violins(evaluation)), caption)
+    if evaluation.records["expected_risk"].notna().any():
+        caption = "The same over all tables that a scheme could have drawn: without the luck of those that were released."
+        yield Picture("expected", "risk", specify(risk_violins(evaluation, measure="expected")), caption)
+
+
+def _scatters(dossier: Dossier) -> Iterator[Picture]:
+    evaluation, release = dossier.evaluation, dossier.scheme
+    others = [name for name in ("unweighted",) if name in evaluation.schemes and name != release]
+    for reference in (CONFIDENTIAL, *others):
+        measure = "realised" if reference == CONFIDENTIAL else None
+        figure = risk_scatter(evaluation, release, reference, measure=measure)
+        caption = f"A point is a record. Below the dashed line it is safer in the release than under {cut_name(reference)}."
+        place = list(evaluation_looks(evaluation)).index(release)
+        yield Picture(f"scatter-{reference}", "risk", specify(figure), caption, place)
+
+
+def _shared(dossier: Dossier) -> Iterator[Picture]:
+    evaluation = dossier.evaluation
+    if "U_m" in set(evaluation.utility["measure"]):
+        caption = (
+            "Down is safer, left is closer to the confidential distribution. A scheme with another one below and to the "
+            "left of it is beaten by that one."
+        )
+        yield Picture("map", "map", specify(risk_utility_map(evaluation)), caption)
+
+
+def _intervals(dossier: Dossier) -> Iterator[Picture]:
+    if list_estimates(dossier.evaluation.utility):
+        caption = "A good release has its point on the black line and its bar as long as the grey band is wide."
+        yield Picture("intervals", "utility", specify(estimate_intervals(dossier.evaluation)), caption)
+
+
+def _agency(dossier: Dossier) -> Iterator[Picture]:
+    """Figures of what only the agency may see."""
+    weights, column = dossier.weights, cut_name(dossier.settings.sensitive)
+    if pd.api.types.is_numeric_dtype(weights["value"]) and np.isfinite(weights["value"].astype(float)).any():
+        figure = weights_scatter(weights["weight"].to_numpy(), weights["value"].to_numpy(dtype=float), column=column)
+        caption = "Low weights mark the records that the model was told to lean on less: those that stand out."
+        yield Picture("weights", "weights", specify(figure), caption)
+    if dossier.evaluation.risk["measure"].str.startswith("mean risk, intruder radius ").any():
+        figure = radius_lines(dossier.evaluation, radius=dossier.settings.radius)
+        caption = "The release should not be much riskier to an intruder who takes another radius than the agency did."
+        yield Picture("radius", "radius", specify(figure), caption)

@@ -1,0 +1,90 @@
+"""Evidence to make reports from: baselines in place of synthesizers, so that nothing is fitted."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from molehill.baselines import multiply_noise, swap_ranks, topcode
+from molehill.dossier import Dossier
+from molehill.evaluation import evaluate
+from molehill.risk import confidential_risk
+from molehill.settings import Settings
+from molehill.simulation import consumer_survey
+from molehill.weights import risk_weights
+
+# Tuned numbers that can be found again wherever they stand.
+RADIUS, FLOOR, SCALE, SHIFT, SEED = 0.2137, 3.0517, 0.9131, 0.0871, 987654321
+RELEASED = f"order 2, scale {SCALE}, shift {SHIFT}"
+RARE = 1_234_567.0
+TABLES = 4
+HOSTILE = {
+    "income": "<img src=x onerror=\"alert('income')\">\n=cmd|' /C calc'!A0 </script><script>alert(1)</script> 收入 {{ 7*7 }}",
+    "gender": "\"'><svg onload=alert(2)>" + "x" * 10_000,
+    "age": "возраст\u202e`<b>`\t",
+}
+HOSTILE_SCHEME = "</script><script>alert(3)</script>" + "長" * 10_000
+HOSTILE_LEVEL = "<script>alert('level')</script>" + "y" * 10_000
+
+
+@cache
+def plain_dossier():
+    return _make(consumer_survey(n=300, seed=1), "income", ["gender", "age"], RELEASED, "swapped")
+
+
+@cache
+def hostile_dossier():
+    survey = consumer_survey(n=300, seed=1)
+    survey["gender"] = survey["gender"].astype(str).replace("female", HOSTILE_LEVEL)
+    survey = survey.rename(columns=HOSTILE)
+    return _make(survey, HOSTILE["income"], [HOSTILE["gender"], HOSTILE["age"]], HOSTILE_SCHEME, "=1+1")
+
+
+def _make(survey, column, known, released, other):
+    survey[column] = survey[column].astype(float)
+    survey.loc[0, column] = RARE
+    schemes = {
+        released: [multiply_noise(survey, column, least=0.1, most=0.5, seed=seed) for seed in range(TABLES)],
+        "unweighted": [swap_ranks(survey, column, window=0.05, seed=seed) for seed in range(TABLES)],
+        other: [swap_ranks(survey, column, window=0.4, seed=seed) for seed in range(TABLES)],
+        "topcoding": [topcode(survey, column, percentile=97.5)],
+    }
+    about = {"known": known, "sensitive": column, "radius": RADIUS, "floor": FLOOR}
+    methods = ("logistic",)
+    evaluation = evaluate(survey, schemes, reference="unweighted", propensity_methods=methods, **about)
+    risk = confidential_risk(survey, order=2, small_patterns="marginal", **about)
+    weights = risk_weights(risk, scale=SCALE, shift=SHIFT)
+    values = survey[column].to_numpy()
+    fits = [_fit(released, True, ""), _fit("unweighted", False, "R-hat of mean[3] is 1.051, above 1.02")]
+    return Dossier(
+        Settings(
+            **about, data="/agency/secret/survey.csv", order=2, scale=SCALE, shift=SHIFT, seed=SEED, predictors=tuple(known)
+        ),
+        released,
+        evaluation,
+        pd.DataFrame({"record": np.arange(1, 301), "value": values, "risk": risk.risk, "weight": weights}),
+        pd.DataFrame(fits),
+        pd.DataFrame([_functional(name, number) for name in (released, "unweighted") for number in range(6)]),
+        dict(risk.policies),
+        {
+            "records": 300,
+            "patterns": risk.patterns.number,
+            "tables": TABLES,
+            "outside": 0.0004,
+            "kind": "semicontinuous",
+            "reason": "it has zeros",
+            "versions": {"molehill": "0.1.0", "numpy": "2.4"},
+            "made": "2026-11-15T23:00:00+00:00",
+            "seconds": {f"fitting: {released}": 31.2},
+        },
+    )
+
+
+def _fit(scheme, converged, problems):
+    fit = {"scheme": scheme, "converged": converged, "problems": problems, "sweeps": 400, "effective_size": 512.0}
+    return fit | {"largest_rhat": 1.008 if converged else 1.051, "divergent": 0.0, "seconds": 31.2}
+
+
+def _functional(scheme, number):
+    about = {"scheme": scheme, "functional": f"mean[{number}]", "mean": 71234.5, "sd": 99.0}
+    return about | {"rhat": 1 + number / 200, "bulk": 500.0 - number, "tail": 300.0, "error": 4.5}

@@ -1,0 +1,174 @@
+"""The report in a real browser: opened from disk, drawn, chosen in, printed, and attacked."""
+
+import json
+import re
+import zlib
+
+import pytest
+from browser import CHROMIUM, Browser
+from report_dossier import hostile_dossier, plain_dossier
+
+from molehill.report import render_report
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the report was not opened in a browser")
+
+DRAWN = "[...document.querySelectorAll('figure')].map(f => f.querySelectorAll('.live svg path, .live svg line').length)"
+SEEN = "(e => e.getClientRects().length > 0 && e.getBoundingClientRect().width > 0)"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    started = Browser()
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("a report's folder")
+    made = {}
+    for kind, dossier in (("plain", plain_dossier()), ("hostile", hostile_dossier())):
+        for edition in ("internal", "public"):
+            made[kind, edition] = folder / f"{kind}-{edition}.html"
+            made[kind, edition].write_text(render_report(dossier, edition=edition), encoding="utf-8")
+    return made
+
+
+@pytest.mark.parametrize("kind", ["plain", "hostile"])
+@pytest.mark.parametrize(("edition", "figures"), [("internal", 7), ("public", 2)])
+def test_every_figure_draws_and_nothing_is_logged(browser, pages, kind, edition, figures):
+    browser.open(pages[kind, edition])
+    drawn = browser.ask(DRAWN)
+    assert len(drawn) == figures
+    assert min(drawn) > 5
+    assert browser.ask(f"[...document.querySelectorAll('figure .live svg')].every({SEEN})")
+    assert not browser.ask(f"[...document.querySelectorAll('figure .still')].some({SEEN})")
+    # Every box unticked and ticked again: still without a word.
+    browser.ask("[...document.querySelectorAll('#schemes input')].forEach(box => box.click())")
+    browser.ask("new Promise(done => setTimeout(done, 300))")
+    browser.ask("[...document.querySelectorAll('#schemes input')].forEach(box => box.click())")
+    browser.ask("new Promise(done => setTimeout(done, 300))")
+    assert browser.messages == []
+
+
+@pytest.mark.parametrize("edition", ["internal", "public"])
+def test_choosing_a_scheme_changes_every_figure_that_shows_schemes(browser, pages, edition):
+    browser.open(pages["plain", edition])
+    content = "[...document.querySelectorAll('figure .live svg')].map(svg => svg.outerHTML)"
+    names = browser.ask("[...document.querySelectorAll('figure')].map(figure => figure.dataset.figure)")
+    before = browser.ask(content)
+    # By the keyboard: the box is focused, and a space unticks it.
+    browser.ask("document.querySelector('#schemes input[data-label=unweighted]').focus()")
+    for kind in ("keyDown", "keyUp"):
+        about = {"key": " ", "code": "Space", "text": " ", "windowsVirtualKeyCode": 32}
+        browser.call("Input.dispatchKeyEvent", type=kind, **about)
+    browser.ask("new Promise(done => setTimeout(done, 500))")
+    assert not browser.ask("document.activeElement.checked")
+    after = browser.ask(content)
+    changed = {name for name, old, new in zip(names, before, after, strict=True) if old != new}
+    about_schemes = {"violins", "map", "intervals", "radius"} if edition == "internal" else {"histogram", "map"}
+    assert changed == about_schemes
+    heading = "[...document.querySelectorAll('thead th')].filter(th => th.textContent.trim() == 'unweighted')"
+    assert browser.ask(f"{heading}.length") > 5
+    assert not browser.ask(f"{heading}.some({SEEN})")
+    browser.ask("document.activeElement.click()")
+    browser.ask("new Promise(done => setTimeout(done, 500))")
+    assert browser.ask(f"{heading}.every({SEEN})")
+    assert [strip_numbers(svg) for svg in browser.ask(content)] == [strip_numbers(svg) for svg in before]
+
+
+def strip_numbers(svg):
+    """Vega numbers clips and gradients anew with every drawing."""
+    return re.sub(r"(clip|gradient)[_\d]+", "", svg)
+
+
+@pytest.mark.parametrize("edition", ["internal", "public"])
+def test_the_print_view_has_every_figure_and_every_scheme(browser, pages, edition):
+    browser.open(pages["plain", edition])
+    browser.ask("[...document.querySelectorAll('#schemes input')].slice(1).forEach(box => box.click())")
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+    stills = "[...document.querySelectorAll('figure .still')]"
+    assert browser.ask(f"{stills}.every({SEEN}) && {stills}.every(image => image.complete && image.naturalWidth > 200)")
+    assert not browser.ask(f"[...document.querySelectorAll('figure .live, #schemes, nav')].some({SEEN})")
+    assert browser.ask(f"[...document.querySelectorAll('th, td')].every({SEEN})")
+    content = browser.print()
+    assert content.startswith(b"%PDF")
+    # Nothing is cut off at the right: the widest table fits on the sheet.
+    browser.call("Emulation.setDeviceMetricsOverride", width=690, height=900, deviceScaleFactor=1, mobile=False)
+    assert browser.ask("document.documentElement.scrollWidth") <= 690
+
+
+def test_without_scripts_the_pictures_are_there(browser, pages):
+    browser.open(pages["plain", "internal"], scripts=False)
+    assert browser.ask(f"[...document.querySelectorAll('figure .still')].filter({SEEN}).length") == 7
+    assert not browser.ask(f"[...document.querySelectorAll('#schemes, figure .live')].some({SEEN})")
+
+
+@pytest.mark.parametrize("edition", ["internal", "public"])
+@pytest.mark.parametrize("kind", ["plain", "hostile"])
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_narrow_window_scrolls_inside_tables_and_figures_only(browser, pages, kind, edition, dark):
+    browser.open(pages[kind, edition], width=400, dark=dark)
+    assert browser.ask("document.documentElement.scrollWidth") == 400
+    wide = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
+    assert browser.ask(f"{wide}.length") > 3
+    assert browser.ask(f"{wide}.every(box => box.tabIndex == 0)")
+    light = browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert light != dark
+
+
+@pytest.mark.parametrize("edition", ["internal", "public"])
+def test_hostile_names_run_no_script(browser, pages, edition):
+    browser.open(pages["hostile", edition])
+    # Hovering shows names in a box of its own.
+    places = browser.ask("""[...document.querySelectorAll('figure .live svg')].map(svg => {
+        svg.scrollIntoView({block: "center"});
+        const marks = svg.querySelectorAll('.mark-symbol path, .mark-rect path, .mark-rule line');
+        const box = marks[marks.length - 1].getBoundingClientRect();
+        const at = {clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true};
+        marks[marks.length - 1].dispatchEvent(new MouseEvent('mousemove', at));
+        return document.getElementById('vg-tooltip-element')?.className;
+    })""")
+    assert any("visible" in f"{place}" for place in places)
+    assert browser.ask("document.querySelectorAll('img[src=x], #vg-tooltip-element script, [onerror], [onload]').length") == 0
+    assert browser.ask("document.scripts.length") == 3
+    assert browser.messages == []
+
+
+def test_a_script_that_is_not_the_page_s_own_is_stopped(browser, pages, tmp_path):
+    """The tests above could not fail if Chromium did not tell what runs."""
+    html = pages["plain", "public"].read_text(encoding="utf-8")
+    path = tmp_path / "planted.html"
+    path.write_text(html.replace("<main>", "<main><script>document.title = 'ran'</script><img src=x onerror='alert(1)'>"))
+    browser.open(path)
+    assert browser.ask("document.title") != "ran"
+    assert "Page.javascriptDialogOpening" not in {method for method, _ in browser.messages}
+    assert len([about for method, about in browser.messages if "Content Security Policy" in json.dumps(about)]) >= 2
+    policy = re.search("<meta http-equiv[^>]*>", html)
+    assert policy is not None
+    path.write_text(path.read_text(encoding="utf-8").replace(policy[0], ""))
+    browser.open(path)
+    assert browser.ask("document.title") == "ran"
+    assert "Page.javascriptDialogOpening" in {method for method, _ in browser.messages}
+
+
+def test_the_page_has_landmarks_and_a_skip_link(browser, pages):
+    browser.open(pages["plain", "internal"])
+    assert browser.ask("['header', 'nav', 'main', 'footer'].map(name => document.querySelectorAll(name).length)") == [1] * 4
+    for kind in ("keyDown", "keyUp"):
+        browser.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+    assert browser.ask("document.activeElement.className") == "skip"
+    assert browser.ask("[...document.querySelectorAll('section')].every(s => document.getElementById(s.getAttribute('aria-labelledby')))")
+    assert browser.ask("[...document.querySelectorAll('a')].every(a => document.querySelector(a.getAttribute('href')))")
+    tree = browser.call("Accessibility.getFullAXTree")["nodes"]
+    boxes = [node["name"]["value"] for node in tree if node.get("role", {}).get("value") == "checkbox"]
+    assert boxes == ["confidential", "order 2, scale 0.9131, shift 0.0871", "unweighted", "swapped", "topcoding"]
+
+
+def test_the_pdf_holds_the_vectors(browser, pages):
+    """A picture of the figures, not of the page: lines stay sharp on paper."""
+    browser.open(pages["plain", "public"])
+    content = browser.print()
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL)
+    texts = [zlib.decompressobj().decompress(stream) for stream in streams if stream[:1] == b"\x78"]
+    assert sum(len(re.findall(rb"\bre\b|\bl\b", text)) for text in texts) > 100
