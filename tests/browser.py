@@ -66,7 +66,9 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
         self.call("Page.navigate", url=Path(path).absolute().as_uri())
-        ready = "document.documentElement?.classList.contains('ready')" if scripts else "document.readyState == 'complete'"
+        ready = (
+            "document.documentElement?.classList.contains('ready')" if scripts else "document.readyState == 'complete'"
+        )
         end = time.monotonic() + _PATIENCE
         while not self.ask(ready):
             assert time.monotonic() < end, f"the page is not ready; it said {self.messages}"
@@ -112,7 +114,12 @@ class Browser:
 
     def _note(self, event):
         method, about = event.get("method", ""), event.get("params", {})
-        if method in {"Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogOpening"}:
+        if method in {
+            "Runtime.consoleAPICalled",
+            "Runtime.exceptionThrown",
+            "Log.entryAdded",
+            "Page.javascriptDialogOpening",
+        }:
             self.messages.append((method, about))
             if method == "Page.javascriptDialogOpening":
                 # Its answer is not waited for: this may be in the middle of another command.

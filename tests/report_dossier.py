@@ -19,7 +19,7 @@ RELEASED = f"order 2, scale {SCALE}, shift {SHIFT}"
 RARE = 1_234_567.0
 TABLES = 4
 HOSTILE = {
-    "income": "<img src=x onerror=\"alert('income')\">\n=cmd|' /C calc'!A0 </script><script>alert(1)</script> 收入 {{ 7*7 }}",
+    "income": "<img src=x onerror=\"alert('a')\">\n=cmd|'/C calc'!A0 </script><script>alert(1)</script> доход {{7*7}}",
     "gender": "\"'><svg onload=alert(2)>" + "x" * 10_000,
     "age": "возраст\u202e`<b>`\t",
 }
@@ -58,7 +58,13 @@ def _make(survey, column, known, released, other):
     fits = [_fit(released, True, ""), _fit("unweighted", False, "R-hat of mean[3] is 1.051, above 1.02")]
     return Dossier(
         Settings(
-            **about, data="/agency/secret/survey.csv", order=2, scale=SCALE, shift=SHIFT, seed=SEED, predictors=tuple(known)
+            **about,
+            data="/agency/secret/survey.csv",
+            order=2,
+            scale=SCALE,
+            shift=SHIFT,
+            seed=SEED,
+            predictors=tuple(known),
         ),
         released,
         evaluation,

@@ -1,6 +1,7 @@
 """Every shipped synthesizer: its density against scipy's, its predictions against their law, its bad inputs."""
 
 import importlib
+from functools import partial
 from typing import Any
 
 import jax
@@ -138,6 +139,25 @@ def test_the_density_is_the_one_written_down(name):
     synthesizer, draw = made(name), DRAWS[name]
     value = density_of(synthesizer, learned(synthesizer).inputs, draw)
     assert value == pytest.approx(prior_of(name, draw) + each_by_hand(name, draw).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["negative", "multinomial"])
+def test_the_moved_model_is_the_same_in_other_coordinates(name):
+    synthesizer, inputs = made(name), dict(learned(made(name)).inputs)
+    assert isinstance(synthesizer.engine, partial)
+    moved, move = synthesizer.engine.keywords["moved"], synthesizer.engine.keywords["move"]
+    sites = {key: jnp.asarray(value) for key, value in DRAWS[name].items()}
+
+    def of_beta(beta):
+        return move({**sites, "beta": beta.reshape(sites["beta"].shape)}, inputs)["z"]
+
+    with jax.enable_x64(new_val=True):
+        trace = numpyro.handlers.trace(numpyro.handlers.substitute(moved, move(sites, inputs))).get_trace(**inputs)
+        np.testing.assert_allclose(trace["beta"]["value"], sites["beta"], rtol=1e-9, atol=1e-12)
+        stretch = np.linalg.slogdet(np.asarray(jax.jacobian(of_beta)(jnp.ravel(sites["beta"]))))[1]
+        value, _ = log_density(moved, (), inputs, move(sites, inputs))
+    # The density of z is that of beta over the volume that the change of coordinates gives it.
+    assert float(value) + stretch == pytest.approx(density_of(synthesizer, inputs, DRAWS[name]), rel=1e-9)
 
 
 def test_the_negative_binomial_without_predictors_has_no_correlations():

@@ -9,6 +9,16 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+
+from molehill import InputError
+from molehill.dossier import read_dossier, write_dossier
+from molehill.evaluation import evaluate
+from molehill.over_tables import Figure
+from molehill.report import methods_note, render_report
+from molehill.report_numbers import Teller, cut_name, significant
+from molehill.report_public import public_bins, redact
+from molehill.report_verdict import list_points
+from molehill.simulation import consumer_survey
 from report_dossier import (
     FLOOR,
     HOSTILE,
@@ -23,17 +33,19 @@ from report_dossier import (
     plain_dossier,
 )
 
-from molehill import InputError
-from molehill.dossier import read_dossier, write_dossier
-from molehill.evaluation import evaluate
-from molehill.over_tables import Figure
-from molehill.report import methods_note, render_report
-from molehill.report_numbers import Teller, cut_name, significant
-from molehill.report_public import public_bins, redact
-from molehill.report_verdict import list_points
-from molehill.simulation import consumer_survey
-
-INTERNAL = ["verdict", "done", "risk", "top", "utility", "map", "weights", "diagnostics", "radius", "policies", "repeat"]
+INTERNAL = [
+    "verdict",
+    "done",
+    "risk",
+    "top",
+    "utility",
+    "map",
+    "weights",
+    "diagnostics",
+    "radius",
+    "policies",
+    "repeat",
+]
 NAN = float("nan")
 
 
@@ -98,12 +110,12 @@ def test_an_unknown_edition_is_refused():
 
 
 def test_numbers_of_the_page_are_those_of_the_evaluation():
-    risk = plain_dossier().evaluation.risk.set_index(["scheme", "measure"])
+    risk = plain_dossier().evaluation.risk.query("measure == 'mean risk'")
     row = next(row for table in Reader(page("internal")).tables for row in table if row[0] == "mean risk")
-    wanted = [risk.loc[(name, "mean risk")] for name in ("confidential", *plain_dossier().evaluation.schemes)]
-    for cell, figure in zip(row[1:], wanted, strict=True):
-        interval = "" if np.isnan(figure["low"]) else f" {figure['low']:.3f} to {figure['high']:.3f}"
-        assert cell == f"{figure['value']:.3f}{interval}"
+    figures = risk[["value", "low", "high"]].to_numpy(dtype=float)
+    assert len(row) == 1 + len(figures) == 6
+    for cell, (value, low, high) in zip(row[1:], figures, strict=True):
+        assert cell == f"{value:.3f}" + ("" if np.isnan(low) else f" {low:.3f} to {high:.3f}")
 
 
 def test_other_numbers_make_another_page():
@@ -140,7 +152,7 @@ def test_the_public_side_tells_no_estimate_of_tables_that_are_not_published():
     for scheme in ("confidential", "topcoding"):
         rows = utility[(utility["scheme"] == scheme) & utility["measure"].str.endswith("of income")]
         estimates = rows[~rows["measure"].str.startswith(("interval", "width", "relative"))]
-        assert len(estimates) == 4
+        assert len(estimates) == 4  # mean, median, 90% quantile, standard deviation
         for value in estimates["value"]:
             assert significant(value) in own_content(page("internal"))
             assert significant(value) not in texts
@@ -148,10 +160,12 @@ def test_the_public_side_tells_no_estimate_of_tables_that_are_not_published():
 
 
 def test_public_counts_are_in_tens_and_never_small():
-    rows = [row for table in Reader(page("public")).tables for row in table if row[0].startswith(("records w", "unique"))]
+    rows = [
+        row for table in Reader(page("public")).tables for row in table if row[0].startswith(("records w", "unique"))
+    ]
     assert len(rows) >= 5
     cells = [cell for row in rows for cell in row[1:] if cell]
-    told = re.compile(r"fewer than 10|all but fewer than 10|about \d*0( \d*0 to \d*0)?|\d+\.\d \d*0 to \d*0")
+    told = re.compile(r"fewer than 10|all but fewer than 10|about \d*0( \d*0 to \d*0)?")
     assert [cell for cell in cells if not told.fullmatch(cell)] == []
     assert "fewer than 10" in cells
 
@@ -208,7 +222,7 @@ def quiet(dossier):
         ("utility", "U_m", 0.0),
         ("utility", "pMSE ratio, logistic", 1.1),
     ):
-        dossier = change(dossier, frame, measure, value)
+        dossier = change(dossier, frame, measure, value, low=value, high=value)
     rows = dossier.evaluation.risk
     other = rows["measure"].str.startswith("mean risk, intruder radius")
     rows = rows.assign(value=rows["value"].where(~other, 0.1))
@@ -240,12 +254,12 @@ def test_nothing_is_raised_where_nothing_stands_out():
 )
 def test_what_stands_out_is_raised(frame, measure, value, section, words):
     points = list_points(change(quiet(plain_dossier()), frame, measure, value), Teller("internal", 300))
-    assert [point.section for point in points][0] == section
+    assert points[0].section == section
     assert words in points[0].text
 
 
 def test_a_scheme_that_beats_the_release_is_told():
-    dossier = change(quiet(plain_dossier()), "utility", "U_m", 0.02)
+    dossier = change(quiet(plain_dossier()), "utility", "U_m", 0.02, low=0.015, high=0.025)
     rows = dossier.evaluation.risk.copy()
     rows.loc[(rows["scheme"] == "swapped") & (rows["measure"] == "mean risk"), "value"] = 0.05
     utility = dossier.evaluation.utility
@@ -253,7 +267,41 @@ def test_a_scheme_that_beats_the_release_is_told():
     beaten = replace(dossier, evaluation=replace(dossier.evaluation, risk=rows, utility=utility))
     (point,) = list_points(beaten, Teller("internal", 300))
     assert point.section == "map"
-    assert point.text.endswith("than the release: swapped.")
+    assert point.text.endswith("not clearly worse: swapped.")
+    rows.loc[(rows["scheme"] == "swapped") & (rows["measure"] == "mean risk"), ["value", "low", "high"]] = [
+        0.5,
+        0.4,
+        0.6,
+    ]
+    rows.loc[(rows["scheme"] == RELEASED) & (rows["measure"] == "mean risk"), ["low", "high"]] = [0.09, 0.11]
+    better = replace(dossier, evaluation=replace(dossier.evaluation, risk=rows, utility=utility))
+    assert list_points(better, Teller("internal", 300)) == []
+
+
+def with_expected(dossier, moles):
+    """The dossier as if posteriors had been given: expected risks, and moles."""
+    evaluation, step = dossier.evaluation, "rises by more than 0.2"
+    records = evaluation.records
+    fitted = records["scheme"].isin([dossier.scheme, "unweighted"])
+    expected = records["risk"].where(fitted).clip(0.05, 0.6)
+    records = records.assign(expected_risk=expected, expected_error=expected * 0.01)
+    rows = [(dossier.scheme, "income", "mean expected risk", 0.1234, 0.12, 0.13)]
+    rows += [(dossier.scheme, "income", f"moles: records whose expected risk {step}", float(moles), NAN, NAN)]
+    risk = pd.concat([evaluation.risk, pd.DataFrame(rows, columns=evaluation.risk.columns)], ignore_index=True)
+    return replace(dossier, evaluation=replace(evaluation, records=records, risk=risk))
+
+
+def test_expected_risk_and_moles_are_shown_where_they_are_known():
+    assert list_points(with_expected(quiet(plain_dossier()), 0), Teller("internal", 300)) == []
+    dossier = with_expected(quiet(plain_dossier()), 7)
+    (point,) = list_points(dossier, Teller("internal", 300))
+    assert point.text == "Moles, records at more risk because of the weights: 7."
+    html = render_report(dossier, edition="internal")
+    assert 'data-figure="expected"' in html
+    assert "0.123 <small>0.120 to 0.130</small>" in html
+    public = render_report(dossier, edition="public")
+    assert "because of the weights: fewer than 10." in public
+    assert 'data-figure="expected"' not in public
 
 
 @pytest.mark.parametrize("edition", ["internal", "public"])
@@ -337,7 +385,9 @@ def test_a_large_survey_stays_below_three_megabytes():
 
 def test_a_categorical_column_has_a_report():
     survey = consumer_survey(n=300, seed=2)
-    released = [survey.assign(marital=survey["marital"].sample(frac=1, random_state=seed).to_numpy()) for seed in (1, 2)]
+    released = [
+        survey.assign(marital=survey["marital"].sample(frac=1, random_state=seed).to_numpy()) for seed in (1, 2)
+    ]
     about = {"known": ["gender", "age"], "sensitive": "marital", "radius": None}
     evaluation = evaluate(survey, {"pairwise": released}, propensity_methods=(), **about)
     small = plain_dossier()
@@ -363,7 +413,7 @@ def test_the_methods_note_says_how_to_combine():
     assert "4 tables of 300 records" in note
     assert "the values of `income` are not those that were collected" in note
     assert "*T* = *v* + *b* / 4" in note
-    assert "3 × (1 + 4 *v* / *b*)²" in note
+    assert "3 times the\n   square of 1 + 4 *v* / *b*" in note
     allowed = {"0", "1", "2", "3", "4", "5", "300", "95", "1.96", "2003", "0.1.0"}
     assert set(re.findall(r"\d+(?:\.\d+)*", note)) <= allowed
 

@@ -208,8 +208,10 @@ def run(
     """
     chosen = read_settings(settings)
     chosen = chosen if seed is None else replace(chosen, seed=seed)
+    if chosen.data is None:
+        raise InputError("settings", "'data' is missing", "Say in the file where the confidential table is")
     folder = out or Path(f"{settings.stem}-release")
-    table = read_table(settings.parent / str(chosen.data), encoding=encoding)
+    table = read_table(settings.parent / chosen.data, encoding=encoding)
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     release = import_module("molehill.running").run_settings(table, chosen, folder, tell=_stages(quiet=quiet), **how)
     _report_release(release, folder, as_json=as_json, quiet=quiet)

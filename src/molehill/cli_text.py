@@ -115,9 +115,13 @@ def print_release(release: Any) -> None:
     grid = _grid("scheme", *MEASURES, "U_m")
     for scheme in ("confidential", *release.evaluation.schemes):
         cells = [figures.get((scheme, measure), np.nan) for measure in (*MEASURES, "U_m")]
-        told = ["" if np.isnan(cell) else f"{cell:,.0f}" if cell > 1 else f"{cell:.4f}" for cell in cells]
+        told = [_tell(measure, cell) for measure, cell in zip((*MEASURES, "U_m"), cells, strict=True)]
         grid.add_row(Text(scheme), *told)
     console.print(grid)
     for scheme, diagnostics in release.diagnostics.items():
         if diagnostics.problems:
             console.print(Text(f"{scheme} has not converged: {diagnostics.problems[0]}", "yellow"))
+
+
+def _tell(measure: str, value: float) -> str:
+    return "" if np.isnan(value) else f"{value:,.0f}" if measure.startswith("records") else f"{value:.4f}"

@@ -196,8 +196,8 @@ def make_release(
     """Make the release that settings describe: `synthesize` with its arguments in one value."""
     table = as_table(data)
     settings = _complete(settings, table)
-    seeds = np.random.SeedSequence(settings.seed).generate_state(3, np.uint64) >> 1
-    fit_seed, draw_seed, evaluation_seed = map(int, seeds)
+    seeds = np.random.SeedSequence(settings.seed).generate_state(3 + 2 * len(SCHEMES), np.uint64) >> 1
+    evaluation_seed, *scheme_seeds = map(int, seeds)
     seconds: dict[str, float] = {}
 
     with _stage("measuring the risk", seconds, tell):
@@ -206,18 +206,19 @@ def make_release(
         model = synthesizer or choose_synthesizer(table, settings, schema)
     posteriors: dict[str, Posterior] = {}
     released = next(iter(schemes))
-    for name, weights in schemes.items():
+    # Schemes are made with random numbers of their own: rises between them are judged against independent runs.
+    for (name, weights), own_seed in zip(schemes.items(), scheme_seeds[::2], strict=False):
         with _stage(f"fitting: {name}", seconds, tell):
             folder = None if checkpoint is None else Path(checkpoint) / name.replace(" ", "-")
             # What is only shown beside the release need not be made to converge at any cost; the report says so.
-            settled: dict[str, Any] = {"seed": fit_seed, "patience": 2 if name == released else 0}
+            settled: dict[str, Any] = {"seed": own_seed, "patience": 2 if name == released else 0}
             places = {"checkpoint": folder, "start_from": posteriors.get(released), "progress": progress}
             posteriors[name] = _fit(model, table, weights, **settled, **places)
     tables = {}
     with _stage("drawing tables", seconds, tell):
-        for name, posterior in posteriors.items():
+        for (name, posterior), own_seed in zip(posteriors.items(), scheme_seeds[1::2], strict=False):
             allowed = "error" if name == released else "allow"
-            tables[name] = draw(posterior, datasets=settings.datasets, seed=draw_seed, unconverged=allowed)
+            tables[name] = draw(posterior, datasets=settings.datasets, seed=own_seed, unconverged=allowed)
         if "topcoding" in settings.compare and schema[settings.sensitive].kind != "categorical":
             tables["topcoding"] = [topcode(data, settings.sensitive, percentile=TOPCODED_ABOVE)]
     with _stage("measuring risk and utility", seconds, tell):

@@ -12,11 +12,11 @@ from markupsafe import Markup
 
 from molehill.arguments import check_choice
 from molehill.dossier import Dossier
-from molehill.evaluation import CONFIDENTIAL
+from molehill.profile import count_bins
 from molehill.report_figures import Picture, drawing_library, list_pictures
 from molehill.report_methods import describe_model, methods_note
 from molehill.report_numbers import Edition, Teller, cut_name, join_names
-from molehill.report_public import FEW, public_weights, redact
+from molehill.report_public import FEW, redact
 from molehill.report_tables import (
     TableView,
     list_counts,
@@ -109,7 +109,7 @@ def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, 
         "groups": list_group_tables(shown, teller),
         "top": list_top_tables(shown) if internal else [],
         "utility": list_utility_tables(shown, teller),
-        "weights": [] if internal else [_public_weights(dossier, teller)],
+        "weights": [_count_weights(dossier, teller)],
         "diagnostics": list_fit_tables(shown),
         "radius": list_radius_tables(shown, teller) if internal else [],
         "policies": [list_counts("Records that a policy touched", "policy", "records", policies)] if policies else [],
@@ -117,9 +117,11 @@ def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, 
     return {name: [table for table in views if table.rows] for name, views in tables.items()}
 
 
-def _public_weights(dossier: Dossier, teller: Teller) -> TableView:
-    bins = public_weights(dossier)
-    counts = {f"{row.low:.1f} to {row.high:.1f}": teller.count(row.records) for row in bins.itertuples()}
+def _count_weights(dossier: Dossier, teller: Teller) -> TableView:
+    bins = count_bins(dossier.weights["weight"].to_numpy(dtype=float), bins=5)
+    counts = {
+        f"{row['low']:.1f} to {row['high']:.1f}": teller.count(float(row["records"])) for row in bins.to_dict("records")
+    }
     return list_counts("Records by their weight", "weight", "records", counts)
 
 

@@ -87,7 +87,9 @@ def share_marks(svg: str) -> str:
     True
     """
     counts = Counter(found[3] for found in _MARK.finditer(svg))
-    shared = {look: f"m{place}" for place, look in enumerate(look for look, number in counts.items() if number > _ALIKE)}
+    shared = {
+        look: f"m{place}" for place, look in enumerate(look for look, number in counts.items() if number > _ALIKE)
+    }
 
     def refer(found: re.Match[str]) -> str:
         if found[3] not in shared:
@@ -128,12 +130,14 @@ def _public_histogram(dossier: Dossier) -> Picture:
 def _profiles(dossier: Dossier) -> Iterator[Picture]:
     evaluation = dossier.evaluation
     caption = (
-        "How the risk in the released tables is spread over the records. A wide place holds many records. The further left, "
-        "the safer; a tail to the right is records that stand out."
+        "How the risk in the released tables is spread over the records. A wide place holds many records. The further "
+        "left, the safer; a tail to the right is records that stand out."
     )
     yield Picture("violins", "risk", specify(risk_violins(evaluation)), caption)
     if evaluation.records["expected_risk"].notna().any():
-        caption = "The same over all tables that a scheme could have drawn: without the luck of those that were released."
+        caption = (
+            "The same over all tables that a scheme could have drawn: without the luck of those that were released."
+        )
         yield Picture("expected", "risk", specify(risk_violins(evaluation, measure="expected")), caption)
 
 
@@ -143,7 +147,9 @@ def _scatters(dossier: Dossier) -> Iterator[Picture]:
     for reference in (CONFIDENTIAL, *others):
         measure = "realised" if reference == CONFIDENTIAL else None
         figure = risk_scatter(evaluation, release, reference, measure=measure)
-        caption = f"A point is a record. Below the dashed line it is safer in the release than under {cut_name(reference)}."
+        caption = (
+            f"A point is a record. Below the dashed line it is safer in the release than under {cut_name(reference)}."
+        )
         place = list(evaluation_looks(evaluation)).index(release)
         yield Picture(f"scatter-{reference}", "risk", specify(figure), caption, place)
 
@@ -152,8 +158,8 @@ def _shared(dossier: Dossier) -> Iterator[Picture]:
     evaluation = dossier.evaluation
     if "U_m" in set(evaluation.utility["measure"]):
         caption = (
-            "Down is safer, left is closer to the confidential distribution. A scheme with another one below and to the "
-            "left of it is beaten by that one."
+            "Down is safer, left is closer to the confidential distribution. A scheme with another one below and to "
+            "the left of it is beaten by that one."
         )
         yield Picture("map", "map", specify(risk_utility_map(evaluation)), caption)
 

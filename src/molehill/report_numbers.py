@@ -1,8 +1,8 @@
 """Numbers of an evaluation as a report tells them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -54,17 +54,21 @@ class Teller:
         number = _decimals if measure.startswith(ESTIMATES[:2]) or _is_share(measure) else significant
         if measure.startswith(ESTIMATES[1]) and self.edition == "public":
             return Told(f"{figure.value:.1f}")
-        missing = np.isnan(figure.low) or np.isnan(figure.high)
-        return Told(number(figure.value), "" if missing else f"{number(figure.low)} to {number(figure.high)}")
+        text, low, high = (number(part) for part in figure)
+        # What is the same for every table has no interval to speak of.
+        missing = np.isnan(figure.low) or np.isnan(figure.high) or (number is significant and text == low == high)
+        return Told(text, "" if missing else f"{low} to {high}")
 
     def _counted(self, measure: str, figure: Figure) -> Told:
         text = self.count(figure.value)
+        if self.edition == "internal" and measure.endswith("by chance alone"):
+            # An expectation, and no count of records.
+            text = f"{figure.value:,.1f}"
         missing = np.isnan(figure.low) or np.isnan(figure.high)
         if missing or (self.edition == "public" and not text.startswith("about")):
             return Told(text)
-        # What chance would show is an expectation, and no count of records.
         low, high = (round_count(end) if self.edition == "public" else end for end in (figure.low, figure.high))
-        return Told(f"{figure.value:,.1f}" if measure.endswith("by chance alone") else text, f"{low:,.0f} to {high:,.0f}")
+        return Told(text, f"{low:,.0f} to {high:,.0f}")
 
 
 def find_figure(frame: pd.DataFrame, scheme: str, measure: str) -> Figure | None:
@@ -72,7 +76,12 @@ def find_figure(frame: pd.DataFrame, scheme: str, measure: str) -> Figure | None
     rows = frame[(frame["scheme"] == scheme) & (frame["measure"] == measure)]
     if rows.empty or pd.isna(rows["value"].iloc[0]):
         return None
-    return Figure(*(float(rows[name].iloc[0]) for name in ("value", "low", "high")))
+    return as_figure(rows.iloc[:1].to_dict("records")[0])
+
+
+def as_figure(row: Mapping[Any, Any]) -> Figure:
+    """Make a figure of a row of an evaluation's frame."""
+    return Figure(*(float(row[name]) for name in ("value", "low", "high")))
 
 
 def list_estimates(utility: pd.DataFrame) -> list[str]:
@@ -86,13 +95,15 @@ def significant(value: float) -> str:
 
     Examples
     --------
-    >>> significant(61234.5), significant(0.01234), significant(2.5)
-    ('61,230', '0.0123', '2.5')
+    >>> significant(61234.5), significant(0.0000012344), significant(2.5)
+    ('61,230', '0.00000123', '2.5')
     """
+    if np.isnan(value):
+        return ""
     if abs(value) >= 1000:
         digits = int(np.floor(np.log10(abs(value)))) - 3
         return f"{round(value, -digits) if digits > 0 else value:,.0f}"
-    return f"{value:.3g}"
+    return np.format_float_positional(float(f"{value:.3g}"), trim="-")
 
 
 def cut_name(name: str) -> str:

@@ -76,11 +76,6 @@ def public_bins(dossier: Dossier) -> dict[str, pd.DataFrame]:
     return bins
 
 
-def public_weights(dossier: Dossier) -> pd.DataFrame:
-    """Count the records in fifths of the weights: in tens, without those that hold fewer than ten."""
-    return _in_tens(count_bins(dossier.weights["weight"].to_numpy(dtype=np.float64), bins=5))
-
-
 def round_count(count: float) -> int:
     """Round a count to tens, half of them up.
 
@@ -100,8 +95,6 @@ def _in_tens(bins: pd.DataFrame) -> pd.DataFrame:
 
 def _is_public_risk(measure: str, records: int) -> bool:
     """Whether a measure is neither tuned nor a record's own."""
-    if ", intruder radius " in measure or measure.startswith("largest "):
-        return False
     found = _QUANTILE.fullmatch(measure)
     return found is None or min(int(found[1]), 100 - int(found[1])) / 100 * records >= FEW
 
@@ -122,4 +115,4 @@ def _public_groups(groups: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rename(frame: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
-    return frame.assign(scheme=frame["scheme"].map(lambda name: names.get(name, name))).reset_index(drop=True)
+    return frame.assign(scheme=frame["scheme"].map(lambda name: names.get(f"{name}", f"{name}"))).reset_index(drop=True)

@@ -8,9 +8,8 @@ import pandas as pd
 
 from molehill.dossier import Dossier
 from molehill.evaluation import CONFIDENTIAL
-from molehill.over_tables import Figure
 from molehill.release_figures import MATCHES
-from molehill.report_numbers import Teller, Told, cut_measure, cut_name, list_estimates, significant
+from molehill.report_numbers import Teller, Told, as_figure, cut_measure, cut_name, list_estimates
 from molehill.report_public import ESTIMATES, FEW
 from molehill.risk_charts import evaluation_looks
 
@@ -138,8 +137,8 @@ def list_radius_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
             continue
         named = {measure: f"{dossier.settings.radius:g} (the agency's)", **named}
         named = dict(sorted(named.items(), key=lambda item: _leading_number(item[1])))
-        title = f"{title}, by the intruder's radius"
-        tables.append(_by_scheme(dossier, frame, teller, title, "radius", named, released_only=True))
+        caption = f"{title}, by the intruder's radius"
+        tables.append(_by_scheme(dossier, frame, teller, caption, "radius", named, released_only=True))
     return tables
 
 
@@ -204,10 +203,7 @@ def _by_scheme(
     part = frame[frame["measure"].isin(named) & frame["value"].notna()]
     if released_only:
         part = part[part["scheme"] != CONFIDENTIAL]
-    found = {
-        (row.scheme, row.measure): Figure(float(row.value), float(row.low), float(row.high))
-        for row in part[::-1].itertuples()
-    }
+    found = {(row["scheme"], row["measure"]): as_figure(row) for row in part[::-1].to_dict("records")}
     schemes = [name for name in (CONFIDENTIAL, *dossier.evaluation.schemes) if name in set(part["scheme"])]
     rows = []
     for place, (measure, title) in enumerate(named.items()):
@@ -246,10 +242,10 @@ def _leading_number(text: str) -> float:
 
 _NOTES = {
     "Risk of the records": "In the released tables, as they are.",
-    "Expected risk of the records": "Over all tables that the scheme could have drawn: without the luck of those released.",
+    "Expected risk of the records": "Over all tables that the scheme could have drawn: without the luck of the draw.",
     "An intruder who pools the tables": "Taking all released tables together.",
     "Rises and moles": (
-        "Against the scheme without weights. Some records rise by chance alone; a mole is a record whose expected risk rises."
+        "Against the scheme without weights. Some rise by chance alone; a mole is a record whose expected risk rises."
     ),
     "Matches": "Records that an intruder would pick by the known columns and a value that is close.",
     "Guessing the value": (
@@ -262,8 +258,8 @@ _ABOUT = {
     "Width ratio of the intervals": "Above 1: the release is less certain than the confidential table.",
     "Relative bias": "How far the estimate lies from the confidential one, as a share of that.",
     "Distances of the tables": (
-        "U_m and U_a: largest and mean squared difference of the distribution functions; beside them what a fresh sample "
-        "of the same people would show."
+        "U_m and U_a: largest and mean squared difference of the distribution functions; beside them what a fresh "
+        "sample of the same people would show."
     ),
     "Told apart by a classifier": "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
 }

@@ -8,7 +8,7 @@ import numpy as np
 from molehill.dossier import Dossier
 from molehill.evaluation import CONFIDENTIAL
 from molehill.over_tables import Figure
-from molehill.report_numbers import Teller, cut_measure, cut_name, find_figure, join_names, list_estimates
+from molehill.report_numbers import Teller, as_figure, cut_measure, cut_name, find_figure, join_names, list_estimates
 from molehill.report_public import ESTIMATES
 
 # Where a point is raised; docs/review-boards.md says why.
@@ -73,9 +73,7 @@ def tell_verdict(dossier: Dossier, teller: Teller) -> list[tuple[str, str]]:
         words = "falls" if own.value < before.value else "does not fall: it goes"
         text = (
             f"The mean identification risk of a record {words} from {before.value:.3f} in the confidential table to "
-            f"{_tell(teller, 'mean risk', own)} in the release"
-            + _above(dossier, teller)
-            + "."
+            f"{_tell(teller, 'mean risk', own)} in the release" + _above(dossier, teller) + "."
         )
         sentences.append(("Risk", text))
     sentences += list(_tell_attacks(dossier, teller))
@@ -140,14 +138,16 @@ def _tell_attacks(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]
     risk, release = dossier.evaluation.risk, dossier.scheme
     pooled = find_figure(risk, release, "mean risk, tables pooled")
     if pooled is not None:
-        text = f"To an intruder who pools all tables the mean risk is {_tell(teller, 'mean risk, tables pooled', pooled)}."
+        text = (
+            f"To an intruder who pools all tables the mean risk is {_tell(teller, 'mean risk, tables pooled', pooled)}."
+        )
         yield "All tables together", text
     for measure in ("guesses within the radius", "right guesses"):
         own, without = (find_figure(risk, release, f"{measure}{end}") for end in ("", ", without the record"))
         if own is not None and without is not None:
             text = (
-                f"Whoever takes the released value of a person's record for the true one is close in {own.value:.1%} of the "
-                f"cases; without that record, from the others like it, in {without.value:.1%}."
+                f"Whoever takes the released value of a person's record for the true one is close in {own.value:.1%} "
+                f"of the cases; without that record, from the others like it, in {without.value:.1%}."
             )
             yield "Guessing the value", text
 
@@ -159,8 +159,8 @@ def _tell_rises(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
         chance = teller.figure(null[0], null[1])
         interval = f" ({chance.interval})" if chance.interval else ""
         text = (
-            f"Against no weights, the risk of {number} records rises by more than {rises[0].rsplit(' ', 1)[1]}; by chance "
-            f"alone it would be {chance.text}{interval}."
+            f"Against no weights, the risk of {number} records rises by more than {rises[0].rsplit(' ', 1)[1]}; by "
+            f"chance alone it would be {chance.text}{interval}."
         )
         yield "Rises", text
     if moles is not None:
@@ -172,11 +172,11 @@ def _rises(dossier: Dossier) -> tuple[tuple[str, Figure] | None, ...]:
     rows = dossier.evaluation.risk
     own = rows[(rows["scheme"] == dossier.scheme) & rows["value"].notna()]
     kinds: list[tuple[str, Figure] | None] = [None, None, None]
-    for row in own.itertuples():
-        measure = f"{row.measure}"
+    for row in own.to_dict("records"):
+        measure = f"{row['measure']}"
         if measure.startswith(("records whose risk rises", "moles")):
             place = 2 if measure.startswith("moles") else int(measure.endswith("by chance alone"))
-            kinds[place] = (measure, Figure(float(row.value), float(row.low), float(row.high)))
+            kinds[place] = (measure, as_figure(row))
     return tuple(kinds)
 
 
@@ -185,7 +185,9 @@ def _model_points(dossier: Dossier) -> Iterator[Point]:
         if not fit["converged"]:
             what = "the release" if fit["scheme"] == dossier.scheme else "a comparison"
             name = cut_name(f"{fit['scheme']}")
-            yield Point(f"The fit of {name}, {what}, has not converged: its figures are not to be relied on.", "diagnostics")
+            yield Point(
+                f"The fit of {name}, {what}, has not converged: its figures are not to be relied on.", "diagnostics"
+            )
     outside = dossier.facts.get("outside", 0.0)
     if outside and outside > OUTSIDE:
         text = f"{outside:.1%} of what the model predicts lies outside the declared support, and was cut off."
@@ -221,7 +223,7 @@ def _radius_points(dossier: Dossier, mean: Figure) -> Iterator[Point]:
     rows = dossier.evaluation.risk
     own = rows[(rows["scheme"] == dossier.scheme) & rows["measure"].str.startswith(start)]
     if len(own) and own["value"].max() > mean.value + RISK_STEP:
-        worst = own.loc[own["value"].idxmax()]
+        worst = own.sort_values("value").to_dict("records")[-1]
         radius = cut_name(f"{worst['measure']}".removeprefix(start))
         text = f"To an intruder with the radius {radius} the mean risk is {worst['value']:.3f}, above {mean.value:.3f}."
         yield Point(text, "radius")
@@ -244,13 +246,22 @@ def _utility_points(dossier: Dossier, teller: Teller) -> Iterator[Point]:
             yield Point(f"A classifier tells released records from confidential ones: {measure} {told}.", "utility")
     better = [name for name in dossier.evaluation.schemes if name != release and _beats(dossier, name, release)]
     if better:
-        text = f"Both less risk and more utility (U_m) than the release: {join_names(better)}."
-        yield Point(text, "map")
+        text = "Clearly better than the release in mean risk or in utility (U_m), and in the other not clearly worse: "
+        yield Point(f"{text}{join_names(better)}.", "map")
 
 
 def _beats(dossier: Dossier, name: str, release: str) -> bool:
-    risks = [find_figure(dossier.evaluation.risk, scheme, "mean risk") for scheme in (name, release)]
-    losses = [find_figure(dossier.evaluation.utility, scheme, "U_m") for scheme in (name, release)]
-    return all(
-        pair[0] is not None and pair[1] is not None and pair[0].value < pair[1].value for pair in (risks, losses)
-    )
+    """Whether another scheme is clearly better in risk or in U_m, and in the other not clearly worse."""
+    frames = ((dossier.evaluation.risk, "mean risk"), (dossier.evaluation.utility, "U_m"))
+    clearly, hardly = [], []
+    for frame, measure in frames:
+        other, own = find_figure(frame, name, measure), find_figure(frame, release, measure)
+        if other is None or own is None:
+            return False
+        clearly.append(_end(other, other.high) < _end(own, own.low))
+        hardly.append(_end(other, other.low) <= _end(own, own.high))
+    return any(clearly) and all(hardly)
+
+
+def _end(figure: Figure, end: float) -> float:
+    return figure.value if np.isnan(end) else end

@@ -197,7 +197,7 @@ def read_settings(path: str | Path) -> Settings:
         raise InputError("settings", f"it is not TOML ({error})", "Correct the file, or begin with init") from None
     problems = [f"there is no setting {name!r}: {nearest(name, RULES)}" for name in content if name not in RULES]
     known = {name: value for name, value in content.items() if name in RULES}
-    problems += [f"{name!r} is missing" for name in ("data", "sensitive", "known") if name not in known]
+    problems += [f"{name!r} is missing" for name in ("sensitive", "known") if name not in known]
     problems += _find_problems(known)
     if problems:
         raise InputError("settings", _list_problems(problems), "Correct each of them in the file")

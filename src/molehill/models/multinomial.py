@@ -12,10 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+from jax.scipy.linalg import solve_triangular
 
 from molehill.design import find_codes, find_levels, learn_design, spread_rows
 from molehill.errors import InputError
 from molehill.frames import Table
+from molehill.model_engine import model_engine
 from molehill.schema import Kind, find_columns
 from molehill.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
 
@@ -67,15 +69,49 @@ def multinomial(
         learn=learn,
         start=_start,
         functionals=_functionals,
+        engine=partial(model_engine, warmup=250, moved=_moved_model, move=_moved_sites),
         levels=lambda learned: {column: learned.facts["levels"]},
     )
 
 
 def _model(design: Any, outcome: Any) -> None:
-    count, size = design.shape
-    scale = jnp.ones((size, outcome.shape[1] - 1)).at[0].set(2.5)
-    beta = numpyro.sample("beta", dist.Normal(0.0, scale).to_event(2))
-    with numpyro.plate("records", count):
+    beta = numpyro.sample("beta", dist.Normal(0.0, _prior_scale(design, outcome)).to_event(2))
+    _observe(design, outcome, beta)
+
+
+def _moved_model(design: Any, outcome: Any) -> None:
+    """The same model in coordinates z = L' beta, with L L' about the precision of the posterior.
+
+    It is that of the prior and of the records if no predictor mattered. Levels that are rare and design columns that
+    overlap make coefficients go together; z's do not.
+    """
+    root, scale = _precision_root(design, outcome), _prior_scale(design, outcome)
+    spread = root.T * scale.T.reshape(-1)
+    z = numpyro.sample("z", dist.MultivariateNormal(jnp.zeros(len(root)), covariance_matrix=spread @ spread.T))
+    flat = solve_triangular(root.T, z, lower=False)
+    beta = numpyro.deterministic("beta", flat.reshape(scale.T.shape).T)
+    _observe(design, outcome, beta)
+
+
+def _moved_sites(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
+    """Sites of the model as those of the moved one."""
+    root = _precision_root(inputs["design"], inputs["outcome"])
+    return {"z": root.T @ sites["beta"].T.reshape(-1)}
+
+
+def _precision_root(design: Any, outcome: Any) -> jax.Array:
+    shares = (jnp.sum(outcome, axis=0) + 1.0)[1:] / (len(outcome) + outcome.shape[1])
+    each = jnp.diag(shares) - jnp.outer(shares, shares)
+    prior = jnp.diag(_prior_scale(design, outcome).T.reshape(-1) ** -2.0)
+    return jnp.linalg.cholesky(jnp.kron(each, design.T @ design) + prior)
+
+
+def _prior_scale(design: Any, outcome: Any) -> jax.Array:
+    return jnp.ones((design.shape[1], outcome.shape[1] - 1)).at[0].set(2.5)
+
+
+def _observe(design: Any, outcome: Any, beta: Any) -> None:
+    with numpyro.plate("records", design.shape[0]):
         numpyro.sample("outcome", dist.CategoricalLogits(_logits(design, beta)), obs=outcome.argmax(axis=1))
 
 
