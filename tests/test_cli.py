@@ -1,13 +1,16 @@
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import molehill
+from molehill import Table, read_table, write_table
 from molehill.simulation import consumer_survey
 
 SURVEY = ["--known", "gender,age,region", "--sensitive", "income", "--radius", "0.2"]
@@ -32,7 +35,10 @@ def survey(tmp_path_factory):
 
 def test_version_and_help():
     assert run("--version").stdout.strip() == f"molehill {molehill.__version__}"
-    for arguments in (["--help"], ["risk", "--help"], ["demo", "--help"]):
+    for arguments in (
+        ["--help"],
+        *([name, "--help"] for name in ("risk", "evaluate", "init", "run", "report", "demo")),
+    ):
         shown = run(*arguments)
         assert shown.returncode == 0
         assert "Usage" in shown.stdout
@@ -154,12 +160,115 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_in_part(survey, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_writes_its_files_and_never_over_others(tmp_path):
-    done = run("demo", "--out", tmp_path / "demo")
+def test_demo_releases_the_survey(tmp_path):
+    code = (
+        "import molehill.cli as cli, molehill.running as running\n"
+        "def told(data, settings, out, **how):\n"
+        "    print(len(data), settings.sensitive, settings.known, out, how['overwrite'])\n"
+        "running.run_settings = told; cli._report_release = lambda *_, **__: None\n"
+        "cli.main()\n"
+    )
+    arguments = ["demo", "--out", str(tmp_path / "demo"), "--overwrite"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == f"6208 income ('gender', 'age', 'region') {tmp_path / 'demo'} True", done.stderr
+
+
+# Anybody's files.
+
+
+def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
+    people = pd.DataFrame({"town": ["A"] * 60 + ["B"] * 60, "pay": np.arange(120.0) ** 2 + 5})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    for number in (1, 2):
+        people.assign(pay=people["pay"] * (1 + number / 100)).to_csv(tmp_path / f"made_{number}.csv", index=False)
+    people.assign(pay=people["pay"].clip(upper=9000)).to_csv(tmp_path / "top.csv", index=False)
+    files = [tmp_path / "people.csv", tmp_path / "made_1.csv", tmp_path / "made_2.csv"]
+    known = [
+        "--known",
+        "town",
+        "--sensitive",
+        "pay",
+        "--radius",
+        "0.1",
+        "--against",
+        f"topcoded={tmp_path / 'top.csv'}",
+    ]
+    done = run("evaluate", *files, *known, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    names = {"survey.csv", "risk.html", "risk.svg", "records.csv"}
-    assert {file.name for file in (tmp_path / "demo").iterdir()} == names
-    again = run("demo", "--out", tmp_path / "demo")
+    assert "mean risk" in done.stdout
+    assert "topcoded" in done.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"risk.csv", "utility.csv", "records.csv"}
+    content = json.loads(run("evaluate", *files, *known, "--json").stdout)
+    schemes = {row["scheme"] for row in content["risk"]}
+    assert schemes == {"confidential", "released", "topcoded"}
+    assert run("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
+    wrong = run("evaluate", *files, *known[:-1], "topcoded")
+    assert wrong.returncode == 2
+    assert "NAME=" in wrong.stderr
+
+
+# A new user: from a file of their own to a saved release.
+
+
+def labelled_people() -> Table:
+    random = np.random.default_rng(2)
+    visits = pd.array(random.negative_binomial(4, 0.05, 150), dtype="Int64")
+    visits[3] = pd.NA
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(1000, 1150),
+            "region": random.integers(1, 4, 150),
+            "sex": random.choice(["f", "m"], 150),
+            "visits": visits,
+        }
+    )
+    labels: dict[float | str, str] = {1: "North <b>", 2: 'the "South"', 3: "\u897f"}
+    return Table(frame, {"visits": "Visits to a doctor"}, {"region": labels})
+
+
+@pytest.mark.parametrize("ending", [".csv", ".sav", ".dta"])
+def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
+    people = labelled_people()
+    write_table(people, tmp_path / f"people{ending}")
+    settings = tmp_path / "settings.toml"
+    made = run("init", tmp_path / f"people{ending}", "--out", settings)
+    assert made.returncode == 0, made.stderr
+    assert "Sensitive: visits. Known: region, sex." in made.stdout
+    text = settings.read_text()
+    assert "Left out, as constant or like a name: id." in text
+    assert 'missing = "keep"' in text
+    text = re.sub(r"(?m)^datasets = .*$", "datasets = 2", text)
+    text = re.sub(r"(?m)^compare = .*$", 'compare = ["topcoding"]', text)
+    settings.write_text(re.sub(r"(?m)^expected_tables = .*$", "expected_tables = 0", text))
+    out = tmp_path / "out"
+    done = run("run", settings, "--out", out, "--seed", "5", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["scheme"] == "pairwise"
+    assert "5" not in re.findall(r"seed\D+(\d+)", done.stdout + done.stderr)
+    released = read_table(out / "release" / f"synthetic_01{ending}")
+    assert list(released.frame.columns) == ["id", "region", "sex", "visits"]
+    assert released.frame["visits"].isna().tolist() == people.frame["visits"].isna().tolist()
+    assert released.frame["region"].tolist() == people.frame["region"].tolist()
+    if ending != ".csv":
+        assert dict(released.value_labels["region"]) == dict(people.value_labels["region"])
+        assert released.column_labels["visits"] == "Visits to a doctor"
+    again = run("run", settings, "--out", out)
     assert again.returncode == 2
     assert "exists already" in again.stderr
-    assert run("demo", "--out", tmp_path / "demo", "--overwrite").returncode == 0
+    assert run("report", out).returncode == 0
+
+
+def test_run_tells_every_problem_of_the_settings(tmp_path):
+    (tmp_path / "settings.toml").write_text('sensitive = "a"\nknown = ["b"]\nradius = 7\norder = 0\n')
+    done = run("run", tmp_path / "settings.toml")
+    assert done.returncode == 2
+    assert "2 problems" in done.stderr
+    (tmp_path / "settings.toml").write_text('sensitive = "a"\nknown = ["b"]\n')
+    assert "'data' is missing" in run("run", tmp_path / "settings.toml").stderr
+    assert "molehill init" in run("run", tmp_path / "none.toml").stderr
+
+
+def test_report_of_nothing_is_told(tmp_path):
+    done = run("report", tmp_path)
+    assert done.returncode == 2
+    assert "holds no saved release" in done.stderr

@@ -1,5 +1,6 @@
 """Examples in the README run, and say what they say."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -25,3 +26,20 @@ def test_the_example_of_an_own_model_runs():
     assert done.returncode == 0, done.stderr
     assert "converged" in done.stdout
     assert "NOT" not in done.stdout
+
+
+def test_the_reference_of_the_settings_is_that_of_the_code():
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        reference = importlib.import_module("settings_reference")
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.render()
+
+
+def test_the_example_of_the_quickstart_runs(tmp_path):
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "quickstart.md").read_text(), re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Release(5 tables of 600 records, pairwise, compared with topcoding)")
+    assert (tmp_path / "survey-release" / "release" / "synthetic_05.csv").exists()

@@ -9,18 +9,18 @@ import molehill
 def test_public_names_are_these():
     assert molehill.__all__ == [
         "InputError",
-        "Schema",
         "Synthesizer",
         "Table",
         "confidential_risk",
         "draw",
+        "evaluate",
         "fit",
         "infer_schema",
         "match_rates",
-        "profile_risk",
         "read_table",
         "release_risk",
         "risk_weights",
+        "synthesize",
         "weighted",
         "write_table",
     ]

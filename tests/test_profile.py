@@ -3,8 +3,7 @@ import pandas as pd
 import pytest
 
 from molehill import InputError, confidential_risk
-from molehill.profile import profile_risk
-from molehill.profile import count_bins, range_ends, value_range
+from molehill.profile import count_bins, profile_risk, range_ends, value_range
 from molehill.simulation import consumer_survey
 
 SURVEY = {"known": ["gender", "age", "region"], "sensitive": "income", "radius": 0.2}

@@ -1,5 +1,7 @@
 """The one-call door: the schemes it makes, the choices it makes for the user, and that it repeats itself."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +23,13 @@ PEOPLE = pd.DataFrame(
         "visits": RNG.negative_binomial(3, 0.02, 160),
     }
 )
-CALL = {"sensitive": "visits", "known": ["town", "sex"], "datasets": 3, "expected_tables": 40, "seed": 5}
+CALL: dict[str, Any] = {
+    "sensitive": "visits",
+    "known": ["town", "sex"],
+    "datasets": 3,
+    "expected_tables": 40,
+    "seed": 5,
+}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +78,7 @@ def test_the_expected_risk_and_moles_are_there(made):
 
 
 def test_another_order_or_scale_has_a_name_of_its_own():
-    settings = {"sensitive": "visits", "known": ("town",), "compare": (), "expected_tables": 0, "datasets": 1}
+    settings: Any = {"sensitive": "visits", "known": ("town",), "compare": (), "expected_tables": 0, "datasets": 1}
     release = make_release(PEOPLE, Settings(**settings, order=3, scale=1.5, shift=0.1, seed=1), progress=False)
     assert release.scheme == "order 3, scale 1.5, shift 0.1"
     assert list(release.comparisons) == []
@@ -79,7 +87,7 @@ def test_another_order_or_scale_has_a_name_of_its_own():
 
 
 def test_without_a_seed_two_releases_differ():
-    settings = {"known": "town", "compare": (), "expected_tables": 0, "datasets": 1, "sensitive": "visits"}
+    settings: Any = {"known": "town", "compare": (), "expected_tables": 0, "datasets": 1, "sensitive": "visits"}
     one, two = (synthesize(PEOPLE, **settings, progress=False) for _ in range(2))
     assert one.settings.seed != two.settings.seed
     assert not one.datasets[0].equals(two.datasets[0])
@@ -98,7 +106,7 @@ def test_without_a_seed_two_releases_differ():
 def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
     table = Table(pd.DataFrame({"y": values, "x": ["u", "v", "w"] * 20}))
     settings = Settings(sensitive="y", known=("x",), predictors=("x",))
-    chosen = choose_synthesizer(table, settings, infer_schema(table, sensitive="y", known="x"))
+    chosen: Any = choose_synthesizer(table, settings, infer_schema(table, sensitive="y", known="x"))
     if kind == "semicontinuous":
         assert isinstance(chosen, Composite)
     elif kind in ("log", "signed"):

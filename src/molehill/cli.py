@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.text import Text
 
 import molehill
-from molehill import evaluation
 from molehill.cli_arguments import parse_breaks, parse_kinds, read_releases, split_names
 from molehill.cli_text import plain_evaluation, plain_risk, print_profile, print_release, record_level
 from molehill.errors import InputError
@@ -28,7 +27,7 @@ from molehill.simulation import consumer_survey
 from molehill.suggest import suggest_settings
 from molehill.table import read_table, write_table
 
-# Commands that synthesize import what they need when they are called: JAX takes seconds to load.
+# Commands that synthesize or evaluate import what they need when they are called: JAX and statsmodels take seconds.
 
 EXIT_CODES = """Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 130 interrupted."""
 
@@ -157,7 +156,7 @@ def evaluate(
         table = read_table(confidential, encoding=encoding)
         releases = read_releases(released, against or [], encoding)
     with _working("Measuring risk and utility"):
-        result = evaluation.evaluate(
+        result = import_module("molehill.evaluation").evaluate(
             table,
             releases,
             known=split_names(known, table),
@@ -165,8 +164,8 @@ def evaluate(
             radius=radius,
             key=key,
             floor=floor,
-            singletons=singletons,  # pyright: ignore[reportArgumentType]
-            missing=missing,  # pyright: ignore[reportArgumentType]
+            singletons=singletons,
+            missing=missing,
             breaks=parse_breaks(breaks or []),
             kinds=parse_kinds(kind or []),
         )

@@ -1,6 +1,6 @@
 """What the commands print: tables for people, JSON for programs."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from molehill.evaluation import Evaluation
 from molehill.profile import RiskProfile
 from molehill.risk import ConfidentialRisk
 from molehill.weights import risk_weights
+
+if TYPE_CHECKING:
+    from molehill.evaluation import Evaluation
 
 
 def record_level(result: ConfidentialRisk) -> pd.DataFrame:
@@ -93,7 +95,7 @@ def _grid(*headings: str) -> Grid:
     return grid
 
 
-def plain_evaluation(evaluation: Evaluation) -> dict[str, Any]:
+def plain_evaluation(evaluation: "Evaluation") -> dict[str, Any]:
     """Give the risk and utility of releases as JSON takes it."""
 
     def rows(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -95,6 +95,8 @@ def _in_tens(bins: pd.DataFrame) -> pd.DataFrame:
 
 def _is_public_risk(measure: str, records: int) -> bool:
     """Whether a measure is neither tuned nor a record's own."""
+    if ", intruder radius " in measure or measure.startswith("largest "):
+        return False
     found = _QUANTILE.fullmatch(measure)
     return found is None or min(int(found[1]), 100 - int(found[1])) / 100 * records >= FEW
 

@@ -106,7 +106,7 @@ def _fit_one(
         chosen = synthesizer.engine if synthesizer.engine is not None and engine == "default" else model_engine
         if synthesizer.predict is None:
             check_blind(synthesizer, learned.inputs)
-        lengths = {name: n for name, n in (("warmup", warmup), ("draws", draws)) if n is not None}
+        lengths: dict[str, Any] = {name: n for name, n in (("warmup", warmup), ("draws", draws)) if n is not None}
         judged = []
 
         def converged(run: Run) -> bool:
