@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from molehill.settings import read_settings
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -43,3 +45,9 @@ def test_the_example_of_the_quickstart_runs(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Release(5 tables of 600 records, pairwise, compared with topcoding)")
     assert (tmp_path / "survey-release" / "release" / "synthetic_05.csv").exists()
+
+
+def test_the_settings_of_the_readme_can_be_read(tmp_path):
+    (example,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "settings.toml").write_text(example)
+    assert read_settings(tmp_path / "settings.toml").breaks == {"age": [25, 35, 50, 65]}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +131,12 @@ def test_an_unfinished_run_is_not_begun_anew(tmp_path, monkeypatch):
     (tmp_path / ".out.unfinished").mkdir()
     with pytest.raises(InputError, match="--resume"):
         run_settings(PEOPLE, SETTINGS, tmp_path / "out")
+
+
+def test_what_is_refused_before_any_work_leaves_nothing_behind(tmp_path):
+    with pytest.raises(InputError, match="Did you mean 'town'"):
+        run_settings(PEOPLE, replace(SETTINGS, known=("twon",)), tmp_path / "out", progress=False)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path):

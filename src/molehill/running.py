@@ -49,7 +49,13 @@ def run_settings(
     check_target(target, overwrite=overwrite)
     unfinished = target.with_name(f".{target.name}.unfinished")
     settings = replace(settings, seed=_keep_seed(settings.seed, unfinished, resume=resume))
-    release = make_release(data, settings, checkpoint=unfinished / "checkpoints", progress=progress, tell=tell)
+    try:
+        release = make_release(data, settings, checkpoint=unfinished / "checkpoints", progress=progress, tell=tell)
+    except BaseException:
+        # Refused or interrupted before any work was done: there is nothing to go on with.
+        if not any(unfinished.rglob("chunk-*.bin")):
+            shutil.rmtree(unfinished)
+        raise
     if tell is not None:
         tell("writing the report")
     release.save(target, overwrite=overwrite)
