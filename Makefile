@@ -24,6 +24,7 @@ docs: .venv/installed
 bench: .venv/installed
 	$(BIN)/python benchmarks/risk.py
 	$(BIN)/python benchmarks/sampling.py
+	$(BIN)/python benchmarks/evaluation.py
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis site molehill-demo
