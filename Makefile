@@ -8,7 +8,7 @@ demo: .venv/installed
 	$(BIN)/molehill demo --out molehill-demo --overwrite
 
 test: .venv/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -m slow
