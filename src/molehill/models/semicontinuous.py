@@ -1,7 +1,8 @@
 """An amount that can be a loss, nothing or a gain: income as it is.
 
 Three parts that share no parameter: a multinomial regression of the sign (negative, zero, positive), and a mixture of
-regressions of log|y| for the losses and for the gains. Each is fitted to all records with the records' weights, those
+regressions of log|y| for the losses and for the gains, or one normal regression where there are too few of them to tell
+components apart. Each is fitted to all records with the records' weights, those
 that it does not speak of left out. A drawn record takes its sign from the first part and its size from the part of
 that sign.
 """
@@ -18,12 +19,14 @@ from molehill.errors import InputError
 from molehill.frames import Table
 from molehill.models.amounts import check_support, find_amounts
 from molehill.models.multinomial import multinomial
+from molehill.models.normal_linear import normal_linear
 from molehill.models.tdp_engine import Priors
 from molehill.models.tdp_mixture import Membership, tdp_mixture
 from molehill.schema import Kind
 from molehill.synthesizer import Composite, Learned, Synthesizer
 
 SIGNS = {"negative": -1.0, "zero": 0.0, "positive": 1.0}
+LEAST_FOR_MIXTURE = 200
 
 
 def semicontinuous(
@@ -65,22 +68,25 @@ def semicontinuous(
     shared: dict[str, Any] = {"components": components, "membership": membership, "priors": priors}
     grouping: dict[str, Any] = {"breaks": breaks, "kinds": kinds}
     losses: dict[str, Any] = {"breaks": {k: v for k, v in (breaks or {}).items() if k in _names(loss_predictors)}}
-    made = {
-        "positive": tdp_mixture(column, predictors, upper=_bound(high), **shared, **grouping),
-        "negative": tdp_mixture(column, loss_predictors, upper=_bound(-low), **shared, **losses, kinds=kinds),
+    about: dict[str, dict[str, Any]] = {
+        "positive": {"predictors": predictors, "upper": _bound(high), **grouping},
+        "negative": {"predictors": loss_predictors, "upper": _bound(-low), **losses, "kinds": kinds},
     }
+    made = {name: tdp_mixture(column, **given, **shared) for name, given in about.items()}
+    simple = {name: normal_linear(column, transform="log", **given) for name, given in about.items()}
 
     def parts(table: Table) -> dict[str, Synthesizer]:
-        signs = np.unique(np.sign(find_amounts(table, column)))
-        found = [name for name, sign in SIGNS.items() if sign in signs]
+        signs = np.sign(find_amounts(table, column))
+        found = [name for name, sign in SIGNS.items() if (signs == sign).any()]
         if len(found) == 1:
             raise InputError("column", f"all values of {column!r} are {found[0]}", "Use tdp_mixture, or release it")
         sign = multinomial(column, predictors, **grouping)
         parts = {"sign": replace(sign, learn=partial(_learn_sign, inner=sign, column=column))}
         for name in found:
             if name != "zero":
-                learn = partial(_learn_size, inner=made[name], column=column, sign=SIGNS[name])
-                parts[name] = replace(made[name], learn=learn)
+                many = (signs == SIGNS[name]).sum() >= LEAST_FOR_MIXTURE
+                inner = made[name] if many else simple[name]
+                parts[name] = replace(inner, learn=partial(_learn_size, inner=inner, column=column, sign=SIGNS[name]))
         return parts
 
     return Composite((column,), parts, partial(_join, column=column))
