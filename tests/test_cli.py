@@ -210,10 +210,14 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
 # A new user: from a file of their own to a saved release.
 
 
+PLANTED = 8273
+
+
 def labelled_people() -> Table:
     random = np.random.default_rng(2)
     visits = pd.array(random.negative_binomial(4, 0.05, 150), dtype="Int64")
     visits[3] = pd.NA
+    visits[8] = PLANTED
     frame = pd.DataFrame(
         {
             "id": np.arange(1000, 1150),
@@ -245,6 +249,10 @@ def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["scheme"] == "pairwise"
     assert "5" not in re.findall(r"seed\D+(\d+)", done.stdout + done.stderr)
+    for text in (made.stdout, made.stderr, done.stdout, done.stderr, settings.read_text()):
+        assert str(PLANTED) not in text.replace(",", "")
+    for path in (out / "release").iterdir():
+        assert str(PLANTED).encode() not in path.read_bytes().replace(b",", b""), path
     released = read_table(out / "release" / f"synthetic_01{ending}")
     assert list(released.frame.columns) == ["id", "region", "sex", "visits"]
     assert released.frame["visits"].isna().tolist() == people.frame["visits"].isna().tolist()

@@ -162,11 +162,12 @@ PROGRAM = """
 """
 
 
-def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(saved, tmp_path):
+@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(saved, tmp_path, times):
     program = textwrap.dedent(PROGRAM).format(tests=str(Path(__file__).parent))
     out = tmp_path / "out"
     random = np.random.default_rng(4)
-    for wait in (*random.uniform(3, 9, 3), 300.0):
+    for wait in (*random.uniform(2, 9, times), 300.0):
         process = subprocess.Popen([sys.executable, "-c", program, str(out)], stderr=subprocess.DEVNULL)
         try:
             process.wait(float(wait))
@@ -180,6 +181,24 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(saved, tmp_path):
     assert out.exists()
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".out.writing")] == ["out"]
     same_release(saved, out)
+
+
+def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        with pytest.raises((OSError, InputError)):
+            run_settings(PEOPLE, SETTINGS, disk / "out", progress=False)
+        assert not (disk / "out").exists()
+        subprocess.run(["mount", "-o", "remount,size=80m", str(disk)], check=True)
+        run_settings(PEOPLE, SETTINGS, disk / "out", resume=True, progress=False)
+        same_release(saved, disk / "out")
+        assert [path.name for path in disk.iterdir()] == ["out"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_failed_save_leaves_nothing_behind(saved, tmp_path, monkeypatch):

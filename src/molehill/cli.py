@@ -43,7 +43,8 @@ app = typer.Typer(
 def main() -> None:
     """Run the command line: turn errors into one clear line and an exit code."""
     # Left to itself, the command parser ends an interrupted run like any failed one.
-    signal.signal(signal.SIGINT, lambda *_: _complain("interrupted; no file was written in part", 130))
+    resumable = "; add --resume to go on" if {"run", "demo"} & set(sys.argv[1:2]) else ""
+    signal.signal(signal.SIGINT, lambda *_: _complain(f"interrupted; no file was written in part{resumable}", 130))
     try:
         app()
     except InputError as error:

@@ -102,7 +102,9 @@ def plain_evaluation(evaluation: "Evaluation") -> dict[str, Any]:
         # JSON has no word for what is missing but null.
         return frame.astype(object).where(frame.notna(), None).to_dict("records")  # pyright: ignore[reportReturnType]
 
-    return {name: rows(getattr(evaluation, name)) for name in ("risk", "utility", "top")}
+    # An estimate of the confidential table, such as a median, can be the value of a record.
+    compared = evaluation.utility[evaluation.utility["scheme"] != "confidential"]
+    return {"risk": rows(evaluation.risk), "utility": rows(compared), "top": rows(evaluation.top)}
 
 
 MEASURES = ("mean risk", "99% quantile of risk", "largest risk", "records with risk above 0.5")

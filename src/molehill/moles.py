@@ -132,7 +132,7 @@ def count_rises(
     are higher in the first run by more than the step. If independent `runs` of the reference are given, every ordered
     pair of them is counted, which is exact but for Monte Carlo error. Otherwise pairs of runs are resampled from the
     risks of the reference's own tables, and of these the ones kept whose difference has the variance of two independent
-    runs. With 20 tables that is within a tenth of the truth, with 5 it is up to a third too high.
+    runs. With 20 tables that is within a tenth of the truth, with 5 it can be a third to a half too high.
 
     Parameters
     ----------
