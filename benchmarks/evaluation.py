@@ -58,7 +58,8 @@ def side_by_side() -> None:
         start = posteriors.get("pairwise")
         how: dict[str, Any] = {"seed": len(releases), "patience": patience, "start_from": start, "progress": False}
         posteriors[name], seconds = timed(lambda: fit(model, sample, weights, **how))  # noqa: B023 (called at once)
-        print(f"{posteriors[name]}: {name}, {seconds:.1f} s")
+        highest = posteriors[name].diagnostics.table["rhat"].max()
+        print(f"{posteriors[name]}: {name}, {seconds:.1f} s, largest R-hat {highest:.3f}")
         releases[name] = draw(posteriors[name], datasets=20, seed=10 + len(releases), unconverged="allow")
         if name == "pairwise":
             _, evaluating = timed(lambda: evaluate(sample, releases["pairwise"], **settings))
