@@ -9,7 +9,6 @@ from molehill.estimates import (
     combined_variance,
     correlation_and_variance,
     mean_and_variance,
-    over_tables,
     quantile_and_variance,
     quantile_degrees,
     sd_and_variance,
@@ -163,13 +162,6 @@ def test_released_copies_give_the_interval_of_the_table():
     found, own = combine([5.0] * 3, [2.0] * 3, degrees=9), around(5.0, 2.0, 9, 0.95)
     assert (found.low, found.high) == (pytest.approx(own.low), pytest.approx(own.high))
     assert own.high - 5 == pytest.approx(2.262157 * np.sqrt(2), abs=1e-5)
-
-
-def test_mean_over_tables_by_hand():
-    found = over_tables(np.array([1.0, 2.0, 3.0]))
-    assert found.point == 2.0
-    assert found.high - 2 == pytest.approx(4.302653 / np.sqrt(3), abs=1e-5)
-    assert np.isnan(over_tables(np.array([1.0])).low)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from molehill.errors import InputError
-from molehill.estimates import over_tables
 from molehill.frames import Table
+from molehill.over_tables import mean_over_tables
 from molehill.parts import Floats, Groups, Missing, Side, read_numbers, read_parts
 from molehill.patterns import learn_patterns
 
@@ -161,9 +161,8 @@ def gather(rows: list[dict[str, Any]], *, grouped: bool) -> Distances:
     by_table = pd.DataFrame(rows)
     summary = []
     for (group, column, measure), values in by_table.groupby(["group", "column", "measure"], sort=False)["value"]:
-        found = over_tables(values.to_numpy())
         named = {"group": group, "column": column, "measure": measure}
-        summary.append({**named, "value": found.point, "low": found.low, "high": found.high})
+        summary.append(named | mean_over_tables(values.to_numpy())._asdict())
     frames = (pd.DataFrame(summary), by_table)
     return Distances(*(frame if grouped else frame.drop(columns="group") for frame in frames))
 

@@ -109,14 +109,6 @@ def around(point: Any, variance: Any, degrees: Any, level: float) -> Estimate:
     return Estimate(_plain(point), _plain(point - reach), _plain(point + reach))
 
 
-def over_tables(values: Floats, level: float = 0.95) -> Estimate:
-    """Give the mean of one number per table, with its t interval; missing ends if there is one table only."""
-    values = np.asarray(values, dtype=np.float64)
-    if len(values) < 2:
-        return Estimate(float(values.mean()), np.nan, np.nan)
-    return around(values.mean(), values.var(ddof=1) / len(values), len(values) - 1, level)
-
-
 def mean_and_variance(values: Floats) -> tuple[Floats, Floats]:
     """The mean, and its variance s^2 / n."""
     return values.mean(axis=-1), values.var(axis=-1, ddof=1) / values.shape[-1]
