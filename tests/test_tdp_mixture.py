@@ -1,5 +1,9 @@
 """The mixture: its sampler's density against NumPyro's, its predictions against closed forms."""
 
+import os
+import subprocess
+import sys
+import textwrap
 from functools import partial
 from typing import Any
 
@@ -282,3 +286,28 @@ def test_semicontinuous_parts_speak_of_their_own_records():
         semicontinuous("income").parts(incomes([10, 20]))
     with pytest.raises(InputError, match="lower: the support leaves zero out"):
         semicontinuous("income", lower=1)
+
+
+def test_a_fit_with_a_hundred_predictors_ends():
+    # Chains that filled JAX's pool of threads waited for each other for ever; a process can be given up on.
+    code = """
+        import warnings
+        import numpy as np, pandas as pd
+        from molehill import fit, models
+        warnings.simplefilter("ignore")
+        rng = np.random.default_rng(1)
+        names = [f"x{i}" for i in range(100)]
+        data = pd.DataFrame(rng.normal(size=(1500, 100)), columns=names).assign(pay=rng.lognormal(size=1500))
+        synthesizer = models.tdp_mixture("pay", names, components=3)
+        print(fit(synthesizer, data, seed=1, warmup=1, draws=1, patience=0).draws["beta"].shape)
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PJRT_NPROC"}
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+    )
+    assert ended.stdout.strip() == "(2, 1, 3, 101)"

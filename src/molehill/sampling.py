@@ -18,8 +18,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from molehill.balls import workers
+
 # One thread for the arithmetic of a chain: the other cores run the other chains. Read by JAX when it is first loaded.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+# A chain holds a thread of JAX's pool and may wait there for work that it gave to the same pool: with no more threads
+# than chains, all of them can wait for ever (seen with 100 predictors).
+os.environ.setdefault("PJRT_NPROC", str(2 * workers()))
 
 import jax
 import jax.numpy as jnp
@@ -27,8 +32,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
 
-from molehill.balls import workers
 from molehill.checkpoints import Store, open_store, read_chunks, write_chunk
 
 State = Any
@@ -120,7 +125,8 @@ def sample(
     title
         What the bar calls the work.
     """
-    with jax.enable_x64(new_val=True):
+    # LAPACK with threads of its own would fight for the cores with the chains (7 times slower with 100 predictors).
+    with jax.enable_x64(new_val=True), threadpool_limits(1, user_api="blas"):
         begun = time.perf_counter()
         length = _chunk_length(engine)
         store = None if checkpoint is None else open_store(checkpoint, _facts(engine, seed, chains), inputs)
