@@ -1,53 +1,159 @@
-"""Examples in the README run, and say what they say."""
+"""Examples and commands of the documentation run, its figures and references are those of the code."""
 
+import doctest
 import importlib
 import re
+import shlex
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 
+import pytest
+from typer.testing import CliRunner
+
+from molehill import write_table
+from molehill.baselines import multiply_noise, topcode
+from molehill.cli import app
 from molehill.settings import read_settings
+from molehill.simulation import consumer_survey
 
 ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+QUICK_COMMANDS = ("risk", "evaluate", "init")
+
+
+def blocks(page: Path, *languages: str) -> list[tuple[str, str]]:
+    return [(kind, text) for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind in languages]
+
+
+def script(name: str) -> ModuleType:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python", "pycon")], ids=lambda page: page.stem
+)
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    """All blocks of a page in order, in one namespace, as a reader would type them."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for kind, text in blocks(page, "python", "pycon"):
+        if kind == "python":
+            exec(compile(text, str(page), "exec"), names)  # noqa: S102
+            continue
+        example = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), 0)
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE, verbose=False)
+        said: list[str] = []
+        result = runner.run(example, out=said.append, clear_globs=False)
+        names = example.globs
+        assert result.failed == 0, "".join(said)
+    if page.stem == "quickstart":
+        said_so = "Release(5 tables of 600 records, pairwise, compared with topcoding)"
+        assert capsys.readouterr().out.startswith(said_so)
+        assert (tmp_path / "survey-release" / "release" / "synthetic_05.csv").exists()
+
+
+def commands(page: Path) -> list[list[str]]:
+    """Commands of Molehill that a page shows, in fences and in indented lines."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = re.findall(r"^(?:    )?(molehill [a-z].*)$", text, re.MULTILINE)
+    return [shlex.split(line, comments=True)[1:] for line in lines if not line.endswith(":")]
+
+
+SHOWN = [
+    (page.name, command)
+    for page in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    for command in commands(page)
+]
+
+
+@pytest.mark.parametrize(("page", "command"), SHOWN, ids=[f"{page} {command[0]}" for page, command in SHOWN])
+def test_a_command_of_a_page_can_be_given(page, command, tmp_path, monkeypatch):
+    """Quick commands run on files of these names; of the others, the options must exist."""
+    runner, name = CliRunner(), command[0]
+    if name not in QUICK_COMMANDS:
+        told = runner.invoke(app, [name, "--help"])
+        assert told.exit_code == 0, page
+        options = set(re.findall(r"--[a-z-]+", told.output))
+        assert {word.split("=")[0] for word in command if word.startswith("--")} <= options
+        return
+    monkeypatch.chdir(tmp_path)
+    survey = consumer_survey(n=400, seed=1)
+    for file in {word for word in re.split("[ =]", " ".join(command)) if re.search(r"\.(csv|sav)$", word)}:
+        released = file.startswith("synth")
+        table = multiply_noise(survey, "income", seed=1) if released else survey
+        table = topcode(table, "income") if file.startswith("topcoded") else table
+        write_table(table, tmp_path / file.replace("*", "1"))
+    done = runner.invoke(app, [word.replace("*", "1") for word in command])
+    assert done.exit_code == 0, done.output
 
 
 def test_the_example_of_the_readme_runs():
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    ((_, example),) = blocks(ROOT / "README.md", "python")
     done = subprocess.run([sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("ConfidentialRisk(order=2, 6,208 records, mean risk 0.7")
 
 
-def test_the_example_of_an_own_model_runs():
-    done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / "own_model.py")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "converged" in done.stdout
-    assert "NOT" not in done.stdout
+def test_the_example_of_an_own_model_says_what_its_page_says(capsys):
+    sys.path.insert(0, str(ROOT / "examples"))
+    try:
+        importlib.import_module("own_model").main()
+    finally:
+        sys.path.remove(str(ROOT / "examples"))
+    said = capsys.readouterr().out
+    assert "converged" in said
+    assert "NOT" not in said
+    page = (ROOT / "docs" / "own-model.md").read_text(encoding="utf-8")
+    for shown in re.findall(r"^    (mean .*?: [\d.]+)", page, re.MULTILINE):
+        assert shown in said
+
+
+def test_the_figures_of_betty_are_those_of_the_code():
+    figures = script("betty_figures")
+    risks = [figures.released_case(incomes)[1] for incomes in figures.RELEASED.values()]
+    assert risks == [Fraction(10, 13), Fraction(5, 13), 0, 0]
+    assert figures.confidential_case()[1] == Fraction(9, 13)
+    for name, picture in figures.draw_all().items():
+        assert (figures.IMAGES / name).read_text(encoding="utf-8") == picture
+
+
+def test_the_pairs_of_betty_make_her_risk_of_order_two():
+    figures = script("betty_figures")
+    incomes = figures.CONFIDENTIAL
+    near = [figures.covered(incomes, middle) for middle in incomes]
+    uncovered = [sum(not (mine or theirs) for mine, theirs in zip(near[0], other, strict=True)) for other in near[1:]]
+    assert figures.pair_case()[1] == pytest.approx(sum(uncovered) / 12 / 13, abs=1e-12)
 
 
 def test_the_reference_of_the_settings_is_that_of_the_code():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        reference = importlib.import_module("settings_reference")
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
+    reference = script("settings_reference")
     assert reference.PAGE.read_text(encoding="utf-8") == reference.render()
 
 
-def test_the_example_of_the_quickstart_runs(tmp_path):
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "quickstart.md").read_text(), re.DOTALL)
-    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Release(5 tables of 600 records, pairwise, compared with topcoding)")
-    assert (tmp_path / "survey-release" / "release" / "synthetic_05.csv").exists()
-
-
 def test_the_settings_of_the_readme_can_be_read(tmp_path):
-    (example,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    ((_, example),) = blocks(ROOT / "README.md", "toml")
     (tmp_path / "settings.toml").write_text(example)
     assert read_settings(tmp_path / "settings.toml").breaks == {"age": [25, 35, 50, 65]}
+
+
+@pytest.mark.parametrize(
+    ("section", "last", "last_of_supplement"), [("Equations", 10, 10), ("Tables", 7, 3), ("Figures", 10, 7)]
+)
+def test_every_number_of_the_paper_is_in_the_index(section, last, last_of_supplement):
+    """Counted in the authors' source: numbered equations, and captions of tables and figures."""
+    page = (ROOT / "docs" / "paper-index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (S?\d+) \|", page.split(f"## {section}\n")[1].split("\n## ")[0], re.MULTILINE)
+    assert rows == [*map(str, range(1, last + 1)), *(f"S{i}" for i in range(1, last_of_supplement + 1))]
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("nav:\n")[1]
+    assert sorted(re.findall(r": ([\w-]+\.md)$", navigation, re.MULTILINE)) == [page.name for page in PAGES]

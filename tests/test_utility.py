@@ -215,3 +215,48 @@ def test_bad_analyses_are_named():
             quantile("pay", share)
     with pytest.raises(InputError, match="other: it is 'pay' as well"):
         correlation("pay", "pay")
+
+
+@pytest.mark.parametrize("analysis", [mean("pay"), quantile("pay", 0.9)])
+@pytest.mark.parametrize("measure", ["overlap", "width_ratio", "relative_bias"])
+def test_comparisons_have_the_jackknife_interval_over_the_tables(analysis, measure):
+    random = np.random.default_rng(3)
+    data = pd.DataFrame({"pay": random.lognormal(3, 1, 200)})
+    tables = [pd.DataFrame({"pay": random.lognormal(3.1, 1, 200)}) for _ in range(6)]
+    row = estimate(data, tables, analysis).iloc[0]
+    rest = np.array([estimate(data, tables[:i] + tables[i + 1 :], analysis)[measure].iloc[0] for i in range(6)])
+    reach = t.ppf(0.975, 5) * np.sqrt(5 / 6 * ((rest - rest.mean()) ** 2).sum())
+    most = 1.0 if measure == "overlap" else np.inf
+    assert row[f"{measure}_high"] == pytest.approx(min(row[measure] + reach, most))
+    assert row[f"{measure}_low"] == pytest.approx(row[measure] - reach)
+
+
+def test_comparisons_of_bootstrap_intervals_have_about_those_of_the_rule():
+    random = np.random.default_rng(4)
+    data = pd.DataFrame({"pay": random.normal(20, 2, 300)})
+    tables = [pd.DataFrame({"pay": random.normal(20, 2, 300)}) for _ in range(20)]
+    rule, pooled = (estimate(data, tables, mean("pay"), interval=i).iloc[0] for i in ("combined", "bootstrap"))
+    widths = [row["relative_bias_high"] - row["relative_bias_low"] for row in (rule, pooled)]
+    # The means of 1,000 resamples have a thirtieth of the error of the means themselves.
+    assert widths[1] == pytest.approx(widths[0], rel=0.1)
+
+
+def test_the_interval_of_the_relative_bias_covers_what_endless_tables_would_show():
+    # Tables of one population: the mean over endless ones is known, and 95% intervals should hold it. 400 runs have a
+    # standard error of 1.1%; 3 of them are allowed.
+    random = np.random.default_rng(8)
+    data = pd.DataFrame({"pay": [8.0, 9.0, 10.0, 11.0, 12.0]})
+    held = 0
+    for _ in range(400):
+        tables = [pd.DataFrame({"pay": random.exponential(11.0, 30)}) for _ in range(8)]
+        row = estimate(data, tables, mean("pay")).iloc[0]
+        held += row["relative_bias_low"] <= 0.1 <= row["relative_bias_high"]
+    assert held / 400 == pytest.approx(0.95, abs=0.033)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_few_tables_give_comparisons_no_interval(number):
+    data = pd.DataFrame({"pay": [1.0, 2.0, 4.0, 8.0]})
+    row = estimate(data, [data * 1.1] * number, mean("pay")).iloc[0]
+    assert row["relative_bias"] == pytest.approx(0.1)
+    assert np.isnan(row[["relative_bias_low", "overlap_high", "width_ratio_low"]].astype(float)).all()

@@ -101,6 +101,31 @@ def resampled(
     return _around(value, error, tables, level, least, most)
 
 
+def jackknife(
+    value: float,
+    without: Floats,
+    tables: int,
+    *,
+    level: float = 0.95,
+    least: float = -np.inf,
+    most: float = np.inf,
+) -> Figure:
+    """Give a smooth figure its interval, from the figures without each table in turn.
+
+    The standard error is the root of (L - 1) / L times the sum of their squared distances from their mean. Without
+    figures for every table there is no interval.
+
+    Examples
+    --------
+    >>> jackknife(2.0, np.array([2.5, 2.0, 1.5]), 3, level=0.5)  # doctest: +ELLIPSIS
+    Figure(value=2.0, low=1.52859..., high=2.47140...)
+    """
+    if len(without) != tables or not np.isfinite(without).all():
+        return Figure(value, np.nan, np.nan)
+    error = float(np.std(without)) * np.sqrt(tables - 1)
+    return _around(value, error, tables, level, least, most)
+
+
 @cache
 def resampled_counts(tables: int) -> NDArray[np.int64]:
     """(runs, tables): how often each table is taken in runs of as many tables.

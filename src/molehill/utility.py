@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from molehill.estimates import (
     sd_and_variance,
 )
 from molehill.formulas import read_formula
+from molehill.over_tables import jackknife
 from molehill.parts import Floats, Groups, Missing, Part, Side, check_whole, read_numbers, read_parts
 from molehill.propensity import propensity
 from molehill.regressions import fit_regression
@@ -53,6 +54,20 @@ __all__ = [
 ]
 
 Interval = Literal["combined", "bootstrap"]
+
+# How a released interval compares with the confidential one, and what each measure cannot pass.
+_MEASURES = {"overlap": (0.0, 1.0), "width_ratio": (0.0, np.inf), "relative_bias": (-np.inf, np.inf)}
+# Without one of them there must still be several, or nothing could be said of the spread between them.
+_LEAST_TABLES = 3
+
+
+class _Found(NamedTuple):
+    """An estimate of the confidential table, of the released ones, and of these without each in turn (arrays)."""
+
+    name: str
+    own: Estimate
+    other: Estimate
+    rest: Estimate
 
 
 def estimate(
@@ -99,7 +114,9 @@ def estimate(
         One row per analysis (and coefficient, and group): `analysis`, `column`, `confidential`, `confidential_low`,
         `confidential_high`, `released`, `released_low`, `released_high`; `overlap` of the two intervals (see
         `interval_overlap`); `width_ratio`, released over confidential; `relative_bias`, the difference of the points
-        over the size of the confidential one. The last two are missing where that would divide by zero.
+        over the size of the confidential one. The last two are missing where that would divide by zero. Each of the
+        three has `_low` and `_high`: how far it would move if other tables had been drawn, by leaving out each of them
+        in turn (the jackknife, with Student's t); missing for fewer than three tables.
 
     References
     ----------
@@ -128,15 +145,15 @@ def estimate(
             if analysis.kind == "regression":
                 found = _combine_regression(analysis, part, rule, level, missing)
             elif interval == "combined":
-                found = [(analysis.name, *_combine_summary(analysis, part, rule, level, missing))]
+                found = [_combine_summary(analysis, part, rule, level, missing)]
             else:
                 generators = [np.random.default_rng([seed, place, number, i]) for i in range(len(part.sides))]
                 values = [
                     _resample(analysis, side, missing, replicates, generator)
                     for side, generator in zip(part.sides, generators, strict=True)
                 ]
-                found = [(analysis.name, _pool(values[:1], level), _pool(values[1:], level))]
-            rows += [_compare(part.group, name, analysis.column, own, other) for name, own, other in found]
+                found = [_pool_summary(analysis, values, level)]
+            rows += [_compare(part.group, analysis.column, one, len(part.sides) - 1, level) for one in found]
     frame = pd.DataFrame(rows)
     return frame if groups is not None else frame.drop(columns="group")
 
@@ -198,34 +215,36 @@ def _summarise(analysis: Analysis, values: Floats) -> tuple[Floats, Floats, floa
     return *correlation_and_variance(values[0], values[1]), np.inf
 
 
-def _combine_summary(
-    analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing
-) -> tuple[Estimate, Estimate]:
+def _combine_summary(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> _Found:
     found = [_summarise(analysis, _read_summary(analysis, side, missing)) for side in part.sides]
     points, variances, degrees = (np.array(column, dtype=np.float64) for column in zip(*found, strict=True))
-    own = around(points[0], variances[0], degrees[0], level)
-    other = combine(points[1:], variances[1:], rule=rule, level=level, degrees=degrees[1:].min())
+    one = _combine(analysis.name, points, variances, degrees, rule, level)
     if analysis.kind == "correlation":
-        return _from_fisher(own), _from_fisher(other)
-    return own, other
+        return _Found(one.name, *map(_from_fisher, one[1:]))
+    return one
+
+
+def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, rule: Rule, level: float) -> _Found:
+    """Combine one estimate of every table, the confidential one first, all at once and without each table in turn."""
+    settings: dict[str, Any] = {"rule": rule, "level": level, "degrees": degrees[1:].min()}
+    own = around(points[0], variances[0], degrees[0], level)
+    other = combine(points[1:], variances[1:], **settings)
+    tables = len(points) - 1
+    if tables < _LEAST_TABLES:
+        nothing = np.empty(0)
+        return _Found(name, own, other, Estimate(nothing, nothing, nothing))
+    rest = np.array([np.delete(np.arange(1, tables + 1), i) for i in range(tables)]).T
+    return _Found(name, own, other, combine(points[rest], variances[rest], **settings))
 
 
 def _from_fisher(found: Estimate) -> Estimate:
-    return Estimate(*(float(np.tanh(end)) for end in (found.point, found.low, found.high)))
+    return Estimate(*(np.tanh(end) for end in (found.point, found.low, found.high)))
 
 
-def _combine_regression(
-    analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing
-) -> list[tuple[str, Estimate, Estimate]]:
+def _combine_regression(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> list[_Found]:
     fits = fit_regression(analysis, part, missing)
-    own = around(fits.points[0], fits.variances[0], fits.degrees[0], level)
-    other = combine(fits.points[1:], fits.variances[1:], rule=rule, level=level, degrees=fits.degrees[1:].min())
     return [
-        (
-            f"{name} in {analysis.name}",
-            Estimate(float(own.point[i]), float(own.low[i]), float(own.high[i])),
-            Estimate(float(other.point[i]), float(other.low[i]), float(other.high[i])),
-        )
+        _combine(f"{name} in {analysis.name}", fits.points[:, i], fits.variances[:, i], fits.degrees, rule, level)
         for i, name in enumerate(fits.names)
     ]
 
@@ -246,25 +265,37 @@ def _resample(
     return found
 
 
+def _pool_summary(analysis: Analysis, values: Sequence[Floats], level: float) -> _Found:
+    tables = len(values) - 1
+    rest = [
+        _pool([*values[1 : i + 1], *values[i + 2 :]], level) for i in range(tables if tables >= _LEAST_TABLES else 0)
+    ]
+    ends = [np.array([getattr(one, end) for one in rest]) for end in ("point", "low", "high")]
+    return _Found(analysis.name, _pool(values[:1], level), _pool(values[1:], level), Estimate(*ends))
+
+
 def _pool(values: Sequence[Floats], level: float) -> Estimate:
     pooled = np.concatenate(values)
     low, high = np.quantile(pooled, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(float(pooled.mean()), float(low), float(high))
 
 
-def _compare(group: str, name: str, column: str, own: Estimate, other: Estimate) -> dict[str, Any]:
-    width, other_width = own.high - own.low, other.high - other.low
+def _compare(group: str, column: str, found: _Found, tables: int, level: float) -> dict[str, Any]:
+    own, other = found.own, found.other
+    row = {"group": group, "analysis": found.name, "column": column}
+    for side, one in (("confidential", own), ("released", other)):
+        row |= {side: float(one.point), f"{side}_low": float(one.low), f"{side}_high": float(one.high)}
+    values, rest = _compare_intervals(own, other), _compare_intervals(own, found.rest)
+    for name, (least, most) in _MEASURES.items():
+        figure = jackknife(float(values[name]), rest[name], tables, level=level, least=least, most=most)
+        row |= {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}
+    return row
+
+
+def _compare_intervals(own: Estimate, other: Estimate) -> dict[str, Any]:
+    width, size = own.high - own.low, abs(own.point)
     return {
-        "group": group,
-        "analysis": name,
-        "column": column,
-        "confidential": own.point,
-        "confidential_low": own.low,
-        "confidential_high": own.high,
-        "released": other.point,
-        "released_low": other.low,
-        "released_high": other.high,
         "overlap": interval_overlap(own.low, own.high, other.low, other.high),
-        "width_ratio": other_width / width if width > 0 else np.nan,
-        "relative_bias": (other.point - own.point) / abs(own.point) if own.point != 0 else np.nan,
+        "width_ratio": (other.high - other.low) / (width if width > 0 else np.nan),
+        "relative_bias": (other.point - own.point) / (size if size > 0 else np.nan),
     }

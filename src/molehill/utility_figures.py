@@ -28,6 +28,8 @@ Rule = Literal["partial", "full"]
 Method = Literal["logistic", "tree"]
 Figures = dict[str, dict[str, Figure]]
 
+# How an estimate of a release compares with the confidential one: column of `estimate`, and words.
+COMPARED = {"overlap": "interval overlap", "width_ratio": "width ratio", "relative_bias": "relative bias"}
 # Shuffles for what a fresh sample would show, over all tables of a release.
 PERMUTATIONS = 20
 # Of fewer records a classifier says nothing.
@@ -80,9 +82,8 @@ def compare_estimates(
             confidential.setdefault(row["column"], {})[name] = Figure(*own)
             figures = released.setdefault(row["column"], {})
             figures[name] = Figure(*other)
-            for words, measure in (("interval overlap", "overlap"), ("width ratio", "width_ratio")):
-                figures[f"{words} of {name}"] = _bare(row[measure])
-            figures[f"relative bias of {name}"] = _bare(row["relative_bias"])
+            for measure, words in COMPARED.items():
+                figures[f"{words} of {name}"] = Figure(*(row[f"{measure}{end}"] for end in ("", "_low", "_high")))
     return confidential, released
 
 
@@ -171,7 +172,3 @@ def _add(figures: Figures, found: Distances, suffix: str = "") -> None:
 
 def _within(name: str, group: Any) -> str:
     return name if group is None or pd.isna(group) else f"{name}, within {group}"
-
-
-def _bare(value: float) -> Figure:
-    return Figure(float(value), np.nan, np.nan)
