@@ -28,6 +28,7 @@ CALL: dict[str, Any] = {
     "known": ["town", "sex"],
     "datasets": 3,
     "expected_tables": 40,
+    "regressions": ["visits ~ sex"],
     "seed": 5,
 }
 
@@ -77,6 +78,16 @@ def test_the_expected_risk_and_moles_are_there(made):
     assert "moles: records whose expected risk rises by more than 0.2" in measures
 
 
+def test_regressions_stand_beside_the_usual_analyses(made):
+    utility = made[0].evaluation.utility
+    measures = utility[utility["scheme"] == "pairwise"].set_index("measure")
+    assert {"mean of visits", "sex[m] in visits ~ sex", "relative bias of sex[m] in visits ~ sex"} <= set(
+        measures.index
+    )
+    means = [table.groupby("sex")["visits"].mean() for table in made[0].datasets]
+    assert measures.loc["sex[m] in visits ~ sex", "value"] == pytest.approx(np.mean([m["m"] - m["f"] for m in means]))
+
+
 def test_another_order_or_scale_has_a_name_of_its_own():
     settings: Any = {"sensitive": "visits", "known": ("town",), "compare": (), "expected_tables": 0, "datasets": 1}
     release = make_release(PEOPLE, Settings(**settings, order=3, scale=1.5, shift=0.1, seed=1), progress=False)
@@ -124,6 +135,8 @@ def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
         ({"radius": 2}, "settings"),
         ({"compare": ["everything"]}, "settings"),
         ({"scale": 1e-9, "shift": -1.0}, "scale"),
+        ({"regressions": ["visits ~ twon"]}, "regressions"),
+        ({"regressions": ["visits ~ __import__('os')"]}, "formula"),
     ],
 )
 def test_bad_input_is_told_before_any_work(change, argument):

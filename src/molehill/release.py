@@ -20,6 +20,7 @@ from molehill.baselines import topcode
 from molehill.diagnostics import ConvergenceWarning, Diagnostics
 from molehill.errors import InputError
 from molehill.evaluation import Evaluation, evaluate
+from molehill.formulas import read_formula
 from molehill.frames import Table, as_table
 from molehill.posterior import Posterior
 from molehill.risk import ConfidentialRisk, confidential_risk
@@ -27,7 +28,8 @@ from molehill.schema import Schema, column_numbers, find_columns, infer_schema
 from molehill.settings import SCHEMES, Settings
 from molehill.synthesis import draw, fit
 from molehill.synthesizer import Composite, Synthesizer
-from molehill.utility import Analysis
+from molehill.utility import Analysis, regression
+from molehill.utility_figures import default_analyses
 from molehill.weights import risk_weights
 
 ORDERS = {"marginal": 1, "pairwise": 2}
@@ -100,6 +102,7 @@ def synthesize(
     upper: float | None = None,
     datasets: int = 20,
     compare: Sequence[str] = SCHEMES,
+    regressions: Sequence[str] = (),
     expected_tables: int = 200,
     analyses: Sequence[Analysis] | None = None,
     singletons: str = "protect",
@@ -141,6 +144,8 @@ def synthesize(
         How many tables.
     compare
         Schemes to show beside the release: "unweighted", "marginal", "pairwise", "topcoding".
+    regressions
+        Formulas of linear regressions to compare, such as "income ~ age + region", beside the analyses.
     expected_tables
         How many predicted tables the expected risk rests on; 0 leaves it out.
     analyses
@@ -169,6 +174,7 @@ def synthesize(
         upper=upper,
         datasets=datasets,
         compare=tuple(compare),
+        regressions=regressions,  # pyright: ignore[reportArgumentType]
         expected_tables=expected_tables,
         singletons=singletons,
         small_patterns=small_patterns,
@@ -202,6 +208,7 @@ def make_release(
 
     with _stage("measuring the risk", seconds, tell):
         schema = infer_schema(table, **_roles(settings))
+        formulas = [_read_regression(formula, table) for formula in settings.regressions]
         schemes, risks = _plan(table, settings)
         model = synthesizer or choose_synthesizer(table, settings, schema)
     posteriors: dict[str, Posterior] = {}
@@ -225,7 +232,7 @@ def make_release(
         evaluation = evaluate(
             table,
             tables,
-            analyses=analyses,
+            analyses=[*(default_analyses(schema) if analyses is None else analyses), *formulas],
             posteriors=posteriors if settings.expected_tables else None,
             reference="unweighted" if "unweighted" in tables and released != "unweighted" else None,
             datasets=settings.expected_tables,
@@ -281,6 +288,11 @@ def _complete(settings: Settings, table: Table) -> Settings:
     find_columns(table, predictors, "predictors")
     seed = secrets.randbits(62) if settings.seed is None else settings.seed
     return replace(settings, predictors=predictors, seed=seed)
+
+
+def _read_regression(formula: str, table: Table) -> Analysis:
+    find_columns(table, read_formula(formula).columns, "regressions")
+    return regression(formula)
 
 
 def _plan(table: Table, settings: Settings) -> tuple[dict[str, np.ndarray], dict[str, ConfidentialRisk]]:

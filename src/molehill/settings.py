@@ -112,6 +112,11 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
             "a list of " + ", ".join(f'"{name}"' for name in SCHEMES),
             lambda value: _are_texts(value) and set(value) <= set(SCHEMES),
         ),
+        "regressions": _Rule(
+            "Linear regressions whose coefficients the report compares, beside mean, median, 90% quantile and sd.",
+            'a list of formulas such as "income ~ age + region"',
+            _are_texts,
+        ),
         "expected_tables": _Rule(
             "How many predicted tables the expected risk rests on; 0 leaves it out.",
             "0, or a multiple of 20 from 40 up",
@@ -167,6 +172,7 @@ class Settings:
     upper: float | None = None
     datasets: int = 20
     compare: tuple[str, ...] = SCHEMES
+    regressions: tuple[str, ...] = ()
     expected_tables: int = 200
     singletons: str = "protect"
     small_patterns: str = "error"
@@ -176,7 +182,7 @@ class Settings:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("known", "predictors", "compare"):
+        for name in ("known", "predictors", "compare", "regressions"):
             value = getattr(self, name)
             if isinstance(value, str):
                 object.__setattr__(self, name, (value,))
