@@ -46,17 +46,21 @@ class Coverage:
     record uncovered.
     """
 
-    within: NDArray[np.int64]
+    within: NDArray[np.int32] | NDArray[np.int64]
     inside: Floats
     total: Floats
 
 
 def group(cells: Integers, number: int) -> Grouped:
     """Gather the records of each of `number` cells; a record of cell -1 is in none."""
-    starts = _start_cells(cells, number)
-    records = np.empty(starts[-1], dtype=_count_type(len(cells)))
-    kernels.group(cells, starts, records)
-    return Grouped(records, starts)
+    layout = _lay_out(cells, number)
+    records = np.empty(layout.starts[-1], dtype=count_type(len(cells)))
+
+    def list_records(block: int, first: int, last: int) -> None:
+        kernels.group(cells, first, last, layout.places[block].copy(), records)
+
+    _over_blocks(list_records, layout.edges)
+    return Grouped(records, layout.starts)
 
 
 def sort_cells(values: Floats, grouped: Grouped) -> Grouped:
@@ -91,7 +95,7 @@ def cover(
         For every column; see `bounds`.
     """
     records, columns = values.shape
-    result = Coverage(np.zeros(records, dtype=np.int64), np.zeros(records), np.zeros(len(size)))
+    result = Coverage(np.zeros(records, dtype=count_type(records)), np.zeros(records), np.zeros(len(size)))
     if columns == 1:
         _cover_lines(values[:, 0], cells, size, order, (radius[0], floor[0]), result)
         return result
@@ -146,15 +150,49 @@ def workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _start_cells(cells: Integers, number: int) -> NDArray[np.int64]:
-    """Where each of `number` cells starts, and where the last one ends, when the records are laid out by cell."""
-    starts = np.empty(number + 1, dtype=np.int64)
-    kernels.count_cells(cells, starts)
-    return starts
-
-
-def _count_type(records: int) -> type[np.signedinteger]:
+def count_type(records: int) -> type[np.int32] | type[np.int64]:
+    """Type of numbers that count records: large tables are as fast as memory is, and most need half of it."""
     return np.int32 if records < 2**31 else np.int64
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Records laid out by cell: where each cell starts, and in blocks of records where the block's own part of it does.
+
+    Block `b` is the records from `edges[b]` to `edges[b + 1]`; its first record of cell `c` belongs at `places[b, c]`.
+    """
+
+    starts: NDArray[np.int64]
+    edges: list[int]
+    places: NDArray[np.int64]
+
+
+def _lay_out(cells: Integers, number: int) -> _Layout:
+    # A block costs a number per cell: with few records to a cell there is only one.
+    edges = _record_edges(len(cells)) if number * 32 < len(cells) else [0, len(cells)]
+    counts = np.zeros((len(edges) - 1, number), dtype=np.int64)
+    _over_blocks(lambda block, first, last: kernels.count_cells(cells[first:last], counts[block]), edges)
+    starts = np.zeros(number + 1, dtype=np.int64)
+    np.cumsum(counts.sum(axis=0), out=starts[1:])
+    return _Layout(starts, edges, starts[:-1] + counts.cumsum(axis=0) - counts)
+
+
+def over_records(kernel: Callable[[int, int], None], records: int) -> None:
+    """Run `kernel(first, last)` over blocks of records, in threads."""
+    _over_blocks(lambda _, first, last: kernel(first, last), _record_edges(records))
+
+
+def _record_edges(records: int) -> list[int]:
+    blocks = workers() if records >= _SMALL else 1
+    return np.linspace(0, records, blocks + 1).astype(int).tolist()
+
+
+def _over_blocks(kernel: Callable[[int, int, int], None], edges: list[int]) -> None:
+    """Run `kernel(block, first, last)` for every block between two edges, in threads."""
+    if len(edges) == 2:
+        kernel(0, *edges)
+    else:
+        list(_pool().map(kernel, range(len(edges) - 1), edges[:-1], edges[1:]))
 
 
 @cache
@@ -219,15 +257,22 @@ def _cover_whole_cells(grouped: Grouped, size: Integers, order: Integers, result
 def _cover_lines(
     column: Floats, cells: Integers, size: Integers, order: Integers, reach: tuple[float, float], result: Coverage
 ) -> None:
-    starts = _start_cells(cells, len(size))
-    line, counts = np.empty(starts[-1]), np.empty(starts[-1], dtype=_count_type(len(cells)))
-    kernels.spread(column, cells, starts, line)
+    layout = _lay_out(cells, len(size))
+    starts, places = layout.starts, layout.places
+    line, counts = np.empty(starts[-1]), np.empty(starts[-1], dtype=count_type(len(cells)))
+
+    def spread(block: int, first: int, last: int) -> None:
+        kernels.spread(column, cells, first, last, places[block].copy(), line)
 
     def cover_cells(first: int, last: int) -> None:
         kernels.cover_line(line, counts, starts, size, order, *reach, first, last, result.total)
 
+    def collect(block: int, first: int, last: int) -> None:
+        kernels.collect(counts, line, cells, first, last, places[block].copy(), result.within, result.inside)
+
+    _over_blocks(spread, layout.edges)
     _over_cells(cover_cells, starts)
-    kernels.collect(counts, line, cells, starts, result.within, result.inside)
+    _over_blocks(collect, layout.edges)
 
 
 def _cover_space(

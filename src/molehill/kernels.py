@@ -11,21 +11,21 @@ _compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @_compiled
-def count_cells(cells, starts):
-    """Fill in where each cell starts when the records are laid out by cell; -1 is in no cell."""
-    starts[:] = 0
+def count_cells(cells, counts):
+    """Count the records of each cell; -1 is in no cell."""
     for cell in cells:
         if cell >= 0:
-            starts[cell + 1] += 1
-    for cell in range(len(starts) - 1):
-        starts[cell + 1] += starts[cell]
+            counts[cell] += 1
+
+
+# Records laid out by cell: `place` says where the first record of each cell, from record `first` on, belongs. They are
+# read in their order, which is near in memory.
 
 
 @_compiled
-def group(cells, starts, records):
+def group(cells, first, last, place, records):
     """List the records of every cell."""
-    place = starts[:-1].copy()
-    for record in range(len(cells)):
+    for record in range(first, last):
         cell = cells[record]
         if cell >= 0:
             records[place[cell]] = record
@@ -142,10 +142,9 @@ def sum_prefixes(weight):
 
 
 @_compiled
-def spread(column, cells, starts, line):
-    """Lay a column out by cell. The records are read in their order, which is near in memory; so in `collect`."""
-    place = starts[:-1].copy()
-    for record in range(len(cells)):
+def spread(column, cells, first, last, place, line):
+    """Lay a column out by cell."""
+    for record in range(first, last):
         cell = cells[record]
         if cell >= 0:
             line[place[cell]] = column[record]
@@ -153,10 +152,9 @@ def spread(column, cells, starts, line):
 
 
 @_compiled
-def collect(counts, line, cells, starts, within, inside):
+def collect(counts, line, cells, first, last, place, within, inside):
     """Bring what is laid out by cell back to the records."""
-    place = starts[:-1].copy()
-    for record in range(len(cells)):
+    for record in range(first, last):
         cell = cells[record]
         if cell >= 0:
             within[record] = counts[place[cell]]
@@ -411,9 +409,9 @@ def renumber(codes, numbers):
 
 
 @_compiled
-def finish_risk(codes, part, totals, sizes, alone_risk, risk, pattern_size):
+def finish_risk(codes, part, totals, sizes, alone_risk, first, last, risk, pattern_size):
     """Turn what is inside every ball into the record's risk, in place, and fill in the size of its pattern."""
-    for i in range(len(codes)):
+    for i in range(first, last):
         size = sizes[codes[i]]
         pattern_size[i] = size if part[i] else 0
         if not part[i]:

@@ -127,7 +127,7 @@ def weights_scatter(
     )
     most = int(cells["records"].max())
     area = alt.Scale(domain=[0, most], range=[0, min(18 * most, 500)])
-    legend = alt.Legend(title="records", values=sorted({1, max(most // 2, 1), most}), format=",")
+    legend = alt.Legend(title="records", values=sorted({1, max(most // 2, 1), most}), format=",d")
     size = alt.Size("records:Q", scale=area, legend=legend)
     points = alt.Chart(cells).mark_point(filled=True, opacity=0.55, color=COLOURS[0])
     points = points.encode(

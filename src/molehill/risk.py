@@ -58,8 +58,8 @@ class ConfidentialRisk:
     """
 
     risk: Floats
-    pattern_size: NDArray[np.int64]
-    within: NDArray[np.int64]
+    pattern_size: NDArray[np.integer]
+    within: NDArray[np.integer]
     policies: Mapping[str, int]
     order: int
     patterns: Patterns
@@ -207,8 +207,12 @@ def confidential_risk(
     )
     totals = np.bincount(side.pattern_of_cell, covered.total, minlength=len(sizes))
     alone_risk = 1.0 if singletons == "protect" else 0.0
-    risk, pattern_size = covered.inside, np.empty(side.records, dtype=np.int64)
-    kernels.finish_risk(side.patterns.codes, side.part, totals, sizes, alone_risk, risk, pattern_size)
+    risk, pattern_size = covered.inside, np.empty(side.records, dtype=balls.count_type(side.records))
+
+    def finish(first: int, last: int) -> None:
+        kernels.finish_risk(side.patterns.codes, side.part, totals, sizes, alone_risk, first, last, risk, pattern_size)
+
+    balls.over_records(finish, side.records)
     policies = _count_policies(side, sizes, order)
     return ConfidentialRisk(
         _freeze(risk),
