@@ -15,9 +15,9 @@ from molehill.dossier import read_dossier, write_dossier
 from molehill.evaluation import evaluate
 from molehill.over_tables import Figure
 from molehill.report import methods_note, render_report
-from molehill.report_numbers import Teller, cut_name, significant
-from molehill.report_public import public_bins, redact
-from molehill.report_verdict import list_points
+from molehill.report.numbers import Teller, cut_name, significant
+from molehill.report.public import public_bins, redact
+from molehill.report.verdict import list_points
 from molehill.simulation import consumer_survey
 from report_dossier import (
     FLOOR,

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from molehill.arguments import check_choice
 from molehill.errors import InputError
-from molehill.figure_style import COLOURS, dress, number_axis, scheme_looks, short_label
+from molehill.figures.risk_charts import Measure, evaluation_looks, risk_axis
+from molehill.figures.style import COLOURS, dress, number_axis, scheme_looks, short_label
 from molehill.moles import moles
-from molehill.risk_charts import Measure, evaluation_looks, risk_axis
 from molehill.schema import nearest
 
 if TYPE_CHECKING:

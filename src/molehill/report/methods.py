@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from molehill.dossier import Dossier
-from molehill.figure_style import short_label
+from molehill.figures.style import short_label
 
 MODELS = {
     "tdp_mixture": "a mixture of regressions",

@@ -8,10 +8,10 @@ import pandas as pd
 
 from molehill.dossier import Dossier
 from molehill.evaluation import CONFIDENTIAL
+from molehill.figures.risk_charts import evaluation_looks
 from molehill.release_figures import MATCHES
-from molehill.report_numbers import Teller, Told, as_figure, cut_measure, cut_name, list_estimates
-from molehill.report_public import ESTIMATES, FEW
-from molehill.risk_charts import evaluation_looks
+from molehill.report.numbers import Teller, Told, as_figure, cut_measure, cut_name, list_estimates
+from molehill.report.public import ESTIMATES, FEW
 
 _PATTERNS = 10
 _FUNCTIONALS = 5

@@ -8,8 +8,8 @@ import numpy as np
 from molehill.dossier import Dossier
 from molehill.evaluation import CONFIDENTIAL
 from molehill.over_tables import Figure
-from molehill.report_numbers import Teller, as_figure, cut_measure, cut_name, find_figure, join_names, list_estimates
-from molehill.report_public import ESTIMATES
+from molehill.report.numbers import Teller, as_figure, cut_measure, cut_name, find_figure, join_names, list_estimates
+from molehill.report.public import ESTIMATES
 
 # Where a point is raised; docs/review-boards.md says why.
 RISK_STEP = 0.05

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from molehill.arguments import check_choice
 from molehill.errors import InputError
-from molehill.figure_style import (
+from molehill.figures.smoothing import smooth_density, usual_bandwidth
+from molehill.figures.style import (
     CONFIDENTIAL,
     Look,
     by_scheme,
@@ -21,7 +22,6 @@ from molehill.figure_style import (
     scheme_looks,
     short_label,
 )
-from molehill.smoothing import smooth_density, usual_bandwidth
 
 if TYPE_CHECKING:
     from molehill.evaluation import Evaluation

@@ -5,12 +5,12 @@ in all of them (`scheme_looks`), and a chart that shows several has a parameter 
 `risk_scatter` and `weights_scatter` show records and are for the agency alone; the others hold aggregates.
 """
 
-from molehill.figure_files import draw_png, draw_svg, save_figure, specify
-from molehill.figure_style import COLOURS, Look, scheme_looks
-from molehill.record_charts import risk_scatter, weights_scatter
-from molehill.risk_charts import radius_lines, risk_histogram, risk_violins
-from molehill.utility_charts import estimate_intervals, risk_utility_map
-from molehill.value_charts import densities, ecdfs
+from molehill.figures.files import draw_png, draw_svg, save_figure, specify
+from molehill.figures.record_charts import risk_scatter, weights_scatter
+from molehill.figures.risk_charts import radius_lines, risk_histogram, risk_violins
+from molehill.figures.style import COLOURS, Look, scheme_looks
+from molehill.figures.utility_charts import estimate_intervals, risk_utility_map
+from molehill.figures.value_charts import densities, ecdfs
 
 __all__ = [
     "COLOURS",

@@ -12,12 +12,13 @@ from markupsafe import Markup
 
 from molehill.arguments import check_choice
 from molehill.dossier import Dossier
+from molehill.figures.risk_charts import evaluation_looks
 from molehill.profile import count_bins
-from molehill.report_figures import Picture, drawing_library, list_pictures
-from molehill.report_methods import describe_model, methods_note
-from molehill.report_numbers import Edition, Teller, cut_name, join_names
-from molehill.report_public import FEW, redact
-from molehill.report_tables import (
+from molehill.report.methods import describe_model
+from molehill.report.numbers import Edition, Teller, cut_name, join_names
+from molehill.report.pictures import Picture, drawing_library, list_pictures
+from molehill.report.public import FEW, redact
+from molehill.report.tables import (
     TableView,
     list_counts,
     list_fit_tables,
@@ -27,11 +28,8 @@ from molehill.report_tables import (
     list_top_tables,
     list_utility_tables,
 )
-from molehill.report_verdict import list_cards, list_points, tell_verdict
-from molehill.risk_charts import evaluation_looks
+from molehill.report.verdict import list_cards, list_points, tell_verdict
 from molehill.settings import format_settings
-
-__all__ = ["methods_note", "render_report"]
 
 # What each policy means, for readers who have not read the documentation.
 POLICIES = {
@@ -153,4 +151,4 @@ def _content_policy(*scripts: str) -> str:
 
 
 def _resource(name: str) -> Any:
-    return files("molehill").joinpath(name).read_text(encoding="utf-8")
+    return files("molehill.report").joinpath(name).read_text(encoding="utf-8")

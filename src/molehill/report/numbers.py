@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from molehill.figure_style import short_label
+from molehill.figures.style import short_label
 from molehill.over_tables import Figure
-from molehill.report_public import ESTIMATES, FEW, round_count
+from molehill.report.public import ESTIMATES, FEW, round_count
 
 Edition = Literal["internal", "public"]
 

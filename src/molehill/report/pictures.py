@@ -14,8 +14,6 @@ import vl_convert
 
 from molehill.dossier import Dossier
 from molehill.evaluation import CONFIDENTIAL
-from molehill.figure_files import specify
-from molehill.figure_style import is_shown
 from molehill.figures import (
     estimate_intervals,
     radius_lines,
@@ -25,9 +23,11 @@ from molehill.figures import (
     risk_violins,
     weights_scatter,
 )
-from molehill.report_numbers import Edition, cut_name, list_estimates
-from molehill.report_public import public_bins, redact
-from molehill.risk_charts import evaluation_looks
+from molehill.figures.files import specify
+from molehill.figures.risk_charts import evaluation_looks
+from molehill.figures.style import is_shown
+from molehill.report.numbers import Edition, cut_name, list_estimates
+from molehill.report.public import public_bins, redact
 
 # Height of a panel of the histogram: low, as there is one for every scheme.
 _PANEL = 80

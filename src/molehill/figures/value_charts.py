@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from molehill.figure_style import (
+from molehill.figures.smoothing import masked_grid, masked_share, smooth_density, usual_bandwidth
+from molehill.figures.style import (
     CONFIDENTIAL,
     Look,
     by_scheme,
@@ -20,7 +21,6 @@ from molehill.figure_style import (
     short_label,
 )
 from molehill.parts import Missing, read_numbers, read_parts
-from molehill.smoothing import masked_grid, masked_share, smooth_density, usual_bandwidth
 
 Floats = NDArray[np.float64]
 

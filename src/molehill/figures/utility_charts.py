@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from molehill.errors import InputError
-from molehill.figure_style import CONFIDENTIAL, Look, by_scheme, dress, is_shown, number_axis, short_label
-from molehill.label_places import Box, place_labels
-from molehill.risk_charts import evaluation_looks
+from molehill.figures.label_places import Box, place_labels
+from molehill.figures.risk_charts import evaluation_looks
+from molehill.figures.smoothing import round_step
+from molehill.figures.style import CONFIDENTIAL, Look, by_scheme, dress, is_shown, number_axis, short_label
 from molehill.schema import nearest
-from molehill.smoothing import round_step
 
 if TYPE_CHECKING:
     from molehill.evaluation import Evaluation
