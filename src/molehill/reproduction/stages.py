@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import multiprocessing
+import signal
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -83,7 +84,9 @@ def _compute(stages: Sequence[Stage], workers: int) -> Iterator[tuple[Stage, Arr
         return
     # A fork would copy the threads of JAX in the middle of their work.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(stages)), mp_context=context)
+    # Ctrl-C goes to all processes of a terminal, and must end these at once: compiled code asks no handler.
+    ended = (signal.SIGINT, signal.SIG_DFL)
+    pool = ProcessPoolExecutor(min(workers, len(stages)), context, initializer=signal.signal, initargs=ended)
     try:
         futures = [pool.submit(stage.compute, *stage.arguments) for stage in stages]
         yield from ((stage, future.result()) for stage, future in zip(stages, futures, strict=True))
