@@ -189,15 +189,20 @@ def _record_edges(records: int) -> list[int]:
 
 def _over_blocks(kernel: Callable[[int, int, int], None], edges: list[int]) -> None:
     """Run `kernel(block, first, last)` for every block between two edges, in threads."""
-    if len(edges) == 2:
-        kernel(0, *edges)
-    else:
-        list(_pool().map(kernel, range(len(edges) - 1), edges[:-1], edges[1:]))
+    _in_threads(kernel, [(block, *ends) for block, ends in enumerate(pairwise(edges))])
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers(), thread_name_prefix="molehill")
+
+
+def _in_threads(kernel: Callable[..., None], calls: Sequence[tuple[int, ...]]) -> None:
+    """Make all calls side by side, the first of them here: a thread less to wake."""
+    others = [_pool().submit(kernel, *call) for call in calls[1:]]
+    kernel(*calls[0])
+    for other in others:
+        other.result()
 
 
 # The threads of a process do not live on in its fork.
@@ -244,7 +249,7 @@ def _over_cells(kernel: Callable[[int, int], None], starts: Integers, rows: int 
         return
     blocks = workers() if records < _SMALL else 4 * workers()
     edges = np.unique(np.searchsorted(starts, np.linspace(0, records, blocks + 1))).tolist()
-    list(_pool().map(kernel, edges[:-1], edges[1:]))
+    _in_threads(kernel, list(pairwise(edges)))
 
 
 def _cover_whole_cells(grouped: Grouped, size: Integers, order: Integers, result: Coverage) -> None:
@@ -324,5 +329,5 @@ def _scan(
     def scan(part: int) -> None:
         kernels.scan_space(points, low, high, first, last, weight, part, parts, sums, covers[part])
 
-    list(_pool().map(scan, range(parts)))
+    _in_threads(scan, [(part,) for part in range(parts)])
     return sums, covers.sum(axis=0)

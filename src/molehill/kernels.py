@@ -445,11 +445,11 @@ def count_edges(values, part, radius, floor):
 def find_linked(part, cells, own_cells, low, high, own, linked):
     """T: whether a record's own released values have its cell and lie in its ball."""
     for i in range(len(part)):
-        linked[i] = part[i] & (cells[i] == own_cells[i])
-    # No short cuts: without a branch the loop is vectorised.
-    for i in range(len(part)):
+        close = part[i] & (cells[i] == own_cells[i])
+        # No short cuts: without a branch the loop is vectorised.
         for column in range(low.shape[1]):
-            linked[i] &= (low[i, column] <= own[i, column]) & (own[i, column] <= high[i, column])
+            close &= (low[i, column] <= own[i, column]) & (own[i, column] <= high[i, column])
+        linked[i] = close
 
 
 @_compiled
@@ -457,11 +457,7 @@ def released_risk(within, size, linked, alone_risk, risk):
     """Risk of every record in one released table, and how many linked records are alone in their pattern."""
     alone = 0
     for i in range(len(within)):
-        if not linked[i]:
-            risk[i] = 0.0
-        elif size[i] == 1:
-            risk[i] = alone_risk
-            alone += 1
-        else:
-            risk[i] = (size[i] - within[i]) / size[i]
+        share = alone_risk if size[i] == 1 else (size[i] - within[i]) / size[i]
+        risk[i] = share if linked[i] else 0.0
+        alone += linked[i] & (size[i] == 1)
     return alone
