@@ -1,14 +1,18 @@
 """Propensity scores: how well a classifier tells released records from confidential ones."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from molehill.arguments import check_choice
+from molehill.balls import workers
 from molehill.distances import Distances, gather
 from molehill.errors import InputError
 from molehill.frames import Table, as_table
@@ -107,13 +111,14 @@ def propensity(
             for other, side in zip(others, part.released, strict=True)
         ]
         labels = [np.repeat([0, 1], [len(own), len(other)]) for other in others]
-        found = [_pmse(design, label, method) for design, label in zip(designs, labels, strict=True)]
+        found = _classify(designs, labels, method)
         if closed:
             expected = [_expect(design, label, paired=paired) for design, label in zip(designs, labels, strict=True)]
         else:
             generator = np.random.default_rng([seed, place])
             tries = [step % len(designs) for step in range(number)]
-            shuffled = [_pmse(designs[at], _shuffle(labels[at], generator, paired=paired), method) for at in tries]
+            mixed = [_shuffle(labels[at], generator, paired=paired) for at in tries]
+            shuffled = _classify([designs[at] for at in tries], mixed, method)
             expected = [float(np.mean(shuffled))] * len(designs)
         for table_number, (pmse, null) in enumerate(zip(found, expected, strict=True), 1):
             called = {"group": part.group, "table": table_number, "column": ", ".join(several)}
@@ -151,6 +156,13 @@ def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side:
     if not design.shape[1]:
         raise side.refuse("every column is the same for all records of both tables", "Name other columns")
     return design
+
+
+def _classify(designs: Sequence[Floats], labels: Sequence[np.ndarray], method: Method) -> list[float]:
+    """Give the pMSE of every design, on all cores."""
+    # Threads of BLAS within these would fight for the cores with each other, and with every other process.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
+        return list(pool.map(_pmse, designs, labels, repeat(method)))
 
 
 def _pmse(design: Floats, labels: np.ndarray, method: Method) -> float:
