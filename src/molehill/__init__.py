@@ -51,6 +51,6 @@ _ON_DEMAND = {
 def __getattr__(name: str) -> Any:
     if name in _ON_DEMAND:
         return getattr(import_module(f"molehill.{_ON_DEMAND[name]}"), name)
-    if name in ("baselines", "models", "utility"):
+    if name in ("baselines", "models", "search", "utility"):
         return import_module(f"molehill.{name}")
     raise AttributeError(f"module 'molehill' has no attribute {name!r}")

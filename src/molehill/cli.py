@@ -15,7 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 import molehill
+from molehill import cli_reproduce
 from molehill.cli_arguments import parse_breaks, parse_kinds, read_releases, split_names
+from molehill.cli_search import search
 from molehill.cli_text import plain_evaluation, plain_risk, print_profile, print_release, record_level
 from molehill.errors import InputError
 from molehill.figures import risk_histogram, save_figure
@@ -38,12 +40,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(cli_reproduce.app)
 
 
 def main() -> None:
     """Run the command line: turn errors into one clear line and an exit code."""
     # Left to itself, the command parser ends an interrupted run like any failed one.
-    resumable = "; add --resume to go on" if {"run", "demo"} & set(sys.argv[1:2]) else ""
+    resumable = "; add --resume to go on" if {"run", "demo", "reproduce", "search"} & set(sys.argv[1:2]) else ""
     signal.signal(signal.SIGINT, lambda *_: _complain(f"interrupted; no file was written in part{resumable}", 130))
     try:
         app()
@@ -56,6 +59,9 @@ def main() -> None:
 def _complain(text: str, code: int) -> None:
     Console(stderr=True, soft_wrap=True).print(Text.assemble(("Error: ", "bold red"), text))
     sys.exit(code)
+
+
+app.command()(search)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 (Typer's callback)
@@ -233,7 +239,14 @@ def demo(
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
     """Release a built-in survey of 6,208 consumer units (simulated, nobody's data), and report on it."""
-    chosen = Settings(sensitive="income", known=("gender", "age", "region"), lower=-100_000, upper=2_000_000, seed=1)
+    chosen = Settings(
+        sensitive="income",
+        known=("gender", "age", "region"),
+        regressions=("income ~ region + urban + earner",),
+        lower=-100_000,
+        upper=2_000_000,
+        seed=1,
+    )
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     release = import_module("molehill.running").run_settings(
         consumer_survey(), chosen, out, tell=_stages(quiet=quiet), **how

@@ -1,0 +1,399 @@
+"""From a rule to a release: the scheme that keeps the most utility under targets of risk, or why there is none.
+
+The least distorting is tried first. The unweighted synthesizer; the same with components drawn without the record's own
+value, for some patterns, a share of the records or all; gentle weights, stronger by bisection; and feedback, which
+weights down only the records that break a target and those that shape their predictions. Every point is kept.
+"""
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from molehill.arguments import check_choice
+from molehill.errors import InputError
+from molehill.files import written_whole
+from molehill.frames import Table, as_table
+from molehill.release import choose_synthesizer
+from molehill.schema import find_columns, infer_schema
+from molehill.search_found import Found, conclude, nothing_found
+from molehill.search_moves import FEEDBACK, Move, along_path, has_membership, weigh_down
+from molehill.search_points import (
+    Bench,
+    Fitted,
+    Point,
+    find_breaking,
+    fit_move,
+    judge_measured,
+    measure_point,
+    mix_measured,
+    open_bench,
+)
+from molehill.search_targets import Target, impossible, read_targets
+from molehill.settings import Settings
+from molehill.synthesizer import Composite, Synthesizer
+from molehill.utility import Analysis
+from molehill.utility_figures import default_analyses
+
+__all__ = ["Found", "search", "search_settings"]
+
+Tell = Callable[[str], None]
+
+
+def search(
+    data: Any,
+    *,
+    sensitive: str,
+    known: str | Sequence[str],
+    radius: float = 0.2,
+    targets: str | Target | Sequence[str | Target],
+    predictors: str | Sequence[str] | None = None,
+    synthesizer: str | Synthesizer | Composite = "auto",
+    datasets: int = 20,
+    seed: int | None = None,
+    fits: int = 12,
+    seconds: float | None = None,
+    chance: float = 0.2,
+    redraw: float = 0.001,
+    expected_tables: int = 400,
+    order: int = 2,
+    floor: float = 0.0,
+    lower: float | None = None,
+    upper: float | None = None,
+    analyses: Sequence[Analysis] | None = None,
+    singletons: str = "protect",
+    missing: str = "error",
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    tell: Tell | None = None,
+) -> Found:
+    """Find the release that keeps the most utility under targets, or say that there is none and why.
+
+    Parameters
+    ----------
+    data, sensitive, known, predictors, radius, floor, synthesizer, lower, upper, datasets
+        As in `molehill.synthesize`. The sensitive column must be numeric.
+    targets
+        One or several: "maximum realised <= 0.5", "99% expected <= 0.4", "mean expected <= 0.15", "moles 0.1 <= 0" (no
+        record's expected risk rises by more than 0.1 against the unweighted fit), "U_m <= 0.03", "overlap >= 0.6",
+        "overlap of mean of income >= 0.6".
+    seed
+        The same data, settings, seed and versions give the same result, unless the budget is in seconds.
+    fits, seconds
+        The budget. No fit is begun once that many were made or so many seconds have been spent on fits and
+        measurements. How much is done within a number of seconds depends on the machine.
+    chance
+        The largest chance that a release breaks a realised target which still counts as meeting it.
+    redraw
+        A realised maximum also counts as met if no expected risk is above its bound and no larger share of the records
+        (or one record, if that is more) is expected to pass it by bad luck. Those are drawn anew until they keep it. 0
+        forbids it.
+    expected_tables
+        How many predicted tables each point is measured with: a multiple of 20.
+    order
+        Of the weights along the path of strength; other orders are tried after it.
+    analyses
+        What the overlap is of; by default mean, median, 90% quantile and standard deviation.
+    singletons, missing, breaks, kinds
+        As in `confidential_risk`.
+    checkpoint
+        Folder to keep every fit and every measured point in (record-level: owner only). An interrupted call, made
+        again with the same arguments, goes on from there and ends with the same result.
+    progress, tell
+        As in `molehill.synthesize`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> search(data, sensitive="pay", known="town", targets="maximum expected <= 0").met
+    False
+    """
+    settings = Settings(
+        sensitive=sensitive,
+        known=known,  # pyright: ignore[reportArgumentType]
+        predictors=predictors,  # pyright: ignore[reportArgumentType]
+        radius=radius,
+        floor=floor,
+        order=order,
+        synthesizer=synthesizer if isinstance(synthesizer, str) else "auto",
+        lower=lower,
+        upper=upper,
+        datasets=datasets,
+        singletons=singletons,
+        small_patterns="marginal",
+        missing=missing,
+        seed=seed,
+        breaks={name: tuple(ends) for name, ends in (breaks or {}).items()},
+        kinds=dict(kinds or {}),
+    )
+    return search_settings(
+        data,
+        settings,
+        targets,
+        fits=fits,
+        seconds=seconds,
+        chance=chance,
+        redraw=redraw,
+        expected_tables=expected_tables,
+        synthesizer=None if isinstance(synthesizer, str) else synthesizer,
+        analyses=analyses,
+        checkpoint=checkpoint,
+        progress=progress,
+        tell=tell,
+    )
+
+
+def search_settings(
+    data: Any,
+    settings: Settings,
+    targets: str | Target | Sequence[str | Target],
+    *,
+    fits: int = 12,
+    seconds: float | None = None,
+    chance: float = 0.2,
+    redraw: float = 0.001,
+    expected_tables: int = 400,
+    synthesizer: Synthesizer | Composite | None = None,
+    analyses: Sequence[Analysis] | None = None,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    tell: Tell | None = None,
+) -> Found:
+    """Search from settings as a file has them: `search` with its arguments in one value.
+
+    Order and synthesizer of the settings are where it begins; scale, shift and membership are for the search to find.
+    """
+    wanted = read_targets(targets)
+    _check_budget(fits, seconds, chance, redraw, expected_tables)
+    reasons = impossible(wanted)
+    if reasons:
+        return nothing_found("No release can meet the targets. " + " ".join(f"{reason}." for reason in reasons))
+    table = as_table(data)
+    settings = _complete(settings, table, checkpoint)
+    schema = infer_schema(
+        table,
+        known=settings.known,
+        sensitive=settings.sensitive,
+        predictors=settings.predictors or (),
+        kinds=settings.kinds,  # pyright: ignore[reportArgumentType]
+        breaks=settings.breaks,
+        missing=settings.missing,  # pyright: ignore[reportArgumentType]
+    )
+    if schema[settings.sensitive].kind == "categorical":
+        raise InputError("sensitive", f"{settings.sensitive!r} is categorical", "The search is for numbers only")
+    looked_at = list(default_analyses(schema) if analyses is None else analyses)
+    _check_overlaps(wanted, looked_at)
+    bench = open_bench(
+        table,
+        settings,
+        synthesizer or choose_synthesizer(table, replace(settings, membership="posterior"), schema),
+        wanted,
+        tables=expected_tables,
+        chance=chance,
+        redraw=redraw,
+        analyses=looked_at,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    for point in _try_moves(bench, fits, np.inf if seconds is None else seconds):
+        if tell is not None:
+            state = "meets the targets" if point.met else "misses them"
+            tell(f"point {point.number + 1}: {point}: {state}, U_m {point.distance:.4f}")
+    return conclude(bench, tell)
+
+
+def _try_moves(bench: Bench, fits: int, seconds: float) -> Iterator[Point]:
+    """Try moves, the least distorting first, and give every point as it is measured."""
+
+    def left() -> int:
+        return fits - len(bench.fits) if bench.spent < seconds else 0
+
+    plain = fit_move(bench, Move())
+    assert plain is not None
+    yield from _memberships(bench, plain)
+    if _good_enough(bench):
+        return
+    for order in [bench.settings.order, *(order for order in (1, 2) if order != bench.settings.order)]:
+        for tries in (partial(_follow_path, order=order, plain=plain), _feed_back):
+            if _good_enough(bench) or left() < 1:
+                return
+            # Half of what is left is kept for what comes after.
+            kept = left() // 2
+            yield from tries(bench, left=lambda kept=kept: left() - kept)
+
+
+def _memberships(bench: Bench, fitted: Fitted) -> Iterator[Point]:
+    """Measure a fit with posterior membership and, if that is not enough, with ever more of the prior one."""
+    given = measure_point(bench, fitted, 0.0)
+    yield given
+    if _risks_met(given) or not has_membership(fitted.posterior):
+        return
+    free = measure_point(bench, fitted, 1.0)
+    yield free
+    if not _risks_met(free):
+        return
+    codes = bench.confidential.patterns.codes
+    breaking = find_breaking(bench, given)
+    tried: list[Any] = [np.isin(codes, np.unique(codes[breaking])).astype(np.float64)]
+    for by_prior in chain(tried, np.arange(0.1, 1.0, 0.1).round(1)):
+        # What cannot do is seen from the two points that are known, without drawing a table.
+        foreseen = mix_measured(given.measured, free.measured, by_prior)
+        share = np.broadcast_to(by_prior, codes.shape)
+        judged = judge_measured(bench, foreseen, np.array(share, dtype=np.float64))
+        if np.mean(by_prior) < 1 and all(verdict.met for verdict in judged if verdict.target.is_risk):
+            point = measure_point(bench, fitted, by_prior)
+            yield point
+            if _risks_met(point) and by_prior is not tried[0]:
+                return
+
+
+def _follow_path(bench: Bench, left: Callable[[], int], *, order: int, plain: Fitted) -> Iterator[Point]:
+    """Find by bisection the least strength of the weights that meets the targets."""
+    fails, meets, strength, nearest = 0.0, None, 0.5, plain
+    while left() > 0 and (meets is None or meets - fails > 0.1):
+        fitted = fit_move(bench, along_path(order, strength), start=nearest)
+        if fitted is None:
+            meets = strength if meets is None else meets
+        else:
+            nearest = fitted
+            points = list(_memberships(bench, fitted))
+            yield from points
+            if any(_risks_met(point) for point in points):
+                meets = strength
+            else:
+                fails = strength
+        if meets is None and fails >= 1.75:
+            return
+        strength = (fails + meets) / 2 if meets is not None else fails + (0.5 if fails < 1 else 0.25)
+
+
+def _feed_back(bench: Bench, left: Callable[[], int]) -> Iterator[Point]:
+    """From the best near miss on, weight down the records that break the targets, round by round.
+
+    Once that does it, the same is tried in smaller steps, which distort less.
+    """
+    step = FEEDBACK
+    while left() > 0 and step > FEEDBACK / 8 and not _good_enough(bench):
+        points = list(_feed_rounds(bench, _near_miss(bench), step, left))
+        yield from points
+        if not any(_risks_met(point) for point in points):
+            return
+        step /= 2
+
+
+def _feed_rounds(bench: Bench, near: Point | None, step: float, left: Callable[[], int]) -> Iterator[Point]:
+    stuck = 0
+    while near is not None and left() > 0 and stuck < 2:
+        breaking = find_breaking(bench, near)
+        if not breaking.any():
+            return
+        weights = weigh_down(
+            near.fitted.weights,
+            breaking,
+            bench.confidential.patterns.codes,
+            bench.values,
+            radius=bench.settings.radius,
+            floor=bench.settings.floor,
+            step=step,
+        )
+        move = replace(near.fitted.move, rounds=near.fitted.move.rounds + 1, step=step)
+        fitted = fit_move(bench, move, weights, near.fitted)
+        if fitted is None:
+            return
+        points = list(_memberships(bench, fitted))
+        yield from points
+        if any(_risks_met(point) for point in points):
+            return
+        best = min(points, key=lambda point: point.gap)
+        stuck = 0 if best.gap < near.gap else stuck + 1
+        near = best
+
+
+def _near_miss(bench: Bench) -> Point | None:
+    """The point closest to the targets of those that would be worth it: no met point is nearer to the data."""
+    best = min((bench.loss(point) for point in bench.points if point.met), default=np.inf)
+    missed = [
+        point
+        for point in bench.points
+        if not _risks_met(point) and bench.loss(point) < best and point.fitted.move.rounds == 0
+    ]
+    return min(missed, key=lambda point: point.gap, default=None)
+
+
+def _risks_met(point: Point) -> bool:
+    """Whether the targets that moves can reach by lowering risk are met."""
+    return all(verdict.met for verdict in point.judgements if verdict.target.measure not in ("U_m", "overlap"))
+
+
+def _good_enough(bench: Bench) -> bool:
+    """Whether a point meets the targets and none nearer to the data can be expected, beyond the error of U_m.
+
+    The unweighted synthesizer with posterior membership is as near as it gets, and a fresh sample is near enough.
+    """
+    met = [point for point in bench.points if point.met]
+    if not met:
+        return False
+    best, first = min(met, key=lambda point: point.distance), bench.points[0]
+    return bench.loss(best) - bench.loss(first) <= 2 * np.hypot(best.distance_error, first.distance_error)
+
+
+def _complete(settings: Settings, table: Table, checkpoint: str | Path | None) -> Settings:
+    find_columns(table, settings.sensitive, "sensitive")
+    find_columns(table, settings.known, "known")
+    predictors = settings.predictors
+    if predictors is None:
+        predictors = tuple(name for name in table.frame.columns if name != settings.sensitive)
+    find_columns(table, predictors, "predictors")
+    # Scale, shift and membership are for the search to find: they must not make two searches differ.
+    found = {"scale": 1.0, "shift": 0.0, "membership": "posterior", "small_patterns": "marginal"}
+    return replace(settings, predictors=predictors, seed=_keep_seed(settings.seed, checkpoint), **found)
+
+
+def _keep_seed(given: int | None, checkpoint: str | Path | None) -> int:
+    """Take a fresh seed where none is given, and that of the interrupted search where there is one."""
+    if checkpoint is None:
+        return secrets.randbits(62) if given is None else given
+    folder = Path(checkpoint)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    note = folder / "seed.json"
+    if note.exists():
+        seed = int(json.loads(note.read_text(encoding="utf-8"))["seed"])
+        if given not in (None, seed):
+            raise InputError("seed", "the interrupted search has another", "Leave the seed out, or remove the folder")
+        return seed
+    seed = secrets.randbits(62) if given is None else given
+    with written_whole(note, private=True, argument="checkpoint") as temporary:
+        temporary.write_text(json.dumps({"seed": seed}), encoding="utf-8")
+    return seed
+
+
+def _check_budget(fits: int, seconds: float | None, chance: float, redraw: float, expected_tables: int) -> None:
+    if isinstance(fits, bool) or not isinstance(fits, int) or fits < 1:
+        raise InputError("fits", "it must be a whole number from 1 up", "12 is usual")
+    if seconds is not None and not seconds > 0:
+        raise InputError("seconds", "it must be a number above 0", "Leave it out for a budget of fits alone")
+    if not 0 < chance < 1:
+        raise InputError("chance", "it must be between 0 and 1", "0.2 lets one release in five break the target")
+    if not 0 <= redraw < 1:
+        raise InputError("redraw", "it must be from 0 to below 1", "0.001 is one record in a thousand, 0 is none")
+    if expected_tables < 40 or expected_tables % 20:
+        raise InputError("expected_tables", "it must be a multiple of 20, from 40 up", "400 is usual")
+
+
+def _check_overlaps(targets: Sequence[Target], analyses: Sequence[Analysis]) -> None:
+    names = [analysis.name for analysis in analyses]
+    for target in targets:
+        if target.measure == "overlap":
+            if not names:
+                raise InputError("targets", f"{str(target)!r}: there are no analyses", "Give some")
+            if target.analysis:
+                check_choice("targets", target.analysis, names)
