@@ -25,6 +25,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/risk.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/efficiency.py --data counts
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis site molehill-demo

@@ -475,7 +475,7 @@ def test_the_command_writes_what_it_found(project):
 def test_the_command_says_that_zero_cannot_be_and_what_is_wrong_with_targets(project):
     arguments = ["search", str(project / "settings.toml"), "--out", str(project / "out"), "--json"]
     done = CliRunner().invoke(app, [*arguments, "--target", "mean expected <= 0"], catch_exceptions=False)
-    assert done.exit_code == 0
+    assert done.exit_code == 3
     assert '"met": false' in done.stdout
     with pytest.raises(InputError, match="2 problems"):
         CliRunner().invoke(app, [*arguments, "--target", "mean <= 1", "--target", "x"], catch_exceptions=False)

@@ -31,7 +31,10 @@ from molehill.table import read_table, write_table
 
 # Commands that synthesize or evaluate import what they need when they are called: JAX and statsmodels take seconds.
 
-EXIT_CODES = """Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 130 interrupted."""
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 3 a search found nothing, "
+    "130 interrupted."
+)
 
 app = typer.Typer(
     name="molehill",

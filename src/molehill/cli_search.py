@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from molehill.evaluation import Evaluation
     from molehill.search import Found
 
+NOTHING_FOUND = 3
 DEFAULT_TARGET = "maximum realised <= 0.5"
 RISK, DISTANCE = "mean risk", "U_m"
 _NOISE_TABLES = 20
@@ -44,6 +45,9 @@ def search(
     fits: Annotated[int, typer.Option(help="How many fits at most.")] = 12,
     seconds: Annotated[float | None, typer.Option(help="No fit is begun after so many seconds.")] = None,
     chance: Annotated[float, typer.Option(help="Largest chance that fresh tables break a realised target.")] = 0.2,
+    redraw: Annotated[
+        float, typer.Option(help="Share of records that may be drawn anew to keep a realised target; 0: none.")
+    ] = 0.001,
     out: Annotated[Path | None, typer.Option(help="Folder for the results; by default named like the file.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted search.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
@@ -72,6 +76,7 @@ def search(
             fits=fits,
             seconds=seconds,
             chance=chance,
+            redraw=redraw,
             checkpoint=unfinished,
             progress=not quiet,
             tell=None if quiet or as_json else lambda text: typer.echo(text, err=True),
@@ -88,6 +93,8 @@ def search(
     elif not quiet:
         typer.echo(tell_found(found))
         typer.echo(f"Written to {folder}.")
+    if not found.met:
+        raise typer.Exit(NOTHING_FOUND)
 
 
 def tell_found(found: "Found") -> str:
