@@ -18,13 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from molehill.balls import workers
-
 # One thread for the arithmetic of a chain: the other cores run the other chains. Read by JAX when it is first loaded.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-# A chain holds a thread of JAX's pool and may wait there for work that it gave to the same pool: with no more threads
-# than chains, all of them can wait for ever (seen with 100 predictors).
-os.environ.setdefault("PJRT_NPROC", str(2 * workers()))
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
+from molehill.balls import workers
 from molehill.checkpoints import Store, open_store, read_chunks, write_chunk
 
 State = Any
@@ -219,8 +215,14 @@ def _compile(engine: Engine, inputs: Inputs, chains: int, length: int) -> tuple[
             jax.shard_map(function, mesh=mesh, in_specs=(by_chain, everywhere), out_specs=by_chain, check_vma=False)
         )
 
+    def start_here(keys: jax.Array, data: Inputs) -> State:
+        # All chains on one device. Large matrices that are solved side by side are given to JAX's pool of threads, and
+        # if every thread of it held a chain that waits for them, all would wait for ever (seen with 100 predictors).
+        here = jax.device_put(data, devices[0])
+        return jax.device_put(jax.jit(start_all)(keys, here), NamedSharding(mesh, by_chain))
+
     arrays = {name: jnp.asarray(value) for name, value in inputs.items()}
-    return spread(start_all), spread(move_all), jax.device_put(arrays, NamedSharding(mesh, everywhere))
+    return start_here, spread(move_all), jax.device_put(arrays, NamedSharding(mesh, everywhere))
 
 
 def _flatten(sweeps: Sweep, kept: slice) -> dict[str, np.ndarray]:
