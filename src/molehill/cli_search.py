@@ -16,7 +16,7 @@ from molehill.baselines import add_noise, topcode
 from molehill.distances import ecdf_distances
 from molehill.errors import InputError
 from molehill.figures import risk_utility_map, save_figure
-from molehill.files import written_whole
+from molehill.files import write_text
 from molehill.frames import Table
 from molehill.over_tables import mean_over_tables
 from molehill.risk import confidential_risk, release_risk
@@ -193,10 +193,10 @@ def _write_results(found: "Found", table: Table, settings: Settings, folder: Pat
     shutil.rmtree(gathered, ignore_errors=True)
     gathered.mkdir(mode=0o700, parents=True)
     try:
-        _write_text(gathered / "found.txt", tell_found(found) + "\n")
+        write_text(gathered / "found.txt", tell_found(found) + "\n", private=True)
         if len(found.points):
             write_table(found.points, gathered / "points.csv", private=True)
-            _write_text(gathered / "settings.toml", found.settings)
+            write_text(gathered / "settings.toml", found.settings, private=True)
             shown = frontier(found, table, settings)
             save_figure(risk_utility_map(shown, utility=DISTANCE, risk=RISK), gathered / "frontier.svg")
             internal = gathered / "internal"
@@ -217,8 +217,3 @@ def _write_results(found: "Found", table: Table, settings: Settings, folder: Pat
         gathered.rename(folder)
     finally:
         shutil.rmtree(gathered, ignore_errors=True)
-
-
-def _write_text(path: Path, text: str) -> None:
-    with written_whole(path, private=True) as temporary:
-        temporary.write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ import pandas as pd
 
 from molehill.errors import InputError
 from molehill.evaluation import Evaluation
-from molehill.files import written_whole
+from molehill.files import write_text
 from molehill.release import Release
 from molehill.settings import Settings, read_settings, write_settings
 from molehill.table import read_table, write_table
@@ -137,12 +137,6 @@ def read_dossier(folder: str | Path) -> Dossier:
         content["policies"],
         content["facts"],
     )
-
-
-def write_text(path: Path, text: str, *, private: bool = False) -> None:
-    """Write a text file, whole or not at all."""
-    with written_whole(path, private=private) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def _read_frame(path: Path) -> pd.DataFrame:

@@ -61,3 +61,9 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a text file, whole or not at all."""
+    with written_whole(path, private=private) as temporary:
+        temporary.write_text(text, encoding="utf-8")

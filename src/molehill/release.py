@@ -201,13 +201,13 @@ def make_release(
 ) -> Release:
     """Make the release that settings describe: `synthesize` with its arguments in one value."""
     table = as_table(data)
-    settings = _complete(settings, table)
+    settings = complete_settings(settings, table)
     seeds = np.random.SeedSequence(settings.seed).generate_state(3 + 2 * len(SCHEMES), np.uint64) >> 1
     evaluation_seed, *scheme_seeds = map(int, seeds)
     seconds: dict[str, float] = {}
 
     with _stage("measuring the risk", seconds, tell):
-        schema = infer_schema(table, **_roles(settings))
+        schema = infer_schema(table, **column_roles(settings))
         formulas = [_read_regression(formula, table) for formula in settings.regressions]
         schemes, risks = _plan(table, settings)
         model = synthesizer or choose_synthesizer(table, settings, schema)
@@ -278,7 +278,7 @@ def choose_synthesizer(table: Table, settings: Settings, schema: Schema) -> Synt
     return getattr(models, name)(column, **shared)
 
 
-def _complete(settings: Settings, table: Table) -> Settings:
+def complete_settings(settings: Settings, table: Table) -> Settings:
     """Fill in what settings leave open, and check what only the table can tell."""
     find_columns(table, settings.sensitive, "sensitive")
     find_columns(table, settings.known, "known")
@@ -339,7 +339,8 @@ def _measured(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _roles(settings: Settings) -> dict[str, Any]:
+def column_roles(settings: Settings) -> dict[str, Any]:
+    """Give what settings say of the columns, as `infer_schema` takes it."""
     return {
         "known": settings.known,
         "sensitive": settings.sensitive,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from molehill.dossier import write_text
 from molehill.errors import InputError
+from molehill.files import write_text
 from molehill.release import Release, make_release
 from molehill.saving import check_target
 from molehill.settings import Settings

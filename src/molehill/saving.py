@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from molehill.dossier import make_dossier, read_dossier, write_dossier, write_text
+from molehill.dossier import make_dossier, read_dossier, write_dossier
 from molehill.errors import InputError
-from molehill.files import written_whole
+from molehill.files import write_text, written_whole
 from molehill.release import Release
 from molehill.report import methods_note, render_report
 from molehill.table import write_table

@@ -20,8 +20,8 @@ from molehill.arguments import check_choice
 from molehill.errors import InputError
 from molehill.files import written_whole
 from molehill.frames import Table, as_table
-from molehill.release import choose_synthesizer
-from molehill.schema import find_columns, infer_schema
+from molehill.release import choose_synthesizer, column_roles, complete_settings
+from molehill.schema import infer_schema
 from molehill.search_found import Found, conclude, nothing_found
 from molehill.search_moves import FEEDBACK, Move, along_path, has_membership, weigh_down
 from molehill.search_points import (
@@ -179,15 +179,7 @@ def search_settings(
         return nothing_found("No release can meet the targets. " + " ".join(f"{reason}." for reason in reasons))
     table = as_table(data)
     settings = _complete(settings, table, checkpoint)
-    schema = infer_schema(
-        table,
-        known=settings.known,
-        sensitive=settings.sensitive,
-        predictors=settings.predictors or (),
-        kinds=settings.kinds,  # pyright: ignore[reportArgumentType]
-        breaks=settings.breaks,
-        missing=settings.missing,  # pyright: ignore[reportArgumentType]
-    )
+    schema = infer_schema(table, **column_roles(settings))
     if schema[settings.sensitive].kind == "categorical":
         raise InputError("sensitive", f"{settings.sensitive!r} is categorical", "The search is for numbers only")
     looked_at = list(default_analyses(schema) if analyses is None else analyses)
@@ -347,15 +339,10 @@ def _good_enough(bench: Bench) -> bool:
 
 
 def _complete(settings: Settings, table: Table, checkpoint: str | Path | None) -> Settings:
-    find_columns(table, settings.sensitive, "sensitive")
-    find_columns(table, settings.known, "known")
-    predictors = settings.predictors
-    if predictors is None:
-        predictors = tuple(name for name in table.frame.columns if name != settings.sensitive)
-    find_columns(table, predictors, "predictors")
     # Scale, shift and membership are for the search to find: they must not make two searches differ.
     found = {"scale": 1.0, "shift": 0.0, "membership": "posterior", "small_patterns": "marginal"}
-    return replace(settings, predictors=predictors, seed=_keep_seed(settings.seed, checkpoint), **found)
+    completed = complete_settings(settings, table)
+    return replace(completed, seed=_keep_seed(settings.seed, checkpoint), **found)
 
 
 def _keep_seed(given: int | None, checkpoint: str | Path | None) -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from molehill.dossier import write_text
 from molehill.errors import InputError
 from molehill.figures import draw_svg
+from molehill.files import write_text
 from molehill.reproduction.application import TOPCODED_ABOVE, TOPCODING, protected_alone, top_means, top_table
 from molehill.reproduction.application_claims import APPLICATION_CLAIMS
 from molehill.reproduction.claims import judge_claims
