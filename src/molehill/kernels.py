@@ -445,11 +445,11 @@ def count_edges(values, part, radius, floor):
 def find_linked(part, cells, own_cells, low, high, own, linked):
     """T: whether a record's own released values have its cell and lie in its ball."""
     for i in range(len(part)):
-        close = part[i] & (cells[i] == own_cells[i])
-        # No short cuts: without a branch the loop is vectorised.
-        for column in range(low.shape[1]):
-            close &= (low[i, column] <= own[i, column]) & (own[i, column] <= high[i, column])
-        linked[i] = close
+        linked[i] = part[i] & (cells[i] == own_cells[i])
+    # Column by column and without a short cut: so the loop is vectorised.
+    for column in range(low.shape[1]):
+        for i in range(len(part)):
+            linked[i] &= (low[i, column] <= own[i, column]) & (own[i, column] <= high[i, column])
 
 
 @_compiled

@@ -147,5 +147,5 @@ def _same_values(one: ExtensionArray, other: ExtensionArray) -> bool:
     if one.dtype is not other.dtype and one.dtype != other.dtype:
         return False
     if isinstance(one, pd.Categorical) and isinstance(other, pd.Categorical):
-        return one.categories.equals(other.categories) and np.array_equal(one.codes, other.codes)
+        return one.categories.equals(other.categories) and bool((one.codes == other.codes).all())
     return pd.Series(one).equals(pd.Series(other))

@@ -337,8 +337,9 @@ def _given_kinds(table: Table, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
 def column_numbers(table: Table, name: str, argument: str = "data") -> NDArray[np.float64]:
     """Give the values of a numeric column, NaN where missing; an error if the column is not numeric."""
     column = table.frame[name]
+    # The usual case first: this is called for every table of a release.
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return column.to_numpy().astype(np.float64, copy=False)
     if not pd.api.types.is_numeric_dtype(column.dtype):
         raise InputError(argument, f"the column {name!r} is not numeric", "Turn it into numbers")
-    if isinstance(column.dtype, np.dtype):
-        return column.to_numpy().astype(np.float64, copy=False)
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
