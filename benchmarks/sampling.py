@@ -3,13 +3,17 @@
 `python benchmarks/sampling.py` fits the CE sample in ../shared/data where it is present (positive incomes, log scale,
 age group, Urban, Tenure, Educ, Marital; K = 10; pairwise weights at radius 0.2; the paper's priors), else the built-in
 survey; measures one gradient against a hand-fused likelihood kernel in Numba; and runs NumPyro's NUTS with its default
-warm-up on the same model for a bounded time. `--growth` measures the seconds of a sweep for n = 5, 50 and 500 thousand
-and K = 5, 10, 20 on the built-in survey.
+warm-up on the same model for a bounded time. `--cold` makes the same fit in two fresh processes, with an empty compile
+cache and with the one that the first has left. `--exact` compares the default engine with a run of NUTS (about 20
+minutes). `--growth` measures the seconds of a sweep for n = 5, 50 and 500 thousand and K = 5, 10, 20 on the built-in
+survey.
 """
 
 import argparse
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -70,6 +74,34 @@ def default_fit(seed: int) -> float:
         f"EFFECTIVE DRAWS PER SECOND: {size / seconds:.1f}; gradients per effective draw: {told.gradients / size:.0f}"
     )
     return size / seconds
+
+
+def cold_and_warm() -> None:
+    """Time the default fit in fresh processes: nothing compiled before, then everything."""
+    with tempfile.TemporaryDirectory() as cache:
+        for state in ("empty", "warm"):
+            print(f"\n{state} compile cache", flush=True)
+            begun = time.perf_counter()
+            fresh = {**os.environ, "XDG_CACHE_HOME": cache}
+            subprocess.run([sys.executable, __file__, "--only-fit"], env=fresh, check=True)
+            print(f"the whole process, imports included: {time.perf_counter() - begun:.1f} s", flush=True)
+
+
+def against_exact(sweeps: int) -> None:
+    """Compare the default engine with NUTS on every functional, in Monte Carlo standard errors."""
+    name, data, synthesizer, weights = problem()
+    ours = molehill.fit(synthesizer, data, weights, seed=7).diagnostics
+    begun = time.perf_counter()
+    nuts: dict[str, Any] = {"engine": "nuts", "warmup": sweeps, "draws": sweeps, "patience": 0}
+    exact = molehill.fit(synthesizer, data, weights, seed=8, **nuts).diagnostics
+    seconds = time.perf_counter() - begun
+    z = (ours.table["mean"] - exact.table["mean"]) / np.hypot(ours.table["error"], exact.table["error"])
+    print(f"{name}; NUTS, 2 chains of {sweeps} + {sweeps}: {seconds:.0f} s, {exact.divergent:.1%} divergent")
+    for engine, told in (("default", ours), ("NUTS", exact)):
+        size, rhat = told.effective_size, told.table["rhat"].max()
+        total = told.table.loc["weighted_loglik", "mean"]
+        print(f"{engine}: effective size at least {size:.0f}, R-hat at most {rhat:.4f}, log-likelihood {total:.1f}")
+    print(f"{len(z)} functionals; z of the log-likelihood {z['weighted_loglik']:.1f}; largest |z| {z.abs().max():.1f}")
 
 
 def numpyro_nuts(limit: int) -> None:
@@ -206,11 +238,22 @@ def main() -> None:
     parser.add_argument(
         "--numpyro", type=int, default=180, metavar="SECONDS", help="bound for NumPyro's NUTS; 0: skip it"
     )
+    parser.add_argument("--cold", action="store_true", help="cold and warm compile cache instead")
+    parser.add_argument(
+        "--exact", type=int, const=400, nargs="?", metavar="SWEEPS", help="against NUTS instead; warm-up and draws"
+    )
     parser.add_argument("--growth", action="store_true", help="growth with n and K instead")
+    parser.add_argument("--only-fit", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only-numpyro", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.only_numpyro:
         run_numpyro()
+    elif chosen.only_fit:
+        default_fit(1)
+    elif chosen.cold:
+        cold_and_warm()
+    elif chosen.exact:
+        against_exact(chosen.exact)
     elif chosen.growth:
         growth()
     else:
