@@ -227,7 +227,7 @@ def test_weights_follow_the_scheme():
     assert weigh(data, study, Scheme("both", 1, 0.1, scale=1.2, shift=0.05)) == pytest.approx([0.95] * 3 + [0.35])
 
 
-def test_a_stage_is_told_apart_by_all_that_decides_it(tmp_path):
+def test_a_stage_is_told_apart_by_all_that_decides_it(tmp_path, monkeypatch):
     folder = open_folder(tmp_path / "out", resume=False)
     told = []
     stages = [
@@ -240,6 +240,10 @@ def test_a_stage_is_told_apart_by_all_that_decides_it(tmp_path):
         assert told == ["1 of 2: a", "2 of 2: b"]
     run_stages([replace(stages[0], facts={"number": 3})], folder, workers=1, tell=told.append)
     assert len(told) == 3
+    # Another state of the code computes everything anew.
+    monkeypatch.setattr("molehill.reproduction.stages._hash_code", lambda: "changed")
+    run_stages(stages, folder, workers=1, tell=told.append)
+    assert len(told) == 5
     data = pd.DataFrame({"y": [1, 2]})
     assert fingerprint_frame(data) != fingerprint_frame(data.astype(float))
     study = Study("y", ("y",), (), "negative_binomial", (), (0.1,), 0.2, 1)

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,6 @@ Arrays = Mapping[str, np.ndarray]
 Tell = Callable[[str], None]
 
 _VERSIONS = ("molehill", "numpy", "jax", "numpyro", "blackjax")
-# Raise it when a stage comes to compute something else from the same inputs.
-_EDITION = 1
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,18 @@ def _compute(stages: Sequence[Stage], workers: int) -> Iterator[tuple[Stage, Arr
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+@cache
+def _hash_code() -> str:
+    """Hash the package: whoever changes it gets every stage anew, and not a part from before."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
 def _fingerprint(stage: Stage) -> str:
-    facts = {**stage.facts, "edition": _EDITION, "versions": {name: version(name) for name in _VERSIONS}}
+    facts = {**stage.facts, "code": _hash_code(), "versions": {name: version(name) for name in _VERSIONS}}
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
 
 
