@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from molehill.models import negative_binomial, semicontinuous, tdp_mixture
 from molehill.over_tables import mean_over_tables
 from molehill.schema import find_columns
 from molehill.search import search_settings
-from molehill.search_moves import Move, along_path, has_membership, with_membership
+from molehill.search_moves import Move, along_path, has_membership, with_membership, with_noise
 from molehill.search_points import Bench, Point, fit_move, measure_point, open_bench
 from molehill.search_targets import read_targets
 from molehill.settings import Settings
@@ -89,37 +89,37 @@ def open_case(case: Case, synthesizer: Any) -> Bench:
 
 
 def compare(case: Case) -> list[dict[str, Any]]:
-    """Measure the paper's schemes and ours; one row a point."""
+    """Measure the paper's schemes, with independent noise as the paper's, and ours; one row a point."""
     rows = []
     for way, synthesizer in case.synthesizers.items():
         bench = open_case(case, synthesizer)
         plain = fit_move(bench, Move())
         assert plain is not None
-        measure_point(bench, plain, 0.0)
-        shares = (1.0, *SHARES) if has_membership(plain.posterior) else ()
-        for share in shares:
-            measure_point(bench, plain, share)
+        points = [(measure_point(bench, plain, 0.0), "")]
+        mixture = has_membership(plain.posterior)
+        if mixture:
+            points.append((measure_point(bench, plain, 1.0), ""))
+            balanced = replace(plain, posterior=with_noise(plain.posterior, "balanced"))
+            points += [(measure_point(bench, balanced, share), ", balanced") for share in (0.0, *SHARES, 1.0)]
         if not way:
-            for order in (2, 1):
-                fitted = fit_move(bench, Move(order), start=plain)
+            moves = [Move(2), Move(1)]
+            if not mixture:
+                moves += [along_path(2, 0.5), along_path(2, 0.75), along_path(1, 0.5), Move(3), Move(2, scale=1.5)]
+            for move in moves:
+                fitted = fit_move(bench, move, start=plain)
                 assert fitted is not None
-                measure_point(bench, fitted, 0.0)
-            if not shares:
-                for move in (along_path(2, 0.5), along_path(2, 0.75), along_path(1, 0.5), Move(3), Move(2, scale=1.5)):
-                    fitted = fit_move(bench, move, start=plain)
-                    assert fitted is not None
-                    measure_point(bench, fitted)
-        rows += [tell_point(bench, point, way) for point in bench.points]
+                points.append((measure_point(bench, fitted, 0.0), ""))
+        rows += [tell_point(bench, point, way, noise) for point, noise in points]
     return rows
 
 
-def tell_point(bench: Bench, point: Point, way: str) -> dict[str, Any]:
+def tell_point(bench: Bench, point: Point, way: str, noise: str) -> dict[str, Any]:
     mean, high = point.judgements
     # Ours is chosen by every other table and judged by the rest: the least of several noisy numbers flatters itself.
     chosen_by, judged_by = point.measured.distances[::2], point.measured.distances[1::2]
     standard = point.fitted.move in (Move(1), Move(2)) and (point.by_prior is None or not point.by_prior.any())
     return {
-        "scheme": f"{way}: {point}" if way else str(point),
+        "scheme": (f"{way}: {point}" if way else str(point)) + noise,
         "paper": {1: "marginal", 2: "pairwise"}[point.fitted.move.order] if standard and not way else "",
         "mean": mean.value,
         "mean error": mean.error,

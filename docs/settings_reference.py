@@ -18,15 +18,22 @@ def render() -> str:
         "# Settings",
         "",
         "`molehill init DATA` writes a settings file from a look at the table, and `molehill run SETTINGS` makes the",
-        "release that it describes. Every setting is also an argument of `molehill.synthesize`. Problems are told all",
-        "at once, before any work. The page is made from the code: `python docs/settings_reference.py`.",
+        "release that it describes. Every setting but `targets` is also an argument of `molehill.synthesize`; targets",
+        "are for `molehill search` and `molehill.search.search`. Problems are told all at once, before any work. The",
+        "page is made from the code: `python docs/settings_reference.py`.",
         "",
         "| setting | what it is | may be | default |",
         "|---|---|---|---|",
     ]
     for name, rule in RULES.items():
         default = defaults[name]
-        told = "must be given" if default is MISSING else "left out" if default in (None, {}) else f"`{_told(default)}`"
+        told = (
+            "must be given"
+            if default is MISSING
+            else "left out"
+            if default in (None, {}, ())
+            else f"`{_told(default)}`"
+        )
         lines.append(f"| `{name}` | {rule.comment} | {rule.wanted} | {told} |")
     example = Settings(
         data="survey.csv",

@@ -1,5 +1,6 @@
 """Evidence to make reports from: baselines in place of synthesizers, so that nothing is fitted."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,6 +10,7 @@ from molehill.baselines import multiply_noise, swap_ranks, topcode
 from molehill.dossier import Dossier
 from molehill.evaluation import evaluate
 from molehill.risk import confidential_risk
+from molehill.searched import Searched
 from molehill.settings import Settings
 from molehill.simulation import consumer_survey
 from molehill.weights import risk_weights
@@ -18,6 +20,7 @@ RADIUS, FLOOR, SCALE, SHIFT, SEED = 0.2137, 3.0517, 0.9131, 0.0871, 987654321
 RELEASED = f"order 2, scale {SCALE}, shift {SHIFT}"
 RARE = 1_234_567.0
 TABLES = 4
+NAN = float("nan")
 HOSTILE = {
     "income": "<img src=x onerror=\"alert('a')\">\n=cmd|'/C calc'!A0 </script><script>alert(1)</script> доход {{7*7}}",
     "gender": "\"'><svg onload=alert(2)>" + "x" * 10_000,
@@ -37,7 +40,64 @@ def hostile_dossier():
     survey = consumer_survey(n=300, seed=1)
     survey["gender"] = survey["gender"].astype(str).replace("female", HOSTILE_LEVEL)
     survey = survey.rename(columns=HOSTILE)
-    return _make(survey, HOSTILE["income"], [HOSTILE["gender"], HOSTILE["age"]], HOSTILE_SCHEME, "=1+1")
+    made = _make(survey, HOSTILE["income"], [HOSTILE["gender"], HOSTILE["age"]], HOSTILE_SCHEME, "=1+1")
+    target = f"overlap of mean of {HOSTILE['income']} >= 0.5"
+    way = pd.DataFrame({"pattern": [f"{HOSTILE['gender']} {HOSTILE_LEVEL}"], "range": ["0 to 10"], "records": [3]})
+    return replace(made, search=make_search((target,), way=way))
+
+
+@cache
+def searched_dossier():
+    """The plain one as if a search had found it."""
+    search = make_search(("maximum realised <= 0.4321", "U_m <= 0.1987"))
+    made = plain_dossier()
+    return replace(made, search=search, settings=replace(made.settings, targets=search.targets))
+
+
+def make_search(targets, *, met=True, converged=True, way=None):
+    """Make three points: the first breaks the first target, the second keeps all, the third as well."""
+    rows = []
+    for number, scheme in enumerate(("unweighted", "pairwise, shift 0.5", "pairwise")):
+        row = {"point": number, "scheme": f"{scheme}, membership prior", "fit": number, "warm": number > 0}
+        row |= {"converged": converged, "fit_seconds": 8.765 - number, "met": met and number > 0}
+        row |= {"mean_expected_risk": 0.21357 - number / 100, "mean_expected_risk_error": 0.001}
+        row |= {"q99_expected_risk": 0.4, "largest_realised_risk": 0.5, "U_m": 0.03579 + number / 100}
+        row |= {"U_m_error": 0.0005}
+        for target in targets:
+            row |= {f"{target}: value": 0.2468 + number / 10, f"{target}: error": 0.002 if number else NAN}
+            row |= {f"{target}: chance of breaking": 0.87 if number == 0 else NAN, f"{target}: met": number > 0}
+        rows.append(row)
+    measures = ("risk", "risk_low", "risk_high", "U_m", "U_m_low", "U_m_high")
+    numbers = [(0.9, NAN, NAN, NAN, NAN, NAN), (0.8, NAN, NAN, 0.02, NAN, NAN), (0.5, 0.48, 0.52, 0.05, 0.04, 0.06)]
+    baselines = pd.DataFrame(numbers, columns=measures)
+    baselines.insert(0, "scheme", ["confidential", "topcoding", "noise, 10% of the sd"])
+    return Searched(
+        met=met,
+        verdict="Found: pairwise keeps what it shall.\nIt was confirmed.",
+        targets=targets,
+        points=pd.DataFrame(rows),
+        place=1,
+        next_places=(2, 0),
+        standing_in_the_way=pd.DataFrame() if way is None else way,
+        baselines=baselines,
+        cost={
+            "fits": 3.0,
+            "seconds of a cold fit": 8.765,
+            "seconds of a warm fit": NAN,
+            "seconds of measuring a point": 1.0,
+            "seconds": 44.0,
+        },
+        probability=0.6543,
+        probability_low=0.6,
+        probability_high=0.7,
+        floor=0.0311,
+        floor_error=0.0001,
+        releases=1,
+        redrawn=13,
+        may_redraw=True,
+        command="molehill search settings.toml --fits 77 --chance 0.2 --redraw 0.0123",
+        note="Found by a search.\nThe same again: --fits 77",
+    )
 
 
 def _make(survey, column, known, released, other):

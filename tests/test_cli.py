@@ -243,11 +243,13 @@ def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
     assert 'missing = "keep"' in text
     text = re.sub(r"(?m)^datasets = .*$", "datasets = 2", text)
     text = re.sub(r"(?m)^compare = .*$", 'compare = ["topcoding"]', text)
+    text = re.sub(r"(?m)^targets = .*$", 'targets = ["U_m <= 0.5"]', text)
     settings.write_text(re.sub(r"(?m)^expected_tables = .*$", "expected_tables = 0", text))
     out = tmp_path / "out"
     done = run("run", settings, "--out", out, "--seed", "5", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["scheme"] == "pairwise"
+    assert "only `molehill search` keeps to them" in done.stderr
     assert "5" not in re.findall(r"seed\D+(\d+)", done.stdout + done.stderr)
     for text in (made.stdout, made.stderr, done.stdout, done.stderr, settings.read_text()):
         assert str(PLANTED) not in text.replace(",", "")

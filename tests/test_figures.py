@@ -26,11 +26,13 @@ from molehill.figures import (
     risk_violins,
     save_figure,
     scheme_looks,
+    search_map,
     specify,
     weights_scatter,
 )
 from molehill.profile import count_bins
 from molehill.simulation import consumer_survey
+from report_dossier import make_search
 
 BINS = {"order 1": count_bins(np.linspace(0, 1, 50)), "<script>alert(1)</script>": count_bins(np.zeros(9))}
 NASTY = {
@@ -41,6 +43,7 @@ NASTY = {
 }
 STEP = 0.2
 VERSION = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+SEARCH = make_search(("U_m <= 0.1",))
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +122,7 @@ def all_charts(data, released, evaluation, expected, weights):
         "expected scatter": risk_scatter(expected, names[2], names[1]),
         "intervals": estimate_intervals(evaluation),
         "map": risk_utility_map(evaluation),
+        "search": search_map(SEARCH.points, SEARCH.baselines, floor=SEARCH.floor, chosen=1, column=column),
         "radii": radius_lines(evaluation, radius=0.2),
         "densities": densities(data, released, column),
         "ecdfs": ecdfs(data, released, column),
@@ -165,6 +169,7 @@ AXES = {
     "violins": ["identification risk of the record", "confidential", "topcoding", "noise", "swapping"],
     "scatter": ["realised risk, noise", "realised risk, swapping"],
     "expected scatter": ["expected risk, noise", "expected risk, swapping"],
+    "search": ["mean risk of a record", "U_m of income", "topcoding", "noise", "fresh sample", "keeps the targets"],
     "map": ["U_m, greatest gap between distribution functions (income)", "mean risk"],
     "radii": ["intruder's radius, as a share of the value", "mean identification risk"],
     "densities": ["income", "density"],
@@ -376,6 +381,23 @@ def test_map_holds_risk_and_utility_of_every_scheme(evaluation, charts):
         risk_utility_map(evaluation, utility="U_n")
     with pytest.raises(InputError, match="column: there is no 'U_m' of 'age'"):
         risk_utility_map(evaluation, column="age")
+
+
+def test_the_search_has_every_point_with_its_bars_and_marks_the_chosen_one(charts):
+    drawn = data_with(charts["search"], "state")
+    # Three points and two baselines in the first panel, the points again in the second.
+    assert len(drawn) == 5 + 3
+    assert set(drawn.loc[drawn["chosen"], "scheme"]) == {"2: pairwise, shift 0.5, membership prior"}
+    first = drawn[drawn["label"] == "1"].iloc[0]
+    assert first[["up", "across"]].tolist() == [0.2136, 0.03579]
+    assert first[["bottom", "left"]].tolist() == pytest.approx(
+        [0.2136 - 1.96 * 0.001, 0.03579 - 1.96 * 0.0005], abs=1e-4
+    )
+    assert drawn["state"].tolist()[:5] == ["misses a target", *["keeps the targets"] * 2, *["not synthesized"] * 2]
+    # All have a label in the panel that is closer, in the other one the chosen one and the baselines.
+    assert drawn["shown_label"].tolist() == ["", "2", "", "topcoding", "noise", "1", "2", "3"]
+    alone = search_map(SEARCH.points.head(1), SEARCH.baselines, floor=np.nan, chosen=0, column="income")
+    assert data_with(alone, "state")["shown_label"].tolist() == ["1", "topcoding", "noise"]
 
 
 def test_radius_lines_join_the_risks_of_the_table(evaluation, charts):

@@ -30,7 +30,9 @@ from report_dossier import (
     SEED,
     SHIFT,
     hostile_dossier,
+    make_search,
     plain_dossier,
+    searched_dossier,
 )
 
 INTERNAL = [
@@ -364,6 +366,101 @@ def test_tables_have_headings_for_screen_readers():
     assert headings
     assert {attrs.get("scope") for attrs in headings} == {"row", "col"}
     assert len([tag for tag, _ in elements if tag == "caption"]) == len([tag for tag, _ in elements if tag == "table"])
+
+
+@cache
+def searched_page(edition):
+    return render_report(searched_dossier(), edition=edition)
+
+
+def test_how_a_release_was_found_is_told_after_the_verdict():
+    found = re.findall(r'<section id="(\w+)"', searched_page("internal"))
+    assert found == ["verdict", "found", *INTERNAL[1:]]
+    assert "How this release was found" in searched_page("internal")
+    rows = next(table for table in Reader(searched_page("internal")).tables if table[0][0] == "point")
+    assert rows[0][-3:] == ["maximum realised <= 0.4321", "U_m <= 0.1987", "fit"]
+    # 0.20357 and 0.04579 with standard errors of 0.001 and 0.0005.
+    assert rows[2][:3] == ["2: pairwise, shift 0.5, membership prior (chosen)", "yes", "0.204 0.202 to 0.206"]
+    assert rows[2][5:] == ["0.0458 0.0448 to 0.0468", "0.347 ± 0.0020", "0.3468 ± 0.0020", "2 warm, 7.8 s"]
+    assert rows[1][6:8] == ["0.247, missed chance 87%", "0.2468, missed chance 87%"]
+    text = own_content(searched_page("internal"))
+    for words in (
+        "It was confirmed.",
+        "Point 3, pairwise, membership prior: keeps the targets, mean expected risk 0.194, U_m 0.0558.",
+        "3 fits and 3 points in 44 s; a cold fit took 8.8 s, measuring a point 1.0 s.",
+        "Records drawn anew because by bad luck they broke a target: 13. Without that, 65% of",
+        "# The same again: --fits 77",
+    ):
+        assert words in text
+    assert "molehill run</code> with these" not in text
+    assert 'data-figure="search"' in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["0.4321", "0.1987", "membership", "fits 77", "0.0123", "65%", "0.2136", "0.0358", "they broke", "44 s"],
+)
+def test_the_public_side_tells_nothing_of_the_search_but_that_there_was_one(words):
+    assert words in own_content(searched_page("internal"))
+    assert words not in own_content(searched_page("public"))
+    sentence = " The scheme was found by a search, under rules that the agency set on risk and utility."
+    # The page of the same release without a search, with one sentence more.
+    assert searched_page("public").replace(sentence, "") == page("public")
+    note = methods_note(searched_dossier())
+    assert words not in note
+    assert "could be drawn anew" in note
+
+
+def test_the_search_comes_back_from_disk(tmp_path):
+    write_dossier(searched_dossier(), tmp_path)
+    again = read_dossier(tmp_path)
+    for edition in ("internal", "public"):
+        assert render_report(again, edition=edition) == searched_page(edition)
+    assert again.search is not None
+    assert again.search.next_places == (2, 0)
+    assert np.isnan(again.search.cost["seconds of a warm fit"])
+    assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.rglob("search*"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"met": False}, "No scheme was found that keeps the targets."), ({"converged": False}, "has not converged")],
+)
+def test_nothing_released_is_said_at_the_top(change, words):
+    way = pd.DataFrame({"pattern": ["town A"], "range": ["1,000 to 2,000"], "records": [21]})
+    dossier = replace(plain_dossier(), search=make_search(("U_m <= 0.1987",), way=way, **change))
+    html = render_report(dossier, edition="internal")
+    top = html[html.index("<header>") : html.index("</header>")]
+    assert "Nothing was released." in top
+    assert words in top
+    assert ["town A", "1,000 to 2,000", "21"] in [row for table in Reader(html).tables for row in table]
+    with pytest.raises(InputError, match="nothing was released"):
+        render_report(dossier, edition="public")
+
+
+def test_targets_that_were_not_searched_for_are_a_point():
+    dossier = quiet(plain_dossier())
+    dossier = replace(dossier, settings=replace(dossier.settings, targets=("U_m <= 0.0271",)))
+    (point,) = list_points(dossier, Teller("internal", 300))
+    assert "(U_m <= 0.0271). This release was made without a search" in point.text
+    assert "0.0271" not in render_report(dossier, edition="public")
+
+
+def test_the_methods_note_says_whether_there_are_weights():
+    dossier = plain_dossier()
+    assert "weights between 0 and 1" in methods_note(dossier)
+    flat = replace(dossier, weights=dossier.weights.assign(weight=1.0))
+    assert "weights between 0 and 1" not in methods_note(flat)
+    assert "Every record counts the same" in methods_note(flat)
+    assert "Every record has the same weight" in render_report(flat, edition="public")
+
+
+def test_the_methods_note_says_whether_draws_are_balanced():
+    dossier = plain_dossier()
+    balanced = replace(dossier, settings=replace(dossier.settings, noise="balanced", synthesizer="semicontinuous"))
+    assert "spread evenly" in methods_note(balanced)
+    for other in ({"noise": "independent"}, {"synthesizer": "normal_linear"}):
+        assert "spread evenly" not in methods_note(replace(balanced, settings=replace(balanced.settings, **other)))
 
 
 def test_a_large_survey_stays_below_three_megabytes():

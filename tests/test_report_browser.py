@@ -47,6 +47,8 @@ def pages(tmp_path_factory):
 @pytest.mark.parametrize("kind", ["plain", "hostile"])
 @pytest.mark.parametrize(("edition", "figures"), [("internal", 7), ("public", 2)])
 def test_every_figure_draws_and_nothing_is_logged(browser, pages, kind, edition, figures):
+    # The hostile one comes from a search, which has a figure of its own.
+    figures += kind == "hostile" and edition == "internal"
     browser.open(pages[kind, edition])
     drawn = browser.ask(DRAWN)
     assert len(drawn) == figures

@@ -1,7 +1,9 @@
 """The search: targets in words, how they are judged, the moves, and results that are known beforehand."""
 
+import json
 import re
 import stat
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -16,16 +18,19 @@ import pytest
 from scipy.stats import binom
 from typer.testing import CliRunner
 
-from molehill import confidential_risk, release_risk, write_table
+from molehill import confidential_risk, release_risk, saving, write_table
 from molehill import search_points as points
 from molehill.cli import app
 from molehill.diagnostics import Diagnostics
+from molehill.dossier import read_dossier
 from molehill.errors import InputError
 from molehill.frames import Table
 from molehill.models import tdp_mixture
 from molehill.posterior import Posterior, predict_from
 from molehill.search import Found, search, search_settings
+from molehill.search_found import Budget, repeat_command
 from molehill.search_moves import (
+    BY_PRIOR,
     Move,
     along_path,
     has_membership,
@@ -37,18 +42,15 @@ from molehill.search_moves import (
 from molehill.search_points import noise_floor
 from molehill.search_targets import (
     Measured,
-    Target,
     breaking_by_record,
     breaking_chance,
     breaking_records,
     expected_figure,
-    impossible,
     judge,
-    read_target,
-    read_targets,
 )
 from molehill.settings import Settings, read_settings, write_settings
 from molehill.synthesizer import Prediction, Synthesizer
+from molehill.targets import Target, impossible, read_target, read_targets
 
 RNG = np.random.default_rng(11)
 # Values that no round number of a report can be mistaken for.
@@ -61,7 +63,9 @@ def by_membership(key, draw, inputs, *, membership, off=0.0):
     """Given its own value a record keeps it, within 2%; without it, it takes any value of the population."""
     noise = jax.random.normal(key, inputs["pay"].shape)
     free = jnp.exp(draw["centre"] + off + 0.5 * noise)
-    return Prediction({"pay": inputs["pay"] * (1 + 0.02 * jnp.tanh(noise)) if membership == "posterior" else free})
+    kept = inputs["pay"] * (1 + 0.02 * jnp.tanh(noise)) if membership == "posterior" else free
+    chosen = jax.random.uniform(jax.random.fold_in(key, 2), noise.shape) < inputs.get(BY_PRIOR, 0.0)
+    return Prediction({"pay": jnp.where(chosen, free, kept)})
 
 
 def model(pay=None):
@@ -362,7 +366,7 @@ def test_bad_luck_is_drawn_anew_and_the_rule_then_holds():
     assert found.probability > 0.9
     realised = release_risk(PEOPLE, found.datasets, known="town", sensitive="pay", radius=0.2).realised
     assert realised.max() <= 0.5 + 1e-9
-    assert f"{found.redrawn} records were drawn anew" in found.verdict
+    assert f"{found.redrawn} record{' was' if found.redrawn == 1 else 's were'} drawn anew" in found.verdict
     assert not search(PEOPLE, **how, redraw=0).met
 
 
@@ -446,37 +450,120 @@ def test_bad_arguments_are_refused_before_any_fit(change, words):
 def project(tmp_path):
     write_table(PEOPLE, tmp_path / "people.csv")
     how: dict[str, Any] = {"synthesizer": "normal_linear", "data": "people.csv", "seed": 3, "datasets": 3}
-    settings = Settings(sensitive="pay", known=("town",), **how)
+    settings = Settings(sensitive="pay", known=("town",), expected_tables=40, **how)
     write_settings(settings, tmp_path / "settings.toml")
     return tmp_path
 
 
-def test_the_command_writes_what_it_found(project):
+def run_search(project, *options):
+    arguments = ["search", str(project / "settings.toml"), *options]
+    return CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def test_the_command_writes_a_release_like_any_other_and_can_repeat_it(project, monkeypatch):
+    settings = read_settings(project / "settings.toml")
+    write_settings(replace(settings, targets=("mean expected <= 0.9",)), project / "settings.toml")
     out = project / "out"
-    arguments = ["search", str(project / "settings.toml"), "--target", "mean expected <= 0.9", "--fits", "1"]
-    done = CliRunner().invoke(app, [*arguments, "--out", str(out), "--quiet"], catch_exceptions=False)
+    done = run_search(project, "--fits", "1", "--expected-tables", "40", "--out", str(out), "--quiet")
     assert done.exit_code == 0, done.output
-    files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
-    released = {f"release/synthetic_{number:02}.csv" for number in (1, 2, 3)}
-    assert files == {"found.txt", "points.csv", "settings.toml", "frontier.svg"} | released | {"internal/records.csv"}
+    assert sorted(path.name for path in project.iterdir()) == ["out", "people.csv", "settings.toml"]
+    tables = {f"synthetic_{number:02}.csv" for number in (1, 2, 3)}
+    assert {path.name for path in (out / "release").iterdir()} == tables | {"methods.md", "report.html"}
+    kept = {path.name for path in (out / "internal").iterdir()}
+    assert {"report.html", "search.json", "search_points.parquet", "draws.npz", "manifest.json"} <= kept
     assert stat.S_IMODE((out / "internal").stat().st_mode) == 0o700
-    assert stat.S_IMODE((out / "settings.toml").stat().st_mode) == 0o600
-    again = read_settings(out / "settings.toml")
-    assert (again.shift, again.seed, again.sensitive) == (1.0, 3, "pay")
-    assert "unweighted" in (out / "found.txt").read_text()
-    drawn = (out / "frontier.svg").read_text()
-    for words in ("unweighted", "topcoding", "noise", "fresh sample"):
-        assert words in drawn
-    assert not (project / ".out.unfinished").exists()
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (out / "internal").rglob("*"))
+
+    dossier = read_dossier(out)
+    assert (dossier.scheme, dossier.evaluation.schemes) == ("unweighted", ("unweighted", "topcoding"))
+    assert dossier.settings.targets == ("mean expected <= 0.9",)
+    assert (dossier.settings.shift, dossier.settings.seed) == (1.0, 3)
+    report = (out / "internal" / "report.html").read_text()
+    assert "Found: unweighted keeps mean expected &lt;= 0.9." in report
+    assert "Every record counts the same" in (out / "release" / "methods.md").read_text()
+
+    # The settings that were written, where the first ones lay, and the command that they tell.
+    written = (out / "internal" / "settings.toml").read_text()
+    (command,) = re.findall(r"with this file: molehill (search .*)", written)
+    assert command == "search settings.toml --fits 1 --chance 0.2 --redraw 0.001 --expected-tables 40"
+    (project / "settings.toml").write_text(written)
+    monkeypatch.setattr(saving, "render_report", lambda *_, **__: "the report was looked at above")
+    again = run_search(project, *command.split()[2:], "--out", str(project / "again"), "--quiet")
+    assert again.exit_code == 0
+    for name in tables:
+        assert (out / "release" / name).read_bytes() == (project / "again" / "release" / name).read_bytes()
     with pytest.raises(InputError, match="exists already"):
-        CliRunner().invoke(app, [*arguments, "--out", str(out)], catch_exceptions=False)
+        run_search(project, "--out", str(out))
+
+
+def test_nothing_found_is_kept_and_nothing_released(project):
+    settings = read_settings(project / "settings.toml")
+    write_settings(replace(settings, targets=("mean expected <= 0.9",)), project / "settings.toml")
+    out = project / "out"
+    how = ["--target", "maximum expected <= 0.01", "--fits", "1", "--expected-tables", "40"]
+    done = run_search(project, *how, "--out", str(out))
+    assert done.exit_code == 3
+    assert "Nothing was released." in done.stdout
+    assert [path.name for path in out.iterdir()] == ["internal"]
+    dossier = read_dossier(out)
+    assert dossier.settings.targets == ("maximum expected <= 0.01",)
+    assert dossier.search is not None
+    assert not dossier.search.met
+    report = (out / "internal" / "report.html").read_text()
+    assert "Nothing was released." in report[: report.index("<nav")]
+    assert "Records that stand in the way" in report
+    assert saving.rebuild_report(out) == (out / "internal" / "report.html",)
+    assert (out / "internal" / "report.html").read_text() == report
+    # What the search says is in ranges: the list of who stands in the way, and the words.
+    section = report[report.index('<section id="found"') : report.index('<section id="done"')]
+    assert not [value for value in PEOPLE["pay"] if f"{value}" in section or f"{value:,.2f}" in section]
+
+
+@pytest.fixture(scope="module")
+def closest(missed):
+    """The last point, as if it had been the closest."""
+    return replace(missed, place=3).release()
+
+
+def test_a_found_release_stands_beside_what_was_fitted_anyway(missed, closest, tmp_path):
+    release = closest
+    # Two fits: unweighted, and pairwise with shift 0.5, which is not the paper's.
+    assert release.scheme == missed.points["scheme"][3] == "pairwise, shift 0.5, membership prior"
+    assert list(release.comparisons) == ["unweighted", "topcoding"]
+    assert set(release.diagnostics) == {release.scheme, "unweighted"}
+    assert "moles: records whose expected risk rises by more than 0.2" in set(release.evaluation.risk["measure"])
+    assert not release.fit_to_publish
+    release.save(tmp_path / "out")
+    again = read_dossier(tmp_path / "out")
+    assert (again.weights["by_prior"] == 1).all()
+    np.testing.assert_allclose(again.weights["weight"], missed.bench.points[3].fitted.weights)
+    assert (again.settings.order, again.settings.shift, again.settings.membership) == (2, 0.5, "prior")
+
+
+def test_what_has_not_converged_is_not_released(missed, closest, tmp_path):
+    assert replace(missed, met=True).fit_to_publish
+    doubtful = replace(missed, met=True, points=missed.points.assign(converged=False))
+    replace(closest, search=doubtful).save(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["internal"]
+    assert "its fit has not converged" in (tmp_path / "out" / "internal" / "report.html").read_text()
+
+
+def test_the_command_that_repeats_it_says_where_it_began(missed):
+    assert missed.command == "molehill search settings.toml --fits 2 --chance 0.2 --redraw 0.001 --expected-tables 200"
+    # Begun with order 1 and ended with order 2: the settings say 2, so that the command must say 1.
+    began = replace(missed.bench, settings=replace(missed.bench.settings, order=1), tables=400)
+    command = repeat_command(began, began.points[3], Budget(2, seconds=60.0))
+    assert command == "molehill search settings.toml --fits 2 --seconds 60 --chance 0.2 --redraw 0.001 --order 1"
 
 
 def test_the_command_says_that_zero_cannot_be_and_what_is_wrong_with_targets(project):
-    arguments = ["search", str(project / "settings.toml"), "--out", str(project / "out"), "--json"]
-    done = CliRunner().invoke(app, [*arguments, "--target", "mean expected <= 0"], catch_exceptions=False)
+    arguments = ["--out", str(project / "out"), "--json"]
+    done = run_search(project, *arguments, "--target", "mean expected <= 0")
     assert done.exit_code == 3
-    assert '"met": false' in done.stdout
+    answer = json.loads(done.stdout)
+    assert not answer["met"]
+    assert "No release can meet the targets" in answer["verdict"]
+    # Nothing stands in the way of another try.
+    assert sorted(path.name for path in project.iterdir()) == ["people.csv", "settings.toml"]
     with pytest.raises(InputError, match="2 problems"):
-        CliRunner().invoke(app, [*arguments, "--target", "mean <= 1", "--target", "x"], catch_exceptions=False)
-    assert re.search(r"No release can meet", (project / "out" / "found.txt").read_text())
+        run_search(project, *arguments, "--target", "mean <= 1", "--target", "x")

@@ -32,6 +32,7 @@ def test_a_file_says_all_that_the_settings_say(tmp_path):
         compare=("unweighted",),
         regressions=("income ~ age + C(region)",),
         expected_tables=0,
+        targets=("maximum realised <= 0.5", "overlap of mean of income >= 0.6"),
         singletons="formula",
         small_patterns="marginal",
         missing="keep",
@@ -96,6 +97,8 @@ def test_every_problem_is_told_at_once(tmp_path):
         ("compare", ["nothing"]),
         ("regressions", [""]),
         ("expected_tables", -1),
+        ("targets", [0.5]),
+        ("targets", ["U_m <= 0.1", "U_m <= 0.1"]),
         ("singletons", "drop"),
         ("missing", "drop"),
         ("seed", 1.5),
@@ -109,6 +112,15 @@ def test_every_problem_is_told_at_once(tmp_path):
 def test_a_bad_value_is_refused_with_what_it_may_be(name, value):
     with pytest.raises(InputError, match=re.escape(f"{name!r} must be {RULES[name].wanted}")):
         Settings(**({"sensitive": "income", "known": ("gender",)} | {name: value}))
+
+
+def test_what_is_wrong_with_targets_is_told_beside_the_rest(tmp_path):
+    content = 'sensitive = "a"\nknown = []\nradius = 3\ntargets = ["maximum <= 0.5", "U_m <= 3", "U_m <= 0.1"]\n'
+    (tmp_path / "settings.toml").write_text(content)
+    with pytest.raises(InputError) as caught:
+        read_settings(tmp_path / "settings.toml")
+    for part in ("3 problems", "'radius' must be", "'targets': 'maximum <= 0.5': say of which risk", "above 1"):
+        assert part in str(caught.value)
 
 
 def test_a_file_that_is_not_there_or_not_toml_is_told(tmp_path):

@@ -219,6 +219,8 @@ def run(
     chosen = chosen if seed is None else replace(chosen, seed=seed)
     if chosen.data is None:
         raise InputError("settings", "'data' is missing", "Say in the file where the confidential table is")
+    if chosen.targets and not quiet:
+        typer.echo("The settings name targets: only `molehill search` keeps to them, this run does not.", err=True)
     folder = out or Path(f"{settings.stem}-release")
     table = read_table(settings.parent / chosen.data, encoding=encoding)
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
@@ -228,10 +230,10 @@ def run(
 
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(help="Folder of a saved release.")]) -> None:
-    """Make both editions of the report of a saved release again, without fitting."""
+    """Make the report of a saved release again, in both editions, without fitting."""
     with _working("Making the report"):
-        public, internal = import_module("molehill.saving").rebuild_report(folder)
-    typer.echo(f"Written: {public} and {internal}")
+        written = import_module("molehill.saving").rebuild_report(folder)
+    typer.echo(f"Written: {' and '.join(map(str, written))}")
 
 
 @app.command()

@@ -15,6 +15,7 @@ from molehill.errors import InputError
 from molehill.evaluation import Evaluation
 from molehill.files import write_text
 from molehill.release import Release
+from molehill.searched import Searched, read_searched, write_searched
 from molehill.settings import Settings, read_settings, write_settings
 from molehill.table import read_table, write_table
 
@@ -35,7 +36,8 @@ class Dossier:
     evaluation
         Risk and utility of the release and of what it is compared with.
     weights
-        record, value, risk, weight: one row a record. Not for publication.
+        record, value, risk, weight, and by_prior, the chance of prior membership, where a search chose it: one row a
+        record. Not for publication.
     fits
         scheme, converged, problems, sweeps, effective_size, largest_rhat, divergent, seconds: one row a fitted scheme.
     diagnostics
@@ -45,6 +47,8 @@ class Dossier:
     facts
         records, patterns, tables, share of predictive mass outside the support, versions, when it was made, seconds
         by stage.
+    search
+        What a search found, if the release comes from one.
     """
 
     settings: Settings
@@ -55,6 +59,12 @@ class Dossier:
     diagnostics: pd.DataFrame
     policies: Mapping[str, int]
     facts: Mapping[str, Any]
+    search: Searched | None = None
+
+    @property
+    def fit_to_publish(self) -> bool:
+        """Whether there is something to publish: always, unless a search found nothing that is."""
+        return self.search is None or self.search.fit_to_publish
 
 
 def make_dossier(release: Release) -> Dossier:
@@ -84,6 +94,8 @@ def make_dossier(release: Release) -> Dossier:
             "weight": release.weights,
         }
     )
+    if release.by_prior is not None:
+        weights["by_prior"] = release.by_prior
     facts = {
         "records": len(column),
         "patterns": release.risk.patterns.number,
@@ -104,17 +116,25 @@ def make_dossier(release: Release) -> Dossier:
         pd.concat(tables, ignore_index=True),
         dict(release.risk.policies),
         facts,
+        release.search,
     )
 
 
 def write_dossier(dossier: Dossier, folder: Path) -> None:
     """Write the evidence into a folder that is there, every file for its owner only."""
-    write_settings(dossier.settings, folder / "settings.toml")
+    write_settings(dossier.settings, folder / "settings.toml", notes=settings_notes(dossier))
     dossier.evaluation.save(folder / "evaluation", ending="parquet")
     for name in ("weights", "fits", "diagnostics"):
         write_table(getattr(dossier, name), folder / f"{name}.parquet", private=True)
     content = {"scheme": dossier.scheme, "policies": dict(dossier.policies), "facts": dict(dossier.facts)}
     write_text(folder / "facts.json", json.dumps(content, indent=2, ensure_ascii=False), private=True)
+    if dossier.search is not None:
+        write_searched(dossier.search, folder)
+
+
+def settings_notes(dossier: Dossier) -> dict[str, str]:
+    """Give what the settings file of a release says beside its settings."""
+    return {} if dossier.search is None else {"targets": dossier.search.note}
 
 
 def read_dossier(folder: str | Path) -> Dossier:
@@ -136,6 +156,7 @@ def read_dossier(folder: str | Path) -> Dossier:
         rest["diagnostics"],
         content["policies"],
         content["facts"],
+        read_searched(path),
     )
 
 

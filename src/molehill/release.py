@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from molehill.frames import Table, as_table
 from molehill.posterior import Posterior
 from molehill.risk import ConfidentialRisk, confidential_risk
 from molehill.schema import Schema, column_numbers, find_columns, infer_schema
+from molehill.searched import Searched
 from molehill.settings import SCHEMES, Settings
 from molehill.synthesis import draw, fit
 from molehill.synthesizer import Composite, Synthesizer
@@ -62,6 +63,10 @@ class Release:
         What made it, the seed included: not for publication.
     seconds
         Wall time by stage.
+    search, by_prior
+        What the search found that it comes from, if any, and every record's chance of prior membership if the search
+        chose one. If nothing that was found is fit to publish, the tables are those of the closest point, and `save`
+        leaves them out.
     """
 
     datasets: Sequence[Any]
@@ -74,10 +79,17 @@ class Release:
     evaluation: Evaluation
     settings: Settings
     seconds: Mapping[str, float]
+    search: Searched | None = None
+    by_prior: np.ndarray | None = None
 
     def __repr__(self) -> str:
         beside = f", compared with {', '.join(self.comparisons)}" if self.comparisons else ""
         return f"Release({len(self.datasets)} tables of {len(self.weights):,} records, {self.scheme}{beside})"
+
+    @property
+    def fit_to_publish(self) -> bool:
+        """Whether there is something to publish: always, unless a search found nothing that is."""
+        return self.search is None or self.search.fit_to_publish
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write `release/`, to publish, and `internal/`, to keep, into a new folder: see `molehill.saving`."""
@@ -98,6 +110,7 @@ def synthesize(
     shift: float = 0.0,
     synthesizer: str | Synthesizer | Composite = "auto",
     membership: str = "posterior",
+    noise: str = "independent",
     lower: float | None = None,
     upper: float | None = None,
     datasets: int = 20,
@@ -138,7 +151,7 @@ def synthesize(
         As in `confidential_risk` and `risk_weights`.
     synthesizer
         A name from `molehill.models`, a synthesizer of your own, or "auto": by the kind of the column.
-    membership, lower, upper
+    membership, noise, lower, upper
         Of the built-in synthesizers that have them.
     datasets
         How many tables.
@@ -170,6 +183,7 @@ def synthesize(
         shift=shift,
         synthesizer=synthesizer if isinstance(synthesizer, str) else "auto",
         membership=membership,
+        noise=noise,
         lower=lower,
         upper=upper,
         datasets=datasets,
@@ -206,41 +220,32 @@ def make_release(
     evaluation_seed, *scheme_seeds = map(int, seeds)
     seconds: dict[str, float] = {}
 
-    with _stage("measuring the risk", seconds, tell):
+    with timed_stage("measuring the risk", seconds, tell):
         schema = infer_schema(table, **column_roles(settings))
-        formulas = [_read_regression(formula, table) for formula in settings.regressions]
+        formulas = read_regressions(settings, table)
         schemes, risks = _plan(table, settings)
         model = synthesizer or choose_synthesizer(table, settings, schema)
     posteriors: dict[str, Posterior] = {}
     released = next(iter(schemes))
     # Schemes are made with random numbers of their own: rises between them are judged against independent runs.
     for (name, weights), own_seed in zip(schemes.items(), scheme_seeds[::2], strict=False):
-        with _stage(f"fitting: {name}", seconds, tell):
+        with timed_stage(f"fitting: {name}", seconds, tell):
             folder = None if checkpoint is None else Path(checkpoint) / name.replace(" ", "-")
             # What is only shown beside the release need not be made to converge at any cost; the report says so.
             settled: dict[str, Any] = {"seed": own_seed, "patience": 2 if name == released else 0}
             places = {"checkpoint": folder, "start_from": posteriors.get(released), "progress": progress}
             posteriors[name] = _fit(model, table, weights, **settled, **places)
     tables = {}
-    with _stage("drawing tables", seconds, tell):
+    with timed_stage("drawing tables", seconds, tell):
         for (name, posterior), own_seed in zip(posteriors.items(), scheme_seeds[1::2], strict=False):
             allowed = "error" if name == released else "allow"
             tables[name] = draw(posterior, datasets=settings.datasets, seed=own_seed, unconverged=allowed)
         if "topcoding" in settings.compare and schema[settings.sensitive].kind != "categorical":
             tables["topcoding"] = [topcode(data, settings.sensitive, percentile=TOPCODED_ABOVE)]
-    with _stage("measuring risk and utility", seconds, tell):
-        evaluation = evaluate(
-            table,
-            tables,
-            analyses=[*(default_analyses(schema) if analyses is None else analyses), *formulas],
-            posteriors=posteriors if settings.expected_tables else None,
-            reference="unweighted" if "unweighted" in tables and released != "unweighted" else None,
-            datasets=settings.expected_tables,
-            # The release itself has converged, or nothing would have been drawn.
-            unconverged="allow",
-            seed=evaluation_seed,
-            singletons=settings.singletons,  # pyright: ignore[reportArgumentType]
-            **_measured(settings),
+    with timed_stage("measuring risk and utility", seconds, tell):
+        wanted = [*(default_analyses(schema) if analyses is None else analyses), *formulas]
+        evaluation = evaluate_schemes(
+            table, tables, posteriors, settings, released=released, analyses=wanted, seed=evaluation_seed
         )
     return Release(
         tables[released],
@@ -253,6 +258,32 @@ def make_release(
         evaluation,
         settings,
         seconds,
+    )
+
+
+def evaluate_schemes(
+    table: Table,
+    tables: Mapping[str, Sequence[Any]],
+    posteriors: Mapping[str, Posterior],
+    settings: Settings,
+    *,
+    released: str,
+    analyses: Sequence[Analysis],
+    seed: int,
+) -> Evaluation:
+    """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
+    return evaluate(
+        table,
+        tables,
+        analyses=analyses,
+        posteriors=posteriors if settings.expected_tables else None,
+        reference="unweighted" if "unweighted" in tables and released != "unweighted" else None,
+        datasets=settings.expected_tables,
+        # Whether the release has converged is asked before it is published.
+        unconverged="allow",
+        seed=seed,
+        singletons=settings.singletons,  # pyright: ignore[reportArgumentType]
+        **measured_by(settings),
     )
 
 
@@ -271,7 +302,7 @@ def choose_synthesizer(table: Table, settings: Settings, schema: Schema) -> Synt
     if name != "multinomial":
         shared |= {"lower": settings.lower, "upper": settings.upper}
     if name in ("tdp_mixture", "semicontinuous"):
-        shared["membership"] = settings.membership
+        shared |= {"membership": settings.membership, "noise": settings.noise}
     if name == "tdp_mixture":
         numbers = column_numbers(table, column)
         shared["transform"] = "log" if (numbers[~np.isnan(numbers)] > 0).all() else "signed"
@@ -290,9 +321,11 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     return replace(settings, predictors=predictors, seed=seed)
 
 
-def _read_regression(formula: str, table: Table) -> Analysis:
-    find_columns(table, read_formula(formula).columns, "regressions")
-    return regression(formula)
+def read_regressions(settings: Settings, table: Table) -> list[Analysis]:
+    """Give the regressions that settings name, all of whose columns the table must have."""
+    for formula in settings.regressions:
+        find_columns(table, read_formula(formula).columns, "regressions")
+    return [regression(formula) for formula in settings.regressions]
 
 
 def _plan(table: Table, settings: Settings) -> tuple[dict[str, np.ndarray], dict[str, ConfidentialRisk]]:
@@ -313,7 +346,7 @@ def _plan(table: Table, settings: Settings) -> tuple[dict[str, np.ndarray], dict
             order=order,
             singletons=settings.singletons,  # pyright: ignore[reportArgumentType]
             small_patterns=settings.small_patterns,  # pyright: ignore[reportArgumentType]
-            **_measured(settings),
+            **measured_by(settings),
         )
         schemes[name] = np.nan_to_num(risk_weights(risks[name], scale=scale, shift=shift))
     if "unweighted" in settings.compare:
@@ -331,12 +364,10 @@ def _fit(model: Synthesizer | Composite, table: Table, weights: np.ndarray, **ho
         return fit(model, table, weights, **how)
 
 
-def _measured(settings: Settings) -> dict[str, Any]:
-    named = asdict(settings)
-    used = {name for name in settings.breaks if name in settings.known}
-    return {name: named[name] for name in ("known", "sensitive", "radius", "floor", "missing", "kinds")} | {
-        "breaks": {name: ends for name, ends in settings.breaks.items() if name in used}
-    }
+def measured_by(settings: Settings) -> dict[str, Any]:
+    """Give the arguments that all measures of risk share."""
+    shared = {name: getattr(settings, name) for name in ("known", "sensitive", "radius", "floor", "missing", "kinds")}
+    return shared | {"breaks": {name: ends for name, ends in settings.breaks.items() if name in settings.known}}
 
 
 def column_roles(settings: Settings) -> dict[str, Any]:
@@ -352,7 +383,8 @@ def column_roles(settings: Settings) -> dict[str, Any]:
 
 
 @contextmanager
-def _stage(name: str, seconds: dict[str, float], tell: Tell | None) -> Iterator[None]:
+def timed_stage(name: str, seconds: dict[str, float], tell: Tell | None) -> Iterator[None]:
+    """Tell that a stage begins, and note how many seconds it took."""
     if tell is not None:
         tell(name)
     begun = time.perf_counter()

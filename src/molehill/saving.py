@@ -21,6 +21,8 @@ from molehill.table import write_table
 def save_release(release: Release, folder: str | Path, *, overwrite: bool = False) -> Path:
     """Write a release: `release/` to publish, `internal/` to keep. The folder appears whole or not at all.
 
+    If a search found nothing that is fit to publish, there is no `release/`.
+
     Parameters
     ----------
     release
@@ -35,11 +37,12 @@ def save_release(release: Release, folder: str | Path, *, overwrite: bool = Fals
     dossier = make_dossier(release)
     with _whole_folder(target) as temporary:
         public, internal = temporary / "release", temporary / "internal"
-        public.mkdir()
         internal.mkdir(mode=0o700)
-        _write_tables(release, public)
-        write_text(public / "methods.md", methods_note(dossier))
-        write_text(public / "report.html", render_report(dossier, edition="public"))
+        if release.fit_to_publish:
+            public.mkdir()
+            _write_tables(release, public)
+            write_text(public / "methods.md", methods_note(dossier))
+            write_text(public / "report.html", render_report(dossier, edition="public"))
         write_dossier(dossier, internal)
         write_text(internal / "report.html", render_report(dossier, edition="internal"), private=True)
         with written_whole(internal / "draws.npz", private=True) as path:
@@ -49,13 +52,14 @@ def save_release(release: Release, folder: str | Path, *, overwrite: bool = Fals
     return target
 
 
-def rebuild_report(folder: str | Path) -> tuple[Path, Path]:
-    """Make both editions of the report of a saved release again, and give their paths."""
+def rebuild_report(folder: str | Path) -> tuple[Path, ...]:
+    """Make the report of a saved release again, in both editions if it is published, and give their paths."""
     dossier, path = read_dossier(folder), Path(folder)
     public, internal = path / "release" / "report.html", path / "internal" / "report.html"
-    write_text(public, render_report(dossier, edition="public"))
+    if dossier.fit_to_publish:
+        write_text(public, render_report(dossier, edition="public"))
     write_text(internal, render_report(dossier, edition="internal"), private=True)
-    return public, internal
+    return (public, internal) if dossier.fit_to_publish else (internal,)
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:

@@ -20,9 +20,9 @@ from molehill.arguments import check_choice
 from molehill.errors import InputError
 from molehill.files import written_whole
 from molehill.frames import Table, as_table
-from molehill.release import choose_synthesizer, column_roles, complete_settings
+from molehill.release import choose_synthesizer, column_roles, complete_settings, read_regressions
 from molehill.schema import infer_schema
-from molehill.search_found import Found, conclude, nothing_found
+from molehill.search_found import EXPECTED_TABLES, Budget, Found, conclude, nothing_found
 from molehill.search_moves import FEEDBACK, Move, along_path, has_membership, weigh_down
 from molehill.search_points import (
     Bench,
@@ -35,9 +35,9 @@ from molehill.search_points import (
     mix_measured,
     open_bench,
 )
-from molehill.search_targets import Target, impossible, read_targets
 from molehill.settings import Settings
 from molehill.synthesizer import Composite, Synthesizer
+from molehill.targets import Target, impossible, read_targets
 from molehill.utility import Analysis
 from molehill.utility_figures import default_analyses
 
@@ -61,7 +61,7 @@ def search(
     seconds: float | None = None,
     chance: float = 0.2,
     redraw: float = 0.001,
-    expected_tables: int = 400,
+    expected_tables: int = EXPECTED_TABLES,
     order: int = 2,
     floor: float = 0.0,
     lower: float | None = None,
@@ -155,13 +155,13 @@ def search(
 def search_settings(
     data: Any,
     settings: Settings,
-    targets: str | Target | Sequence[str | Target],
+    targets: str | Target | Sequence[str | Target] | None = None,
     *,
     fits: int = 12,
     seconds: float | None = None,
     chance: float = 0.2,
     redraw: float = 0.001,
-    expected_tables: int = 400,
+    expected_tables: int = EXPECTED_TABLES,
     synthesizer: Synthesizer | Composite | None = None,
     analyses: Sequence[Analysis] | None = None,
     checkpoint: str | Path | None = None,
@@ -170,15 +170,18 @@ def search_settings(
 ) -> Found:
     """Search from settings as a file has them: `search` with its arguments in one value.
 
-    Order and synthesizer of the settings are where it begins; scale, shift and membership are for the search to find.
+    Order and synthesizer of the settings are where it begins; scale, shift and membership are for the search to find,
+    and noise is balanced. Targets take the place of those in the settings.
     """
-    wanted = read_targets(targets)
+    wanted = read_targets(settings.targets if targets is None else targets)
     _check_budget(fits, seconds, chance, redraw, expected_tables)
     reasons = impossible(wanted)
     if reasons:
-        return nothing_found("No release can meet the targets. " + " ".join(f"{reason}." for reason in reasons))
+        told = " ".join(f"{reason}." for reason in reasons)
+        return nothing_found(f"No release can meet the targets. {told}", wanted)
     table = as_table(data)
-    settings = _complete(settings, table, checkpoint)
+    read_regressions(settings, table)
+    settings = _complete(replace(settings, targets=tuple(map(str, wanted))), table, checkpoint)
     schema = infer_schema(table, **column_roles(settings))
     if schema[settings.sensitive].kind == "categorical":
         raise InputError("sensitive", f"{settings.sensitive!r} is categorical", "The search is for numbers only")
@@ -196,18 +199,20 @@ def search_settings(
         checkpoint=checkpoint,
         progress=progress,
     )
-    for point in _try_moves(bench, fits, np.inf if seconds is None else seconds):
+    budget = Budget(fits, seconds)
+    for point in _try_moves(bench, budget):
         if tell is not None:
             state = "meets the targets" if point.met else "misses them"
             tell(f"point {point.number + 1}: {point}: {state}, U_m {point.distance:.4f}")
-    return conclude(bench, tell)
+    return conclude(bench, budget, tell)
 
 
-def _try_moves(bench: Bench, fits: int, seconds: float) -> Iterator[Point]:
+def _try_moves(bench: Bench, budget: Budget) -> Iterator[Point]:
     """Try moves, the least distorting first, and give every point as it is measured."""
+    seconds = np.inf if budget.seconds is None else budget.seconds
 
     def left() -> int:
-        return fits - len(bench.fits) if bench.spent < seconds else 0
+        return budget.fits - len(bench.fits) if bench.spent < seconds else 0
 
     plain = fit_move(bench, Move())
     assert plain is not None
@@ -339,8 +344,9 @@ def _good_enough(bench: Bench) -> bool:
 
 
 def _complete(settings: Settings, table: Table, checkpoint: str | Path | None) -> Settings:
-    # Scale, shift and membership are for the search to find: they must not make two searches differ.
-    found = {"scale": 1.0, "shift": 0.0, "membership": "posterior", "small_patterns": "marginal"}
+    # Scale, shift and membership are for the search to find: they must not make two searches differ. Balanced noise
+    # costs no record more risk, and keeps more.
+    found = {"scale": 1.0, "shift": 0.0, "membership": "posterior", "noise": "balanced", "small_patterns": "marginal"}
     completed = complete_settings(settings, table)
     return replace(completed, seed=_keep_seed(settings.seed, checkpoint), **found)
 

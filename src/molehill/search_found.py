@@ -1,7 +1,7 @@
 """What a search found: the best point confirmed with fresh draws, the release drawn from it, all of it in words."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,23 +9,19 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from molehill.errors import InputError
+from molehill.figures.style import short_label
 from molehill.frames import as_table
-from molehill.posterior import Posterior
 from molehill.profile import range_ends, value_range
+from molehill.release import Release, measured_by
 from molehill.risk import release_risk
-from molehill.search_moves import with_membership
-from molehill.search_points import (
-    Bench,
-    Point,
-    find_breaking,
-    judge_measured,
-    list_points,
-    measure,
-    measured_by,
-)
+from molehill.search_points import Bench, Point, find_breaking, judge_measured, list_points, measure
+from molehill.search_release import is_plain, measure_baselines, point_settings, release_point
 from molehill.search_targets import record_figure
+from molehill.searched import Searched
 from molehill.settings import format_settings
 from molehill.synthesis import draw
+from molehill.targets import Target
 
 Floats = NDArray[np.float64]
 Tell = Callable[[str], None]
@@ -36,68 +32,47 @@ CONFIRMED_WITH = 1000
 RELEASES = 5
 ROUNDS = 20
 RUNNERS_UP = 3
+# Predicted tables that a point is measured with, unless the caller says otherwise.
+EXPECTED_TABLES = 400
+_LONGEST = 96
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Found:
-    """What a search found.
+@dataclass(frozen=True)
+class Budget:
+    """How much a search may cost: fits, and seconds if they are limited."""
+
+    fits: int
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Found(Searched):
+    """What a search found: the answer as in `molehill.searched.Searched`, with what it was made of.
 
     Attributes
     ----------
-    met
-        Whether a release that keeps every target was found.
-    verdict
-        The answer in plain words.
-    points
-        One row a point: how it was made, risk and utility with their errors, whether each target is met.
-    chosen
-        The row of the chosen point, or of the closest one if none meets the targets; None if nothing was fitted.
-    runners_up
-        The rows of the next best.
-    standing_in_the_way
-        pattern, range, records: who breaks the targets at the closest point, values as ranges. Empty if none does.
     settings
-        The text of a settings file that repeats the chosen point.
-    cost
-        fits, seconds of a cold and of a warm fit (means), seconds of measuring a point, seconds in all.
-    probability, probability_low, probability_high
-        That L fresh tables break a realised target: the share of independent runs of the confirmation that did, with
-        a 95% interval (Clopper and Pearson). NaN without such targets.
-    floor, floor_error
-        The U_m that a fresh sample of the same size would show, and its standard error.
-    datasets, releases, redrawn
-        The released tables, on which the realised targets were seen to hold; how many releases were drawn for it; and
-        how many records of this one were drawn anew. Empty if the targets are not met.
-    weights, by_prior, posterior
-        Of the chosen point: weight of every record, its chance of prior membership (None without a mixture), the fit.
-        Not for publication.
+        The text of a settings file that repeats the search.
+    datasets
+        The tables that keep the targets, on which the realised ones were seen to hold. Empty if none does.
+    bench
+        All fits and points. Not for publication.
     """
 
-    met: bool
-    verdict: str
-    points: pd.DataFrame
-    chosen: pd.Series | None
-    runners_up: pd.DataFrame
-    standing_in_the_way: pd.DataFrame
     settings: str
-    cost: Mapping[str, float]
-    probability: float
-    probability_low: float
-    probability_high: float
-    floor: float
-    floor_error: float
     datasets: Sequence[Any]
-    releases: int
-    redrawn: int
-    weights: Floats | None
-    by_prior: Floats | None
-    posterior: Posterior | None
+    bench: Bench | None
 
-    def __str__(self) -> str:
-        return self.verdict
+    @property
+    def point(self) -> Point | None:
+        """The chosen point, or the closest one: its fit, weights and memberships. Not for publication."""
+        return None if self.bench is None or self.place is None else self.bench.points[self.place]
 
-    def __repr__(self) -> str:
-        return f"Found({'met' if self.met else 'not met'}: {len(self.points)} points)"
+    def release(self, tell: Tell | None = None) -> Release:
+        """Give the chosen point, or the closest one, as a release beside what it is compared with; see its `save`."""
+        if self.bench is None or self.point is None:
+            raise InputError("targets", "nothing was fitted, so that there is no release", "Ask for what can be kept")
+        return release_point(self.bench, self.point, self, self.datasets, tell)
 
 
 def rank_points(bench: Bench) -> list[Point]:
@@ -115,7 +90,7 @@ def rank_points(bench: Bench) -> list[Point]:
     return first + rest
 
 
-def conclude(bench: Bench, tell: Tell | None) -> Found:
+def conclude(bench: Bench, budget: Budget, tell: Tell | None) -> Found:
     """Confirm the best point with fresh draws, draw the release, and put the result into words."""
     ranked = rank_points(bench)
     chosen, met, drawn = ranked[0], False, ([], 0, 0)
@@ -131,31 +106,42 @@ def conclude(bench: Bench, tell: Tell | None) -> Found:
             break
     others = [point for point in ranked if point is not chosen][:RUNNERS_UP]
     frame = list_points(bench.points, bench.floor[0])
-    row = frame.iloc[chosen.number]
     way = pd.DataFrame(columns=["pattern", "range", "records"]) if met else _stand_in_the_way(bench, chosen)
-    verdict = _tell_verdict(bench, row, way, met=met, probability=probability, drawn=drawn[1:])
+    row = frame.iloc[chosen.number]
+    tables, releases, redrawn = drawn
+    command = repeat_command(bench, chosen, budget)
+    note = _write_note(chosen, command)
+    realised = any(target.basis == "realised" and target.measure == "maximum" for target in bench.targets)
     return Found(
-        met,
-        verdict,
-        frame,
-        row,
-        frame.iloc[[point.number for point in others]],
-        way,
-        _write_settings(bench, chosen),
-        _count_cost(bench),
-        *probability,
-        *bench.floor,
-        *drawn,
-        chosen.fitted.weights,
-        chosen.by_prior,
-        _posterior(chosen),
+        met=met,
+        verdict=_tell_verdict(bench, row, way, met=met, probability=probability, drawn=(releases, redrawn)),
+        targets=bench.settings.targets,
+        points=frame,
+        place=chosen.number,
+        next_places=tuple(point.number for point in others),
+        standing_in_the_way=way,
+        baselines=measure_baselines(bench),
+        cost=_count_cost(bench),
+        probability=probability[0],
+        probability_low=probability[1],
+        probability_high=probability[2],
+        floor=bench.floor[0],
+        floor_error=bench.floor[1],
+        releases=releases,
+        redrawn=redrawn,
+        may_redraw=realised and bench.redraw > 0,
+        command=command,
+        note=note,
+        settings=format_settings(point_settings(bench, chosen), notes={"targets": note}),
+        datasets=tables,
+        bench=bench,
     )
 
 
 def _confirm(bench: Bench, point: Point) -> tuple[bool, tuple[float, float, float]]:
     """Measure a point anew: whether it still meets the targets, and the chance that a release breaks a realised one."""
     seed = int(np.random.SeedSequence([bench.settings.seed or 0, 3, point.number]).generate_state(1)[0])
-    fresh = measure(bench, _posterior(point), seed=seed, tables=CONFIRMED_WITH)
+    fresh = measure(bench, point.posterior, seed=seed, tables=CONFIRMED_WITH)
     judged = judge_measured(bench, fresh, point.by_prior, margin=0.0)
     probability = _count_breaks(bench, fresh.runs)
     # A chance is judged by its interval: few runs cannot tell a fifth from a quarter.
@@ -179,12 +165,6 @@ def _count_breaks(bench: Bench, runs: Floats) -> tuple[float, float, float]:
     return number / all_runs, low, high
 
 
-def _posterior(point: Point) -> Posterior:
-    """The fit of a point, predicting as the point does."""
-    posterior = point.fitted.posterior
-    return posterior if point.by_prior is None else with_membership(posterior, point.by_prior)
-
-
 def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
     """Draw tables until a release keeps the realised targets: the tables, how many releases, and records drawn anew.
 
@@ -200,7 +180,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
         state = np.random.SeedSequence([bench.settings.seed or 0, 4, point.number, number])
         seeds = [int(seed) for seed in state.generate_state(1 + ROUNDS)]
         draws: dict[str, Any] = {"datasets": bench.settings.datasets, "unconverged": "allow"}
-        tables = draw(_posterior(point), seed=seeds[0], **draws)
+        tables = draw(point.posterior, seed=seeds[0], **draws)
         anew = np.zeros(len(expected), dtype=bool)
         for seed in seeds[1:]:
             risk = release_risk(bench.table, tables, **how).realised
@@ -210,7 +190,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
             if bench.redraw == 0 or not unlucky.any():
                 break
             anew |= unlucky
-            for table, other in zip(tables, draw(_posterior(point), seed=seed, **draws), strict=True):
+            for table, other in zip(tables, draw(point.posterior, seed=seed, **draws), strict=True):
                 own, fresh = as_table(table).frame, as_table(other).frame
                 own.loc[unlucky, column] = fresh.loc[unlucky, column]
     return [], RELEASES, 0
@@ -243,7 +223,7 @@ def _tell_verdict(
     """Put the answer into words, with values as ranges only."""
     first = bench.points[0]
     lines = []
-    wanted = "; ".join(map(str, bench.targets))
+    wanted = "; ".join(short_label(str(target), _LONGEST) for target in bench.targets)
     if met:
         lines.append(f"Found: {row['scheme']} keeps {wanted}.")
     else:
@@ -260,36 +240,39 @@ def _tell_verdict(
             f"{bench.settings.datasets} fresh tables break the realised targets in {probability[0]:.0%} of independent "
             f"runs (95% interval {probability[1]:.0%} to {probability[2]:.0%})."
         )
-        told = f"In the release that was drawn they hold; {drawn[1]} records were drawn anew for it"
+        number = "1 record was" if drawn[1] == 1 else f"{drawn[1]} records were"
+        told = f"In the release that was drawn they hold; {number} drawn anew for it"
         others = f", and {drawn[0] - 1} releases before it were given up" if drawn[0] > 1 else ""
         lines.append(f"{told}{others}." if met else "")
     if not met and len(way):
-        told = "; ".join(f"{entry.records} in {entry.pattern}, {entry.range}" for entry in way.head(5).itertuples())
+        told = "; ".join(
+            f"{entry.records} in {short_label(f'{entry.pattern}', _LONGEST)}, {entry.range}"
+            for entry in way.head(5).itertuples()
+        )
         lines.append(f"{int(way['records'].sum()):,} records stand in the way, most of them: {told}.")
     if not row["converged"]:
         lines.append("Its fit has not converged: it must run longer before anything is released.")
     return "\n".join(line for line in lines if line)
 
 
-def _write_settings(bench: Bench, point: Point) -> str:
-    """Give the settings file of the point: for `molehill run` if order, scale, shift and membership say it all."""
-    move, by_prior = point.fitted.move, point.by_prior
-    plain = move.rounds == 0 and (by_prior is None or (np.ptp(by_prior) == 0 and float(by_prior[0]) in (0.0, 1.0)))
-    settings = replace(
-        bench.settings,
-        order=move.order or bench.settings.order,
-        scale=move.scale,
-        # No weighting is a shift that lifts every weight to 1.
-        shift=move.shift if move.order else 1.0,
-        membership="prior" if by_prior is not None and float(by_prior.mean()) == 1 else "posterior",
-    )
-    lines = [f"# Found by a search: {point}.", *(f"# Target: {target}." for target in bench.targets)]
-    if not plain:
-        lines.append(
-            "# Weights or memberships of single records are part of it, which no setting says: the same search"
-        )
-        lines.append("# (same targets, budget and seed) makes it again.")
-    return "\n".join(lines) + "\n" + format_settings(settings)
+def _write_note(point: Point, command: str) -> str:
+    """Say in a settings file what was found and how: for `molehill run`, if the settings say all of it."""
+    lines = [f"Found by a search: {point}.", f"The same search again, with this file: {command}"]
+    if not is_plain(point):
+        lines.append("Weights or memberships of single records are part of it, which no setting says: only the search")
+        lines.append("makes it again.")
+    return "\n".join(lines)
+
+
+def repeat_command(bench: Bench, point: Point, budget: Budget) -> str:
+    """Give the command that repeats the search from the settings of the point."""
+    parts = ["molehill search settings.toml", f"--fits {budget.fits}"]
+    parts += [] if budget.seconds is None else [f"--seconds {budget.seconds:g}"]
+    parts += [f"--chance {bench.chance:g}", f"--redraw {bench.redraw:g}"]
+    parts += [] if bench.tables == EXPECTED_TABLES else [f"--expected-tables {bench.tables}"]
+    if point.fitted.move.order not in (0, bench.settings.order):
+        parts.append(f"--order {bench.settings.order}")
+    return " ".join(parts)
 
 
 def _count_cost(bench: Bench) -> dict[str, float]:
@@ -304,12 +287,12 @@ def _count_cost(bench: Bench) -> dict[str, float]:
     }
 
 
-def nothing_found(verdict: str) -> Found:
+def nothing_found(verdict: str, targets: Sequence[Target]) -> Found:
     """Give the result of a search that made no fit."""
-    empty = pd.DataFrame()
-    cost = {"fits": 0.0, "seconds": 0.0}
-    none: dict[str, Any] = dict.fromkeys(("chosen", "weights", "by_prior", "posterior"))
     unknown = dict.fromkeys(("probability", "probability_low", "probability_high", "floor", "floor_error"), np.nan)
-    frames: dict[str, Any] = dict.fromkeys(("points", "runners_up", "standing_in_the_way"), empty)
-    drawn: dict[str, Any] = {"datasets": [], "releases": 0, "redrawn": 0}
-    return Found(met=False, verdict=verdict, settings="", cost=cost, **none, **unknown, **frames, **drawn)
+    frames: dict[str, Any] = {name: pd.DataFrame() for name in ("points", "standing_in_the_way", "baselines")}
+    drawn: dict[str, Any] = {"datasets": [], "releases": 0, "redrawn": 0, "may_redraw": False}
+    told: dict[str, Any] = {"command": "", "note": "", "settings": "", "targets": tuple(map(str, targets))}
+    nothing: dict[str, Any] = {"met": False, "place": None, "next_places": (), "bench": None}
+    cost = {"fits": 0.0, "seconds": 0.0}
+    return Found(verdict=verdict, cost=cost, **unknown, **frames, **drawn, **told, **nothing)

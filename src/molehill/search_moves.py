@@ -12,19 +12,18 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from molehill.models.noise import Noise
+from molehill.models.tdp_mixture import BY_PRIOR
 from molehill.posterior import Posterior
 from molehill.risk import ConfidentialRisk
-from molehill.synthesizer import Composite, Draw, Inputs, Prediction, Synthesizer
+from molehill.synthesizer import Composite, Synthesizer
 from molehill.weights import risk_weights
 
 Floats = NDArray[np.float64]
 
-BY_PRIOR = "chance of prior membership"
 # How much of its weight a record loses in a round of feedback, at first.
 FEEDBACK = 0.5
 
@@ -139,41 +138,39 @@ def name_membership(by_prior: Floats | None) -> str:
     return {0.0: "posterior", 1.0: "prior"}.get(share, f"prior for a random {share:.0%}")
 
 
+def with_noise(posterior: Posterior, noise: Noise) -> Posterior:
+    """Give the same fit with other random numbers for its mixtures: see `molehill.models.noise`."""
+    swapped = {
+        name: _predict_by(part, noise=noise) if _is_mixture(part.synthesizer) else part
+        for name, part in _parts(posterior).items()
+    }
+    return replace(posterior, parts=swapped) if isinstance(posterior.synthesizer, Composite) else swapped[""]
+
+
 def _parts(posterior: Posterior) -> Mapping[str, Posterior]:
     return posterior.parts if isinstance(posterior.synthesizer, Composite) else {"": posterior}
 
 
 def _is_mixture(synthesizer: Synthesizer | Composite) -> bool:
     predict = synthesizer.predict if isinstance(synthesizer, Synthesizer) else None
-    return isinstance(predict, partial) and ("membership" in predict.keywords or predict.func is _predict_either)
+    return isinstance(predict, partial) and "membership" in predict.keywords
 
 
 def _swap(part: Posterior, by_prior: Floats) -> Posterior:
-    synthesizer = part.synthesizer
-    if not isinstance(synthesizer, Synthesizer) or not _is_mixture(synthesizer):
+    if not _is_mixture(part.synthesizer):
         return part
-    predict = synthesizer.predict
-    assert isinstance(predict, partial)
-    either = predict if predict.func is _predict_either else _either(predict)
-    inputs = {**part.learned.inputs, BY_PRIOR: by_prior}
-    return replace(part, synthesizer=replace(synthesizer, predict=either), learned=replace(part.learned, inputs=inputs))
+    given = _predict_by(part, membership="posterior")
+    return replace(given, learned=replace(part.learned, inputs={**part.learned.inputs, BY_PRIOR: by_prior}))
+
+
+def _predict_by(part: Posterior, **settings: str) -> Posterior:
+    synthesizer = part.synthesizer
+    assert isinstance(synthesizer, Synthesizer)
+    return replace(part, synthesizer=replace(synthesizer, predict=_changed(synthesizer.predict, *settings.items())))
 
 
 @cache
-def _either(predict: "partial[Prediction]") -> "partial[Prediction]":
-    """Make one prediction of both memberships; made once for each, so that it is compiled once."""
-    ways = {
-        way: partial(predict.func, *predict.args, **{**predict.keywords, "membership": way})
-        for way in ("posterior", "prior")
-    }
-    return partial(_predict_either, **ways)
-
-
-def _predict_either(key: jax.Array, draw: Draw, inputs: Inputs, *, posterior: Any, prior: Any) -> Prediction:
-    own = {name: value for name, value in inputs.items() if name != BY_PRIOR}
-    choosing, predicting = jax.random.split(key)
-    chosen = jax.random.uniform(choosing, inputs[BY_PRIOR].shape) < inputs[BY_PRIOR]
-    given, free = posterior(predicting, draw, own), prior(predicting, draw, own)
-    share = jnp.mean(inputs[BY_PRIOR])
-    values = {name: jnp.where(chosen, free.values[name], given.values[name]) for name in given.values}
-    return Prediction(values, (1 - share) * given.outside + share * free.outside)
+def _changed(predict: Any, *settings: tuple[str, str]) -> Any:
+    """Give a prediction with other settings; made once for each, so that it is compiled once."""
+    changed = {**predict.keywords, **dict(settings)}
+    return predict if changed == predict.keywords else partial(predict.func, *predict.args, **changed)

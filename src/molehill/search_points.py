@@ -19,13 +19,15 @@ from molehill.errors import InputError
 from molehill.expected import BLOCKS, expected_risk
 from molehill.frames import Table
 from molehill.posterior import Posterior
+from molehill.release import measured_by
 from molehill.risk import ConfidentialRisk, confidential_risk, release_risk
 from molehill.schema import column_numbers
 from molehill.search_moves import Move, has_membership, name_membership, path_weights, with_membership
-from molehill.search_targets import Judgement, Measured, Target, breaking_records, judge
+from molehill.search_targets import Judgement, Measured, breaking_records, judge
 from molehill.settings import Settings
 from molehill.synthesis import draw, fit
 from molehill.synthesizer import Composite, Synthesizer
+from molehill.targets import Target
 from molehill.utility import Analysis, estimate
 
 Floats = NDArray[np.float64]
@@ -85,6 +87,17 @@ class Point:
         """Standard error of U_m."""
         return float(self.measured.distances.std(ddof=1) / np.sqrt(len(self.measured.distances)))
 
+    @property
+    def posterior(self) -> Posterior:
+        """The fit, predicting as the point does."""
+        posterior = self.fitted.posterior
+        return posterior if self.by_prior is None else with_membership(posterior, self.by_prior)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether no record, or every one, has prior membership."""
+        return self.by_prior is None or (np.ptp(self.by_prior) == 0 and float(self.by_prior[0]) in (0.0, 1.0))
+
     def __str__(self) -> str:
         membership = name_membership(self.by_prior)
         return f"{self.fitted.move}" + ("" if membership == "none" else f", membership {membership}")
@@ -125,13 +138,6 @@ class Bench:
         return sum(fitted.seconds for fitted in self.fits) + sum(point.seconds for point in self.points)
 
 
-def measured_by(settings: Settings) -> dict[str, Any]:
-    """Give the arguments that all measures of risk share."""
-    shared = {name: getattr(settings, name) for name in ("known", "sensitive", "radius", "floor", "missing")}
-    breaks = {name: ends for name, ends in settings.breaks.items() if name in settings.known}
-    return shared | {"breaks": breaks, "kinds": settings.kinds}
-
-
 def open_bench(
     table: Table,
     settings: Settings,
@@ -163,7 +169,8 @@ def open_bench(
 def fit_move(bench: Bench, move: Move, weights: Floats | None = None, start: Fitted | None = None) -> Fitted | None:
     """Fit the synthesizer with the weights of a move; None if so few records count that it cannot be fitted."""
     if weights is None:
-        weights = path_weights(move, _risk_of_order(bench, move.order), len(bench.table.frame))
+        risk = risk_of_order(bench, move.order) if move.order else None
+        weights = path_weights(move, risk, len(bench.table.frame))
     number = len(bench.fits)
     lengths: dict[str, Any] = {} if start is None else dict(WARM)
     # A move that could not be fitted may have left a part behind: the next one must not go on from it.
@@ -178,7 +185,7 @@ def fit_move(bench: Bench, move: Move, weights: Floats | None = None, start: Fit
                 bench.model,
                 bench.table,
                 np.nan_to_num(weights),
-                seed=_seed(bench, 1, number),
+                seed=seed_of(bench, 1, number),
                 patience=0,
                 checkpoint=folder,
                 start_from=None if start is None else start.posterior,
@@ -209,7 +216,7 @@ def measure_point(bench: Bench, fitted: Fitted, by_prior: float | Floats = 0.0) 
     if number < len(bench.saved):
         measured, seconds = _unpack(bench.saved[number]), float(bench.saved[number]["seconds"][1])
     else:
-        measured = measure(bench, posterior, seed=_seed(bench, 2, number))
+        measured = measure(bench, posterior, seed=seed_of(bench, 2, number))
         seconds = time.perf_counter() - begun
         if bench.store is not None:
             write_chunk(bench.store, number, [], _pack(measured, (fitted.seconds, seconds)))
@@ -267,7 +274,7 @@ def judge_measured(
 
 def unweighted_risk(bench: Bench, by_prior: Floats | None) -> tuple[Floats, Floats] | None:
     """Give expected risk and error under the unweighted synthesizer with the same membership, once it is known."""
-    plain = [point for point in bench.points if point.fitted.move == Move() and _is_flat(point.by_prior)]
+    plain = [point for point in bench.points if point.fitted.move == Move() and point.is_flat]
     if not plain:
         return None
     if by_prior is None:
@@ -361,13 +368,8 @@ def list_points(points: Sequence[Point], floor: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _is_flat(by_prior: Floats | None) -> bool:
-    return by_prior is None or (np.ptp(by_prior) == 0 and float(by_prior[0]) in (0.0, 1.0))
-
-
-def _risk_of_order(bench: Bench, order: int) -> ConfidentialRisk | None:
-    if order == 0:
-        return None
+def risk_of_order(bench: Bench, order: int) -> ConfidentialRisk:
+    """Measure the confidential risk that weights of an order come from."""
     settings = bench.settings
     how: dict[str, Any] = {"singletons": _singletons(settings), "small_patterns": "marginal"}
     return confidential_risk(bench.table, order=order, **how, **measured_by(settings))
@@ -377,7 +379,8 @@ def _singletons(settings: Settings) -> Any:
     return settings.singletons
 
 
-def _seed(bench: Bench, purpose: int, number: int) -> int:
+def seed_of(bench: Bench, purpose: int, number: int) -> int:
+    """Give the seed of one of the things that a search does at random."""
     state = np.random.SeedSequence([bench.settings.seed or 0, purpose, number]).generate_state(1, np.uint64)
     return int(state[0] >> np.uint64(1))
 

@@ -13,6 +13,7 @@ import tomlkit
 from molehill.errors import InputError
 from molehill.files import written_whole
 from molehill.schema import nearest
+from molehill.targets import EXAMPLES, parse_targets
 
 SYNTHESIZERS = (
     "auto",
@@ -96,6 +97,10 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
             "How a mixture draws a record's component: given its true value, as the paper does, or not: less risk.",
             *_one_of("posterior", "prior"),
         ),
+        "noise": _Rule(
+            "How a mixture draws records: each by itself, as in the paper, or evenly over records alike: as much risk.",
+            *_one_of("independent", "balanced"),
+        ),
         "lower": _Rule(
             "Least value that may be released, from a codebook; never the confidential minimum.",
             "a number",
@@ -122,6 +127,11 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
             "0, or a multiple of 20 from 40 up",
             lambda value: _is_whole(0)(value) and value % 20 == 0 and value != 20,
         ),
+        "targets": _Rule(
+            "Rules for `molehill search`. `molehill run` makes the release without them; its report says so.",
+            f'a list of rules such as "{EXAMPLES[0]}"',
+            _are_texts,
+        ),
         "singletons": _Rule("A record alone in its pattern.", *_one_of("protect", "formula", "error")),
         "small_patterns": _Rule("A pattern smaller than the order.", *_one_of("error", "marginal")),
         "missing": _Rule(
@@ -146,7 +156,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides a release beside the table: the arguments of `molehill.synthesize`.
+    """Everything that decides a release beside the table: the arguments of `molehill.synthesize`, and targets.
 
     Every field is described, with what it may be, in `RULES`, from which the comments of the file and the reference
     in the documentation are made.
@@ -168,12 +178,14 @@ class Settings:
     shift: float = 0.0
     synthesizer: str = "auto"
     membership: str = "posterior"
+    noise: str = "independent"
     lower: float | None = None
     upper: float | None = None
     datasets: int = 20
     compare: tuple[str, ...] = SCHEMES
     regressions: tuple[str, ...] = ()
     expected_tables: int = 200
+    targets: tuple[str, ...] = ()
     singletons: str = "protect"
     small_patterns: str = "error"
     missing: str = "error"
@@ -182,7 +194,7 @@ class Settings:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("known", "predictors", "compare", "regressions"):
+        for name in ("known", "predictors", "compare", "regressions", "targets"):
             value = getattr(self, name)
             if isinstance(value, str):
                 object.__setattr__(self, name, (value,))
@@ -247,11 +259,13 @@ def format_settings(settings: Settings, *, notes: Mapping[str, str] | None = Non
 
 def _find_problems(values: Mapping[str, Any]) -> list[str]:
     unset = {"data": None}
+    targets = values.get("targets", ())
+    unread = parse_targets(targets)[1] if _are_texts(targets) else []
     return [
         f"{name!r} must be {RULES[name].wanted}"
         for name, value in values.items()
         if not (RULES[name].fits(value) or (name in unset and value is None))
-    ]
+    ] + [f"'targets': {problem}" for problem in unread]
 
 
 def _printable(text: str) -> str:

@@ -8,6 +8,7 @@ in all of them (`scheme_looks`), and a chart that shows several has a parameter 
 from molehill.figures.files import draw_png, draw_svg, save_figure, specify
 from molehill.figures.record_charts import risk_scatter, weights_scatter
 from molehill.figures.risk_charts import radius_lines, risk_histogram, risk_violins
+from molehill.figures.search_charts import search_map
 from molehill.figures.style import COLOURS, Look, scheme_looks
 from molehill.figures.utility_charts import estimate_intervals, risk_utility_map
 from molehill.figures.value_charts import densities, ecdfs
@@ -27,6 +28,7 @@ __all__ = [
     "risk_violins",
     "save_figure",
     "scheme_looks",
+    "search_map",
     "specify",
     "weights_scatter",
 ]

@@ -1,7 +1,9 @@
 """Where the labels of points go, so that none covers another, a point or a line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import pandas as pd
 
 # In pixels: the width of a letter and the height of a line (a little more than they take), half a point, and how far a
 # label lies from its point before a thin line must join them.
@@ -76,6 +78,55 @@ def place_labels(
         end = box.left - 2 if box.left >= x else min(box.right + 2, x)
         places.append(Place(box.left, middle, end, abs(middle - y) > _NEAR))
     return places
+
+
+def label_columns(
+    table: pd.DataFrame,
+    lines: Mapping[str, float | None],
+    reach: tuple[tuple[float, float], tuple[float, float]],
+    size: tuple[int, int],
+    labels: Sequence[str],
+) -> pd.DataFrame:
+    """Where labels begin and their lines end, in the units of the axes, clear of points, bars and reference lines.
+
+    Parameters
+    ----------
+    table
+        across, left, right, up, bottom, top: points and the ends of their bars, which may be missing.
+    lines
+        Where reference lines are: across and up, or None.
+    reach, size
+        Ends of the two axes in their units, and how many pixels they are long.
+    labels
+        A text for every point; an empty one takes no room.
+    """
+    (left, right), (bottom, top) = reach
+    wide, high = size[0] / (right - left), size[1] / (top - bottom)
+    across, low_end, high_end = ((table[name].to_numpy() - left) * wide for name in ("across", "left", "right"))
+    up, under, over = ((table[name].to_numpy() - bottom) * high for name in ("up", "bottom", "top"))
+    rows = range(len(table))
+    # No bar compares false: its ends are NaN.
+    bars = [Box(low_end[row], up[row] - 2, high_end[row], up[row] + 2) for row in rows if high_end[row] > low_end[row]]
+    bars += [Box(across[row] - 2, under[row], across[row] + 2, over[row]) for row in rows if over[row] > under[row]]
+    if lines["up"] is not None:
+        # With the text on it, which stands at the right.
+        place = (lines["up"] - bottom) * high
+        bars += [Box(0, place - 2, size[0], place + 2), Box(size[0] - 130, place, size[0], place + 16)]
+    if lines["across"] is not None:
+        place = (lines["across"] - left) * wide
+        bars += [Box(place - 2, 0, place + 2, size[1]), Box(place, 0, place + 100, 18)]
+    points = list(zip(across, up, strict=True))
+    places = place_labels(labels, points, bars, size)
+    found = pd.DataFrame(places)
+    return pd.DataFrame(
+        {
+            "label_across": found["left"] / wide + left,
+            "label_up": found["middle"] / high + bottom,
+            "leader": found["end"] / wide + left,
+            "far": found["far"],
+        },
+        index=table.index,
+    )
 
 
 def _between(x: float, y: float, box: Box) -> Box:

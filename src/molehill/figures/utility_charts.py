@@ -1,6 +1,6 @@
 """Figures of utility: estimates with their intervals, and risk against utility."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.errors import InputError
-from molehill.figures.label_places import Box, place_labels
+from molehill.figures.label_places import label_columns
 from molehill.figures.risk_charts import evaluation_looks
 from molehill.figures.smoothing import round_step
 from molehill.figures.style import CONFIDENTIAL, Look, by_scheme, dress, is_shown, number_axis, short_label
@@ -102,15 +102,15 @@ def risk_utility_map(
     looks = {name: look for name, look in evaluation_looks(evaluation).items() if name in both}
     numbers = np.column_stack([frame.loc[both, _ENDS].to_numpy(dtype=float) for frame in (losses, risks)])
     fields = ("across", "left", "right", "up", "bottom", "top")
-    table = pd.DataFrame(_four_digits(numbers), columns=fields).assign(scheme=[look.label for look in looks.values()])
+    table = pd.DataFrame(four_digits(numbers), columns=fields).assign(scheme=[look.label for look in looks.values()])
     of = f"{losses['column'].iloc[0]}"
     lines = _reference_lines(evaluation, utility, risk, of)
-    reach = (_reach(numbers[:, :3], lines["across"]), _reach(numbers[:, 3:], lines["up"]))
-    table = table.join(_label_columns(table, lines, reach))
+    reach = (map_reach(numbers[:, :3], lines["across"]), map_reach(numbers[:, 3:], lines["up"]))
+    table = table.join(label_columns(table, lines, reach, _MAP_SIZE, list(table["scheme"])))
 
     name = short_label(of)
     titles = (f"{_WORDS.get(utility, short_label(utility, 60))} ({name})", short_label(risk))
-    layers = [*_draw_reference(lines), *_draw_schemes(table, looks, reach, titles)]
+    layers = [*draw_reference(lines, _MAP_SIZE), *_draw_schemes(table, looks, reach, titles)]
     subtitle = ["Bars: 95% intervals over the released tables."] if np.isfinite(numbers[:, [1, 4]]).any() else []
     subtitle += ["Lower left: safer, and closer to the confidential table."] if utility in _WORDS else []
     told = short_label(utility)
@@ -193,7 +193,7 @@ def _reference_lines(evaluation: "Evaluation", utility: str, risk: str, column: 
     }
 
 
-def _reach(values: np.ndarray, line: float | None) -> tuple[float, float]:
+def map_reach(values: np.ndarray, line: float | None) -> tuple[float, float]:
     """From 0 (or below, where there are negative values) to a little above the highest end."""
     everything = np.append(values[np.isfinite(values)], [0.0] if line is None else [0.0, line])
     span = float(np.ptp(everything)) or 1.0
@@ -201,41 +201,9 @@ def _reach(values: np.ndarray, line: float | None) -> tuple[float, float]:
     return (low - 0.06 * span if low < 0 else 0.0, high + 0.08 * span)
 
 
-def _four_digits(values: np.ndarray) -> np.ndarray:
+def four_digits(values: np.ndarray) -> np.ndarray:
+    """Round numbers to what can be seen in a figure."""
     return np.vectorize(lambda value: float(f"{value:.4g}"), otypes=[float])(values)
-
-
-def _label_columns(
-    table: pd.DataFrame, lines: dict[str, float | None], reach: tuple[tuple[float, float], tuple[float, float]]
-) -> pd.DataFrame:
-    """Where labels begin and their lines end, in the units of the axes, clear of points, bars and reference lines."""
-    (left, right), (bottom, top) = reach
-    wide, high = _MAP_SIZE[0] / (right - left), _MAP_SIZE[1] / (top - bottom)
-    across, low_end, high_end = ((table[name].to_numpy() - left) * wide for name in ("across", "left", "right"))
-    up, under, over = ((table[name].to_numpy() - bottom) * high for name in ("up", "bottom", "top"))
-    rows = range(len(table))
-    # No bar compares false: its ends are NaN.
-    bars = [Box(low_end[row], up[row] - 2, high_end[row], up[row] + 2) for row in rows if high_end[row] > low_end[row]]
-    bars += [Box(across[row] - 2, under[row], across[row] + 2, over[row]) for row in rows if over[row] > under[row]]
-    if lines["up"] is not None:
-        # With the text on it, which stands at the right.
-        place = (lines["up"] - bottom) * high
-        bars += [Box(0, place - 2, _MAP_SIZE[0], place + 2), Box(_MAP_SIZE[0] - 130, place, _MAP_SIZE[0], place + 16)]
-    if lines["across"] is not None:
-        place = (lines["across"] - left) * wide
-        bars += [Box(place - 2, 0, place + 2, _MAP_SIZE[1]), Box(place, 0, place + 100, 18)]
-    points = list(zip(across, up, strict=True))
-    places = place_labels(list(table["scheme"]), points, bars, _MAP_SIZE)
-    found = pd.DataFrame(places)
-    return pd.DataFrame(
-        {
-            "label_across": found["left"] / wide + left,
-            "label_up": found["middle"] / high + bottom,
-            "leader": found["end"] / wide + left,
-            "far": found["far"],
-        },
-        index=table.index,
-    )
 
 
 def _draw_schemes(
@@ -267,16 +235,17 @@ def _draw_schemes(
     ]
 
 
-def _draw_reference(lines: dict[str, float | None]) -> list[alt.Chart]:
+def draw_reference(lines: Mapping[str, float | None], size: tuple[int, int]) -> list[alt.Chart]:
+    """Draw the risk of the confidential table and the loss of a fresh sample as dashed lines, where they are known."""
     layers = []
     if lines["up"] is not None:
         own = alt.Chart(pd.DataFrame({"up": [lines["up"]], "told": ["confidential table"]}))
         text = own.mark_text(align="right", baseline="bottom", dy=-3, fontStyle="italic")
         layers += [own.mark_rule(strokeDash=[2, 3]).encode(y="up:Q")]
-        layers += [text.encode(x=alt.value(_MAP_SIZE[0] - 4), y="up:Q", text="told:N")]
+        layers += [text.encode(x=alt.value(size[0] - 4), y="up:Q", text="told:N")]
     if lines["across"] is not None:
         fresh = alt.Chart(pd.DataFrame({"across": [lines["across"]], "told": ["fresh sample"]}))
         text = fresh.mark_text(align="left", baseline="bottom", dx=5, fontStyle="italic")
         layers += [fresh.mark_rule(strokeDash=[2, 3]).encode(x="across:Q")]
-        layers += [text.encode(x="across:Q", y=alt.value(_MAP_SIZE[1] - 4), text="told:N")]
+        layers += [text.encode(x="across:Q", y=alt.value(size[1] - 4), text="told:N")]
     return layers

@@ -104,15 +104,21 @@ def transformed_support(support: Support, transform: Transform) -> Support:
 
 
 def draw_truncated_normal(key: jax.Array, low: jax.Array, high: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Draw standard normal values between `low` and `high` (which may be infinite), and give the mass cut off.
+    """Draw standard normal values between `low` and `high` (which may be infinite), and give the mass cut off."""
+    share = jax.random.uniform(key, low.shape, low.dtype, minval=jnp.finfo(low.dtype).tiny)
+    return truncated_normal(share, low, high), ndtr(low) + ndtr(-high)
 
-    By the inverse of the distribution function in the lower tail, into which an interval above zero is mirrored;
-    where even that mass is too small for a floating number, by the inverse of its logarithm.
+
+def truncated_normal(share: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
+    """Give the standard normal value, between `low` and `high`, that a share of the mass between them lies below.
+
+    By the inverse of the distribution function in the lower tail, into which an interval above zero is mirrored (the
+    share then lies above the value); where even that mass is too small for a floating number, by the inverse of its
+    logarithm.
     """
     mirrored = low > 0
     left, right = jnp.where(mirrored, -high, low), jnp.where(mirrored, -low, high)
     tiny = jnp.finfo(left.dtype).tiny
-    share = jax.random.uniform(key, left.shape, left.dtype, minval=tiny)
     below, upto = ndtr(left), ndtr(right)
     drawn = ndtri(jnp.maximum(below + share * (upto - below), tiny))
     # Beyond the floating range. There the slope of log_ndtr is -x - 1/x but for terms in x^-3, so that
@@ -124,4 +130,4 @@ def draw_truncated_normal(key: jax.Array, low: jax.Array, high: jax.Array) -> tu
     for _ in range(4):
         far += (log_ndtr(far) - target) / (far + 1.0 / far)
     drawn = jnp.clip(jnp.where(upto < tiny * 1e10, far, drawn), left, right)
-    return jnp.where(mirrored, -drawn, drawn), ndtr(low) + ndtr(-high)
+    return jnp.where(mirrored, -drawn, drawn)

@@ -29,17 +29,20 @@ from molehill.models.amounts import (
     Support,
     Transform,
     check_support,
-    draw_truncated_normal,
     learn_amount,
     restore,
     transformed_support,
+    truncated_normal,
 )
+from molehill.models.noise import NOISES, Noise, balanced_uniforms
 from molehill.models.tdp_engine import Priors, tdp_engine
 from molehill.sampling import Engine
 from molehill.schema import Kind
 from molehill.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
 
 Membership = Literal["posterior", "prior"]
+# Input of a prediction with posterior membership: how likely each record's component is drawn from pi all the same.
+BY_PRIOR = "chance of prior membership"
 
 
 def tdp_mixture(
@@ -48,6 +51,7 @@ def tdp_mixture(
     *,
     components: int = 10,
     membership: Membership = "posterior",
+    noise: Noise = "independent",
     transform: Transform = "log",
     priors: Priors = "weak",
     least_sigma: float | None = None,
@@ -69,6 +73,10 @@ def tdp_mixture(
     membership
         "posterior" draws a record's component given its confidential value, as the paper does; "prior" draws it from
         pi, so that the new value depends on the old one only through the parameters: less risk.
+    noise
+        "independent" draws every record by itself, as the paper does; "balanced" spreads the random numbers evenly over
+        records with alike predictions. Each record's distribution, and so its risk, is the same; a table as a whole is
+        nearer to what the model says.
     transform
         "log" for positive amounts, "identity", or "signed": sign(y) log(1 + |y|).
     priors
@@ -88,6 +96,7 @@ def tdp_mixture(
     ('income',)
     """
     check_choice("membership", membership, ("posterior", "prior"))
+    check_choice("noise", noise, NOISES)
     check_choice("transform", transform, TRANSFORMS)
     check_choice("priors", priors, ("weak", "paper"))
     support = check_support(lower, upper)
@@ -114,7 +123,9 @@ def tdp_mixture(
     return Synthesizer(
         model=partial(mixture_model, **shape),
         sensitive=(column,),
-        predict=partial(predict_mixture, column=column, membership=membership, transform=transform, support=support),
+        predict=partial(
+            predict_mixture, column=column, membership=membership, noise=noise, transform=transform, support=support
+        ),
         learn=learn,
         functionals=mixture_functionals,
         engine=partial(mixture_engine, **shape),
@@ -198,6 +209,7 @@ def predict_mixture(
     *,
     column: str,
     membership: Membership,
+    noise: Noise,
     transform: Transform,
     support: Support,
 ) -> Prediction:
@@ -210,19 +222,38 @@ def predict_mixture(
     prior = jnp.log(jnp.maximum(draw["pi"], jnp.finfo(centres.dtype).tiny))
     logs = jnp.broadcast_to(prior, centres.shape)
     if membership == "posterior":
-        logs = jnp.where(inputs["present"][:, None], _component_logs(draw, inputs), logs)
+        given = inputs["present"]
+        if BY_PRIOR in inputs:
+            of_choice = jax.random.fold_in(key, 2)
+            given = given & (jax.random.uniform(of_choice, given.shape) >= inputs[BY_PRIOR])
+        logs = jnp.where(given[:, None], _component_logs(draw, inputs), logs)
     low, high = ((end - inputs["centre"]) / inputs["scale"] for end in transformed_support(support, transform))
     below, above = (low - centres) / draw["sigma"], (high - centres) / draw["sigma"]
     shares = jax.nn.softmax(logs, axis=1)
     inside = log_mass_between(below, above)
     outside = jnp.sum(shares * -jnp.expm1(inside), axis=1)
-    component = jax.random.categorical(key_component, logs + inside, axis=1)
+    if noise == "balanced":
+        component = _balanced_components(key_component, logs + inside, centres, draw["pi"])
+    else:
+        component = jax.random.categorical(key_component, logs + inside, axis=1)
     rows = jnp.arange(len(component))
-    noise, _ = draw_truncated_normal(key_value, below[rows, component], above[rows, component])
-    values = centres[rows, component] + draw["sigma"][component] * noise
+    centre, below, above = (of_all[rows, component] for of_all in (centres, below, above))
+    if noise == "balanced":
+        share = balanced_uniforms(key_value, centre, component)
+    else:
+        share = jax.random.uniform(key_value, centre.shape, centre.dtype, minval=jnp.finfo(centre.dtype).tiny)
+    values = centre + draw["sigma"][component] * truncated_normal(share, below, above)
     restored = restore(inputs["centre"] + inputs["scale"] * values, transform)
     # Rounding on the way back must not step over the support.
     return Prediction({column: jnp.clip(restored, *support)}, jnp.mean(outside))
+
+
+def _balanced_components(key: jax.Array, logs: jax.Array, centres: jax.Array, pi: jax.Array) -> jax.Array:
+    """Draw components by numbers spread evenly over records with alike means; components are in order of theirs."""
+    by_place = jnp.argsort(jnp.mean(centres, axis=0))
+    upto = jnp.cumsum(jax.nn.softmax(logs, axis=1)[:, by_place], axis=1)
+    number = balanced_uniforms(key, centres @ pi)
+    return by_place[jnp.minimum(jnp.sum(upto < number[:, None], axis=1), len(pi) - 1)]
 
 
 def log_mass_between(low: jax.Array, high: jax.Array) -> jax.Array:

@@ -30,9 +30,7 @@ A statistical model, {model}, describes {column} given
 {predictors}. The new values are random draws from what the model, fitted to the collected data, predicts for every
 record.
 
-Records that stand out among those with the same {known} are easier to recognise. The model was
-therefore fitted with weights between 0 and 1: the more a record stands out, the less it counts. The tables follow the
-bulk of the data closely, and its rare values less closely.
+{weighting}{evenly}{redrawing}
 
 ## How to use them
 
@@ -46,6 +44,25 @@ bulk of the data closely, and its rare values less closely.
 Made with Molehill {version}, after Hu, Savitsky and Williams, *Risk-Efficient Bayesian Data Synthesis for Privacy
 Protection*.
 """
+
+_WEIGHTED = """\
+Records that stand out among those with the same {known} are easier to recognise. The model was
+therefore fitted with weights between 0 and 1: the more a record stands out, the less it counts. The tables follow the
+bulk of the data closely, and its rare values less closely."""
+
+_UNWEIGHTED = """\
+Every record counts the same in the fit. The model is smoother than the data: the tables follow the bulk of the data
+closely, and its rare values less closely."""
+
+_EVENLY = """
+
+The draws of records for which the model predicts alike were spread evenly over what it predicts. The tables differ less
+from each other than independent draws would; the rule below takes that into account."""
+
+_REDRAWN = """
+
+The agency has a rule on how often the new values of a record may be close to the collected one. Values that broke it
+by chance could be drawn anew until the rule was kept."""
 
 _SEVERAL = """\
 Make the same analysis in every table, then combine the results:
@@ -71,8 +88,8 @@ def methods_note(dossier: Dossier) -> str:
     Parameters
     ----------
     dossier
-        Of the release. Of what it holds only the names of columns, the number of records and tables, the kind of model
-        and the version are used.
+        Of the release. Of what it holds only the names of columns, the number of records and tables, the kind of model,
+        the version, whether there are weights, whether draws are balanced and whether they could be made anew are used.
     """
     settings, facts = dossier.settings, dossier.facts
     tables, records, column = int(facts["tables"]), int(facts["records"]), _code(settings.sensitive)
@@ -86,7 +103,9 @@ def methods_note(dossier: Dossier) -> str:
         column=column,
         model=describe_model(dossier),
         predictors=_list(settings.predictors) if settings.predictors else "the other columns",
-        known=_list(settings.known),
+        weighting=_WEIGHTED.format(known=_list(settings.known)) if is_weighted(dossier) else _UNWEIGHTED,
+        evenly=_EVENLY if settings.noise == "balanced" and "mixture" in describe_model(dossier) else "",
+        redrawing=_REDRAWN if dossier.search is not None and dossier.search.may_redraw else "",
         missing=" Missing values stayed missing." if settings.missing == "keep" else "",
         use=(_ONE if tables == 1 else _SEVERAL).format(tables=tables, fewer=tables - 1, column=column),
         version=short_label(f"{facts['versions']['molehill']}"),
@@ -99,6 +118,12 @@ def describe_model(dossier: Dossier) -> str:
     if name == "auto":
         name = _BY_KIND.get(f"{dossier.facts.get('kind', '')}", "tdp_mixture")
     return MODELS[name]
+
+
+def is_weighted(dossier: Dossier) -> bool:
+    """Whether any record counts less than another in the fit."""
+    weights = dossier.weights.loc[dossier.weights["value"].notna(), "weight"]
+    return bool(weights.nunique() > 1)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -11,10 +11,12 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from molehill.arguments import check_choice
-from molehill.dossier import Dossier
+from molehill.dossier import Dossier, settings_notes
+from molehill.errors import InputError
 from molehill.figures.risk_charts import evaluation_looks
 from molehill.profile import count_bins
-from molehill.report.methods import describe_model
+from molehill.report.found import view_search
+from molehill.report.methods import describe_model, is_weighted
 from molehill.report.numbers import Edition, Teller, cut_name, join_names
 from molehill.report.pictures import Picture, drawing_library, list_pictures
 from molehill.report.public import FEW, redact
@@ -62,6 +64,8 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
     """
     check_choice("edition", edition, ("internal", "public"))
     internal = edition == "internal"
+    if not internal and not dossier.fit_to_publish:
+        raise InputError("edition", "nothing was released that a public one could be about", "Make the internal one")
     shown = dossier if internal else redact(dossier)
     teller = Teller(edition, int(dossier.facts["records"]))
     pictures = list_pictures(dossier, edition)
@@ -81,6 +85,9 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
         predictors=join_names(shown.settings.predictors or ()),
         scheme=cut_name(shown.scheme),
         settings=shown.settings,
+        searched=dossier.search is not None,
+        weighted=is_weighted(dossier),
+        search=view_search(shown),
         facts=shown.facts,
         made=f"{shown.facts['made']}".replace("T", " ").replace("+00:00", " UTC"),
         model=describe_model(shown),
@@ -93,7 +100,7 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
         tables=_list_tables(dossier, shown, teller),
         fits=shown.fits.to_dict("records"),
         problems=_list_problems(shown),
-        settings_file=format_settings(dossier.settings) if internal else "",
+        settings_file=format_settings(dossier.settings, notes=settings_notes(dossier)) if internal else "",
         seconds={cut_name(name): f"{value:,.1f}" for name, value in shown.facts.get("seconds", {}).items()},
     )
 

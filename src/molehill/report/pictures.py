@@ -21,6 +21,7 @@ from molehill.figures import (
     risk_scatter,
     risk_utility_map,
     risk_violins,
+    search_map,
     weights_scatter,
 )
 from molehill.figures.files import specify
@@ -74,7 +75,8 @@ def list_pictures(dossier: Dossier, edition: Edition) -> list[Picture]:
     """Make the figures that a dossier has the numbers for and an edition may show."""
     if edition == "public":
         return [_public_histogram(dossier), *_shared(redact(dossier))]
-    return [*_profiles(dossier), *_scatters(dossier), *_shared(dossier), *_intervals(dossier), *_agency(dossier)]
+    agency = (_search, _profiles, _scatters, _shared, _intervals, _agency)
+    return [picture for part in agency for picture in part(dossier)]
 
 
 def share_marks(svg: str) -> str:
@@ -125,6 +127,18 @@ def _public_histogram(dossier: Dossier) -> Picture:
         "and bars of fewer than ten records are left out."
     )
     return Picture("histogram", "risk", specification, caption)
+
+
+def _search(dossier: Dossier) -> Iterator[Picture]:
+    searched = dossier.search
+    if searched is not None and searched.place is not None:
+        about: dict[str, Any] = {"floor": searched.floor, "chosen": searched.place}
+        figure = search_map(searched.points, searched.baselines, **about, column=dossier.settings.sensitive)
+        caption = (
+            "Risk is the expected one for a synthesizer, and that of the tables themselves for topcoding and noise. "
+            "Left of the fresh sample nothing is gained: so much would another sample of the same size differ."
+        )
+        yield Picture("search", "found", specify(figure), caption)
 
 
 def _profiles(dossier: Dossier) -> Iterator[Picture]:

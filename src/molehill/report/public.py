@@ -5,6 +5,7 @@ The edition is drawn from the dossier that `redact` gives, so that what was take
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,12 +29,11 @@ def redact(dossier: Dossier) -> Dossier:
     What goes: every frame of records and weights, the lists of extreme records, the risk at other radii, the largest
     risk and quantiles of risk with fewer than 10 records beyond them, groups of fewer than 10 records and all groups by
     pattern, every estimate of the confidential table and of tables that are not published, the diagnosed functionals,
-    and from the settings the seed, the radius, the floor, scale and shift, the path and the groups. A name of the
-    release that tells its scale and shift becomes "this release".
+    from the settings the seed, the radius, the floor, scale and shift, the targets, the path and the groups, and all
+    that a search found. A name of the release that tells its scale and shift becomes "this release".
     """
-    settings = replace(
-        dossier.settings, data=None, radius=0.0, floor=0.0, scale=1.0, shift=0.0, seed=None, breaks={}, kinds={}
-    )
+    tuned: dict[str, Any] = {"radius": 0.0, "floor": 0.0, "scale": 1.0, "shift": 0.0, "seed": None, "targets": ()}
+    settings = replace(dossier.settings, **tuned, data=None, breaks={}, kinds={})
     names = public_names(dossier)
     whole = dossier.evaluation
     records = int(dossier.facts["records"])

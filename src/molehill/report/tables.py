@@ -29,10 +29,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Row:
-    """A row's heading and its cells."""
+    """A row's heading and its cells, and whether it stands out from the others."""
 
     text: str
     cells: tuple[Told, ...]
+    marked: bool = False
 
 
 @dataclass(frozen=True)

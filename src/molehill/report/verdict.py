@@ -99,7 +99,12 @@ def tell_verdict(dossier: Dossier, teller: Teller) -> list[tuple[str, str]]:
 
 def list_points(dossier: Dossier, teller: Teller) -> list[Point]:
     """Find what a board should look at before it signs, the gravest first."""
-    points = [*_model_points(dossier), *_risk_points(dossier, teller), *_utility_points(dossier, teller)]
+    points = [
+        *_search_points(dossier, teller),
+        *_model_points(dossier),
+        *_risk_points(dossier, teller),
+        *_utility_points(dossier, teller),
+    ]
     touched = dossier.policies.get("alone in the pattern", 0)
     if touched:
         text = f"Records alone in their pattern: {teller.count(touched)}. See which policy treats them."
@@ -178,6 +183,22 @@ def _rises(dossier: Dossier) -> tuple[tuple[str, Figure] | None, ...]:
             place = 2 if measure.startswith("moles") else int(measure.endswith("by chance alone"))
             kinds[place] = (measure, as_figure(row))
     return tuple(kinds)
+
+
+def _search_points(dossier: Dossier, teller: Teller) -> Iterator[Point]:
+    searched = dossier.search
+    if searched is None:
+        if dossier.settings.targets:
+            told = "; ".join(map(cut_measure, dossier.settings.targets))
+            text = f"The settings name targets ({told}). This release was made without a search for them"
+            yield Point(f"{text}, and nothing here says that it keeps them.", "repeat")
+        return
+    if not searched.fit_to_publish:
+        yield Point("Nothing was released: all figures are of tables that were drawn for this report only.", "found")
+    if searched.redrawn:
+        text = f"Records drawn anew because by bad luck they broke a target: {teller.count(searched.redrawn)}"
+        often = f"{searched.probability:.0%} of independent releases would break one"
+        yield Point(f"{text}. Without that, {often}.", "found")
 
 
 def _model_points(dossier: Dossier) -> Iterator[Point]:

@@ -1,0 +1,184 @@
+"""Targets: rules such as "maximum realised <= 0.5" that a release shall keep, read from text."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from molehill.errors import InputError
+
+Measure = Literal["maximum", "quantile", "mean", "moles", "U_m", "overlap"]
+Basis = Literal["realised", "expected", ""]
+
+EXAMPLES = (
+    "maximum realised <= 0.5",
+    "99% expected <= 0.4",
+    "mean expected <= 0.15",
+    "moles 0.1 <= 0",
+    "U_m <= 0.03",
+    "overlap >= 0.6",
+    "overlap of mean of income >= 0.6",
+)
+_TEXT = re.compile(r"^\s*(?P<what>.*?)\s*(?P<sign><=|>=|<|>|=)\s*(?P<bound>\S+)\s*$")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One rule that a release shall keep.
+
+    Attributes
+    ----------
+    measure
+        "maximum", "quantile" or "mean" of the records' risk, number of "moles", "U_m", or interval "overlap".
+    bound
+        The most that it may be; for the overlap the least.
+    basis
+        Of a risk: "realised" over the released tables, or "expected".
+    share
+        Of a quantile: 0.99 for "99%".
+    step
+        Of moles: the smallest rise that counts.
+    analysis
+        Of an overlap: the analysis, such as "mean of income"; without one, the smallest overlap of all.
+
+    Examples
+    --------
+    >>> read_target("99% expected <= 0.4")
+    Target(measure='quantile', bound=0.4, basis='expected', share=0.99, step=0.0, analysis='')
+    """
+
+    measure: Measure
+    bound: float
+    basis: Basis = ""
+    share: float = 1.0
+    step: float = 0.0
+    analysis: str = ""
+
+    def __str__(self) -> str:
+        share, step = f"{100 * self.share:.12g}%", f"moles {self.step:.12g}"
+        words = {"quantile": share, "moles": step}.get(self.measure, self.measure)
+        of = f" of {self.analysis}" if self.analysis else ""
+        basis = f" {self.basis}" if self.basis else ""
+        return f"{words}{of}{basis} {'>=' if self.measure == 'overlap' else '<='} {self.bound:.12g}"
+
+    @property
+    def is_risk(self) -> bool:
+        """Whether it is about the risk of records, and not about moles or utility."""
+        return self.basis != ""
+
+
+def read_target(text: str) -> Target:
+    """Read one target; see `EXAMPLES` for what can be said."""
+    (target,) = read_targets([text])
+    return target
+
+
+def read_targets(targets: "str | Target | Sequence[str | Target]") -> tuple[Target, ...]:
+    """Read targets, and tell every problem in them at once.
+
+    Examples
+    --------
+    >>> [str(target) for target in read_targets(["maximum realised <= 0.5", "U_m <= 0.03"])]
+    ['maximum realised <= 0.5', 'U_m <= 0.03']
+    """
+    given = [targets] if isinstance(targets, str | Target) else list(targets)
+    if not given:
+        raise InputError("targets", "there is none", f"Write for instance {EXAMPLES[0]!r}")
+    read, problems = parse_targets(given)
+    if problems:
+        told = problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)
+        raise InputError("targets", told, f"Write them like {', '.join(map(repr, EXAMPLES[:-1]))}")
+    return tuple(read)
+
+
+def parse_targets(targets: "Sequence[str | Target]") -> tuple[list[Target], list[str]]:
+    """Give the targets that can be read, and what is wrong with the others.
+
+    Examples
+    --------
+    >>> parse_targets(["U_m <= 0.03", "maximum = 0.5"])[1]
+    ["'maximum = 0.5': the sign must be <="]
+    """
+    read, problems = [], []
+    for entry in targets:
+        found = entry if isinstance(entry, Target) else _parse(entry)
+        if isinstance(found, str):
+            problems.append(f"{entry!r}: {found}")
+            continue
+        problem = _find_problem(found)
+        problems += [f"{str(found)!r}: {problem}"] if problem else []
+        read.append(found)
+    if not problems and len(set(read)) < len(read):
+        problems.append("one is given twice: leave one of the two out")
+    return read, problems
+
+
+def impossible(targets: Sequence[Target]) -> list[str]:
+    """Say which targets no synthesizer can meet, and why, without looking at the data."""
+    reasons = []
+    for target in targets:
+        if target.measure in ("maximum", "mean") and target.bound <= 0:
+            reasons.append(
+                f"{target}: every released value can fall near the true one by chance, so that no risk is 0; "
+                "ask for a small risk above 0"
+            )
+        elif target.measure == "quantile" and target.basis == "expected" and target.bound <= 0:
+            reasons.append(f"{target}: the expected risk of every record is above 0; ask for a bound above 0")
+        elif target.measure == "U_m" and target.bound <= 0:
+            reasons.append(f"{target}: only the confidential table itself has 0; ask for more than the noise floor")
+        elif target.measure == "overlap" and target.bound >= 1:
+            reasons.append(f"{target}: only the confidential table itself has 1; ask for less")
+    return reasons
+
+
+def _parse(text: str) -> Target | str:
+    """Give the target, or what is wrong with the text and how to write it."""
+    match = _TEXT.match(text)
+    if match is None:
+        return f"it has no <= or >=: write for instance {EXAMPLES[0]!r}"
+    what, sign, number = " ".join(match["what"].split()), match["sign"], match["bound"]
+    try:
+        bound = float(number.rstrip("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        return "what follows the sign is not a number: write one such as 0.5"
+    wanted = ">=" if what.startswith("overlap") else "<="
+    if sign != wanted:
+        return f"the sign must be {wanted}"
+    first, _, rest = what.partition(" ")
+    if first == "U_m" and not rest:
+        return Target("U_m", bound)
+    if first == "overlap":
+        return Target("overlap", bound, analysis=rest.removeprefix("of ").strip())
+    return _parse_moles(rest, bound) if first == "moles" else _parse_risk(first, rest, bound)
+
+
+def _parse_moles(rest: str, bound: float) -> Target | str:
+    try:
+        return Target("moles", bound, step=float(rest or "0.2"))
+    except ValueError:
+        return "after moles comes the smallest rise that counts: write 'moles 0.1 <= 0'"
+
+
+def _parse_risk(first: str, basis: str, bound: float) -> Target | str:
+    share = first.removesuffix("%")
+    quantile = first.endswith("%") and share.replace(".", "", 1).isdigit()
+    if not quantile and first not in ("maximum", "mean"):
+        return "it begins with none of maximum, mean, a quantile such as 99%, moles, U_m and overlap"
+    if basis not in ("realised", "expected"):
+        return f"say of which risk: {first} expected <= {bound:g}, or {first} realised <= {bound:g}"
+    if quantile:
+        return Target("quantile", bound, basis, share=float(share) / 100)
+    return Target(first, bound, basis)  # pyright: ignore[reportArgumentType]
+
+
+def _find_problem(target: Target) -> str:
+    if not math.isfinite(target.bound) or target.bound < 0:
+        return "the bound must be a number from 0 up"
+    if target.measure != "moles" and target.bound > 1:
+        return "the bound is above 1, which nothing passes: write 20% as 0.2"
+    if target.measure == "quantile" and not 0 < target.share < 1:
+        return "a quantile lies between 0% and 100%: write 99%, or maximum"
+    if target.measure == "moles" and not 0 < target.step < 1:
+        return "the step must be between 0 and 1: write 'moles 0.1 <= 0'"
+    return ""
