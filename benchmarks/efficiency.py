@@ -22,6 +22,7 @@ import pandas as pd
 from molehill import baselines, draw, evaluate
 from molehill.frames import as_table
 from molehill.models import negative_binomial, semicontinuous, tdp_mixture
+from molehill.models.noise import Noise
 from molehill.over_tables import mean_over_tables
 from molehill.schema import find_columns
 from molehill.search import search_settings
@@ -57,22 +58,25 @@ class Case:
     synthesizers: dict[str, Any]
 
 
-def read_case(name: str, replicate: int) -> Case:
+def read_case(name: str, replicate: int, noise: Noise = "independent") -> Case:
     if name == "counts":
         settings = Settings(sensitive="outcome", known=(), predictors=(), radius=0.15, seed=replicate)
-        ways = {"": negative_binomial("outcome", []), "mixture": tdp_mixture("outcome", [], transform="signed")}
+        ways = {
+            "": negative_binomial("outcome", []),
+            "mixture": tdp_mixture("outcome", [], transform="signed", noise=noise),
+        }
         return Case(nb_mixture(1000, seed=replicate + 1), settings, ways)
     if name == "survey":
         survey = consumer_survey(seed=2017 + replicate)
         known = ("gender", "age", "region")
         settings = Settings(sensitive="income", known=known, lower=-100_000, upper=2_000_000, seed=replicate)
         predictors = [column for column in survey.columns if column != "income"]
-        ways = {"": semicontinuous("income", predictors, lower=-100_000, upper=2_000_000)}
+        ways = {"": semicontinuous("income", predictors, noise=noise, lower=-100_000, upper=2_000_000)}
         return Case(survey, settings, ways)
     sample, breaks = read_ce(), {"Age": (25, 35, 50, 65)}
     settings = Settings(sensitive="Income", known=("Age", "Urban", "Marital"), breaks=breaks, seed=replicate)
     predictors = ["Age", "Urban", "Tenure", "Educ", "Marital"]
-    return Case(sample, settings, {"": tdp_mixture("Income", predictors, breaks=breaks)})
+    return Case(sample, settings, {"": tdp_mixture("Income", predictors, breaks=breaks, noise=noise)})
 
 
 def read_ce() -> pd.DataFrame:
@@ -195,22 +199,17 @@ def print_matched(replicates: list[list[dict[str, Any]]]) -> None:
         )
 
 
-def keep_rule(name: str, replicate: int) -> None:
+def keep_rule(name: str, replicate: int, redraw: float) -> None:
     """Search for the rule of one half, and print the answer."""
-    case = read_case(name, replicate)
+    case = read_case(name, replicate, noise="balanced")
     begun = time.perf_counter()
-    how: dict[str, Any] = {"fits": 4, "synthesizer": case.synthesizers[""], "progress": False, "tell": print}
-    found = search_settings(case.data, case.settings, "maximum realised <= 0.5", **how)
-    first = found.points.iloc[0]
+    how: dict[str, Any] = {"fits": 6, "redraw": redraw, "synthesizer": case.synthesizers[""], "progress": False}
+    found = search_settings(case.data, case.settings, "maximum realised <= 0.5", **how, tell=print)
     print(found.verdict)
-    print(
-        f"U_m is {found.chosen['U_m'] / first['U_m']:.2f} times that of the unweighted"
-        if found.chosen is not None
-        else ""
-    )
-    print(
-        json.dumps({key: round(value, 1) for key, value in found.cost.items()}), f"{time.perf_counter() - begun:.0f} s"
-    )
+    if found.chosen is not None:
+        print(f"U_m is {found.chosen['U_m'] / found.points.iloc[0]['U_m']:.2f} times that of the unweighted")
+    costs = json.dumps({key: round(value, 1) for key, value in found.cost.items()})
+    print(costs, f"{time.perf_counter() - begun:.0f} s")
 
 
 def show_intruder(name: str) -> None:
@@ -252,11 +251,12 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first replicate")
     parser.add_argument("--keep", type=Path, help="file that every replicate is added to, and that is summarised")
     parser.add_argument("--rule", action="store_true", help="search for the rule of one half instead")
+    parser.add_argument("--redraw", type=float, default=0.001, help="with --rule: share of records drawn anew at most")
     parser.add_argument("--intruder", action="store_true", help="compare what an intruder gets instead")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.rule:
-        keep_rule(given.data, given.first)
+        keep_rule(given.data, given.first, given.redraw)
         return
     if given.intruder:
         show_intruder(given.data)

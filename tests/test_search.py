@@ -357,6 +357,23 @@ def test_one_is_met_by_the_unweighted_synthesizer():
     assert found.probability == 0
 
 
+def test_a_fit_that_has_converged_is_preferred(monkeypatch):
+    monkeypatch.setattr("molehill.search_points.Fitted.converged", property(lambda self: self.move.order > 0))
+    found = search(PEOPLE, **QUICK, synthesizer=MIXTURE, targets="mean expected <= 1", fits=3)
+    # The unweighted fit keeps the target, with either membership, but cannot be trusted: the search goes on.
+    assert found.points["met"].all()
+    assert found.points["converged"].tolist()[:3] == [False, False, True]
+    assert found.chosen is not None
+    assert found.chosen["converged"]
+    assert found.fit_to_publish
+    # If no fit has converged, the answer says so, and nothing is released.
+    monkeypatch.setattr("molehill.search_points.Fitted.converged", property(lambda _: False))
+    doubtful = search(PEOPLE, **QUICK, synthesizer=MIXTURE, targets="mean expected <= 1", fits=2)
+    assert doubtful.met
+    assert not doubtful.fit_to_publish
+    assert "has not converged" in doubtful.verdict
+
+
 def test_bad_luck_is_drawn_anew_and_the_rule_then_holds():
     # About 7 of the 120 records pass one half in a release of 5 tables, none of them in expectation.
     how: dict[str, Any] = {**QUICK, "synthesizer": MIXTURE, "targets": "maximum realised <= 0.5", "fits": 1}

@@ -232,11 +232,11 @@ def _memberships(bench: Bench, fitted: Fitted) -> Iterator[Point]:
     """Measure a fit with posterior membership and, if that is not enough, with ever more of the prior one."""
     given = measure_point(bench, fitted, 0.0)
     yield given
-    if _risks_met(given) or not has_membership(fitted.posterior):
+    if _settles(given) or not has_membership(fitted.posterior):
         return
     free = measure_point(bench, fitted, 1.0)
     yield free
-    if not _risks_met(free):
+    if not _settles(free):
         return
     codes = bench.confidential.patterns.codes
     breaking = find_breaking(bench, given)
@@ -249,7 +249,7 @@ def _memberships(bench: Bench, fitted: Fitted) -> Iterator[Point]:
         if np.mean(by_prior) < 1 and all(verdict.met for verdict in judged if verdict.target.is_risk):
             point = measure_point(bench, fitted, by_prior)
             yield point
-            if _risks_met(point) and by_prior is not tried[0]:
+            if _settles(point) and by_prior is not tried[0]:
                 return
 
 
@@ -264,7 +264,7 @@ def _follow_path(bench: Bench, left: Callable[[], int], *, order: int, plain: Fi
             nearest = fitted
             points = list(_memberships(bench, fitted))
             yield from points
-            if any(_risks_met(point) for point in points):
+            if any(map(_settles, points)):
                 meets = strength
             else:
                 fails = strength
@@ -282,7 +282,7 @@ def _feed_back(bench: Bench, left: Callable[[], int]) -> Iterator[Point]:
     while left() > 0 and step > FEEDBACK / 8 and not _good_enough(bench):
         points = list(_feed_rounds(bench, _near_miss(bench), step, left))
         yield from points
-        if not any(_risks_met(point) for point in points):
+        if not any(map(_settles, points)):
             return
         step /= 2
 
@@ -308,7 +308,7 @@ def _feed_rounds(bench: Bench, near: Point | None, step: float, left: Callable[[
             return
         points = list(_memberships(bench, fitted))
         yield from points
-        if any(_risks_met(point) for point in points):
+        if any(map(_settles, points)):
             return
         best = min(points, key=lambda point: point.gap)
         stuck = 0 if best.gap < near.gap else stuck + 1
@@ -317,7 +317,7 @@ def _feed_rounds(bench: Bench, near: Point | None, step: float, left: Callable[[
 
 def _near_miss(bench: Bench) -> Point | None:
     """The point closest to the targets of those that would be worth it: no met point is nearer to the data."""
-    best = min((bench.loss(point) for point in bench.points if point.met), default=np.inf)
+    best = min((bench.loss(point) for point in bench.points if point.usable), default=np.inf)
     missed = [
         point
         for point in bench.points
@@ -331,15 +331,20 @@ def _risks_met(point: Point) -> bool:
     return all(verdict.met for verdict in point.judgements if verdict.target.measure not in ("U_m", "overlap"))
 
 
+def _settles(point: Point) -> bool:
+    """Whether nothing stronger is needed: the targets of risk are met, by a fit that has converged."""
+    return point.fitted.converged and _risks_met(point)
+
+
 def _good_enough(bench: Bench) -> bool:
     """Whether a point meets the targets and none nearer to the data can be expected, beyond the error of U_m.
 
     The unweighted synthesizer with posterior membership is as near as it gets, and a fresh sample is near enough.
     """
-    met = [point for point in bench.points if point.met]
-    if not met:
+    usable = [point for point in bench.points if point.usable]
+    if not usable:
         return False
-    best, first = min(met, key=lambda point: point.distance), bench.points[0]
+    best, first = min(usable, key=lambda point: point.distance), bench.points[0]
     return bench.loss(best) - bench.loss(first) <= 2 * np.hypot(best.distance_error, first.distance_error)
 
 

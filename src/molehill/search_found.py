@@ -78,16 +78,22 @@ class Found(Searched):
 def rank_points(bench: Bench) -> list[Point]:
     """The best first: of those that lose as little as the least, within its error, the least risky.
 
-    What lies below the noise floor loses nothing.
+    What lies below the noise floor loses nothing. Fits that have not converged come after those that have.
     """
     met = [point for point in bench.points if point.met]
     if not met:
         return sorted(bench.points, key=lambda point: (point.gap, point.number))
+    usable, doubtful = [p for p in met if p.usable], [p for p in met if not p.usable]
+    return _rank_met(bench, usable) + _rank_met(bench, doubtful)
+
+
+def _rank_met(bench: Bench, met: list[Point]) -> list[Point]:
+    if not met:
+        return []
     least = min(met, key=lambda point: (bench.loss(point), point.number))
     alike = {p.number for p in met if bench.loss(p) - bench.loss(least) <= least.distance_error}
     first = sorted((p for p in met if p.number in alike), key=lambda p: (float(np.nanmean(p.measured.risk)), p.number))
-    rest = sorted((p for p in met if p.number not in alike), key=lambda p: (p.distance, p.number))
-    return first + rest
+    return first + sorted((p for p in met if p.number not in alike), key=lambda p: (p.distance, p.number))
 
 
 def conclude(bench: Bench, budget: Budget, tell: Tell | None) -> Found:

@@ -73,6 +73,11 @@ class Point:
         return all(judgement.met for judgement in self.judgements)
 
     @property
+    def usable(self) -> bool:
+        """Whether it could be released: every target is met, by a fit that has converged."""
+        return self.met and self.fitted.converged
+
+    @property
     def gap(self) -> float:
         """How far the targets are missed by, 0 if none is."""
         return sum(judgement.gap for judgement in self.judgements)
