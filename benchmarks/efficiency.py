@@ -22,7 +22,6 @@ import pandas as pd
 from molehill import baselines, draw, evaluate
 from molehill.frames import as_table
 from molehill.models import negative_binomial, semicontinuous, tdp_mixture
-from molehill.models.noise import Noise
 from molehill.over_tables import mean_over_tables
 from molehill.schema import find_columns
 from molehill.search import search_settings
@@ -58,12 +57,12 @@ class Case:
     synthesizers: dict[str, Any]
 
 
-def read_case(name: str, replicate: int, noise: Noise = "independent") -> Case:
+def read_case(name: str, replicate: int) -> Case:
     if name == "counts":
         settings = Settings(sensitive="outcome", known=(), predictors=(), radius=0.15, seed=replicate)
         ways = {
             "": negative_binomial("outcome", []),
-            "mixture": tdp_mixture("outcome", [], transform="signed", noise=noise),
+            "mixture": tdp_mixture("outcome", [], transform="signed"),
         }
         return Case(nb_mixture(1000, seed=replicate + 1), settings, ways)
     if name == "survey":
@@ -71,12 +70,12 @@ def read_case(name: str, replicate: int, noise: Noise = "independent") -> Case:
         known = ("gender", "age", "region")
         settings = Settings(sensitive="income", known=known, lower=-100_000, upper=2_000_000, seed=replicate)
         predictors = [column for column in survey.columns if column != "income"]
-        ways = {"": semicontinuous("income", predictors, noise=noise, lower=-100_000, upper=2_000_000)}
+        ways = {"": semicontinuous("income", predictors, lower=-100_000, upper=2_000_000)}
         return Case(survey, settings, ways)
     sample, breaks = read_ce(), {"Age": (25, 35, 50, 65)}
-    settings = Settings(sensitive="Income", known=("Age", "Urban", "Marital"), breaks=breaks, seed=replicate)
-    predictors = ["Age", "Urban", "Tenure", "Educ", "Marital"]
-    return Case(sample, settings, {"": tdp_mixture("Income", predictors, breaks=breaks, noise=noise)})
+    known, predictors = ("Age", "Urban", "Marital"), ("Age", "Urban", "Tenure", "Educ", "Marital")
+    settings = Settings(sensitive="Income", known=known, predictors=predictors, breaks=breaks, seed=replicate)
+    return Case(sample, settings, {"": tdp_mixture("Income", predictors, breaks=breaks)})
 
 
 def read_ce() -> pd.DataFrame:
@@ -201,9 +200,8 @@ def print_matched(replicates: list[list[dict[str, Any]]]) -> None:
 
 def keep_rule(name: str, replicate: int, redraw: float) -> None:
     """Search for the rule of one half, and print the answer."""
-    case = read_case(name, replicate, noise="balanced")
-    begun = time.perf_counter()
-    how: dict[str, Any] = {"fits": 6, "redraw": redraw, "synthesizer": case.synthesizers[""], "progress": False}
+    case, begun = read_case(name, replicate), time.perf_counter()
+    how: dict[str, Any] = {"fits": 6, "redraw": redraw, "progress": False}
     found = search_settings(case.data, case.settings, "maximum realised <= 0.5", **how, tell=print)
     print(found.verdict)
     if found.chosen is not None:

@@ -109,6 +109,7 @@ def synthesize(
     scale: float = 1.0,
     shift: float = 0.0,
     synthesizer: str | Synthesizer | Composite = "auto",
+    components: int = 10,
     membership: str = "posterior",
     noise: str = "independent",
     lower: float | None = None,
@@ -151,7 +152,7 @@ def synthesize(
         As in `confidential_risk` and `risk_weights`.
     synthesizer
         A name from `molehill.models`, a synthesizer of your own, or "auto": by the kind of the column.
-    membership, noise, lower, upper
+    components, membership, noise, lower, upper
         Of the built-in synthesizers that have them.
     datasets
         How many tables.
@@ -182,6 +183,7 @@ def synthesize(
         scale=scale,
         shift=shift,
         synthesizer=synthesizer if isinstance(synthesizer, str) else "auto",
+        components=components,
         membership=membership,
         noise=noise,
         lower=lower,
@@ -302,7 +304,7 @@ def choose_synthesizer(table: Table, settings: Settings, schema: Schema) -> Synt
     if name != "multinomial":
         shared |= {"lower": settings.lower, "upper": settings.upper}
     if name in ("tdp_mixture", "semicontinuous"):
-        shared |= {"membership": settings.membership, "noise": settings.noise}
+        shared |= {name: getattr(settings, name) for name in ("components", "membership", "noise")}
     if name == "tdp_mixture":
         numbers = column_numbers(table, column)
         shared["transform"] = "log" if (numbers[~np.isnan(numbers)] > 0).all() else "signed"

@@ -7,9 +7,9 @@ weights down only the records that break a target and those that shape their pre
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -187,10 +187,15 @@ def search_settings(
         raise InputError("sensitive", f"{settings.sensitive!r} is categorical", "The search is for numbers only")
     looked_at = list(default_analyses(schema) if analyses is None else analyses)
     _check_overlaps(wanted, looked_at)
+
+    @cache
+    def choose(components: int) -> Synthesizer | Composite:
+        return choose_synthesizer(table, replace(settings, components=components), schema)
+
     bench = open_bench(
         table,
         settings,
-        synthesizer or choose_synthesizer(table, replace(settings, membership="posterior"), schema),
+        synthesizer or choose(settings.components),
         wanted,
         tables=expected_tables,
         chance=chance,
@@ -198,6 +203,7 @@ def search_settings(
         analyses=looked_at,
         checkpoint=checkpoint,
         progress=progress,
+        fewer=choose if synthesizer is None else None,
     )
     budget = Budget(fits, seconds)
     for point in _try_moves(bench, budget):
@@ -217,6 +223,7 @@ def _try_moves(bench: Bench, budget: Budget) -> Iterator[Point]:
     plain = fit_move(bench, Move())
     assert plain is not None
     yield from _memberships(bench, plain)
+    plain = yield from _simplify(bench, plain, left)
     if _good_enough(bench):
         return
     for order in [bench.settings.order, *(order for order in (1, 2) if order != bench.settings.order)]:
@@ -226,6 +233,18 @@ def _try_moves(bench: Bench, budget: Budget) -> Iterator[Point]:
             # Half of what is left is kept for what comes after.
             kept = left() // 2
             yield from tries(bench, left=lambda kept=kept: left() - kept)
+
+
+def _simplify(bench: Bench, plain: Fitted, left: Callable[[], int]) -> Generator[Point, None, Fitted]:
+    """Where the mixture has not converged, halve its components until it does; give the fit to go on from."""
+    fitted, components = plain, bench.settings.components
+    while not fitted.converged and components > 1 and left() > 1 and bench.fewer and has_membership(plain.posterior):
+        components //= 2
+        smaller = fit_move(bench, Move(components=components))
+        assert smaller is not None
+        yield from _memberships(bench, smaller)
+        fitted = smaller
+    return fitted if fitted.converged else plain
 
 
 def _memberships(bench: Bench, fitted: Fitted) -> Iterator[Point]:
@@ -257,7 +276,8 @@ def _follow_path(bench: Bench, left: Callable[[], int], *, order: int, plain: Fi
     """Find by bisection the least strength of the weights that meets the targets."""
     fails, meets, strength, nearest = 0.0, None, 0.5, plain
     while left() > 0 and (meets is None or meets - fails > 0.1):
-        fitted = fit_move(bench, along_path(order, strength), start=nearest)
+        move = replace(along_path(order, strength), components=plain.move.components)
+        fitted = fit_move(bench, move, start=nearest)
         if fitted is None:
             meets = strength if meets is None else meets
         else:

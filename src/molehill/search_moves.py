@@ -4,6 +4,7 @@
 does) or not ("prior"). Here every record has a chance of the latter, the same for all records of a pattern: a choice
 that looks at the known columns only and not at the value leaves the distribution of the released values what it is.
 *Weights* along a path of strength: from 1 for every record to those of the paper, and on to 0.
+*Components*: a mixture that does not converge may do so with fewer.
 *Feedback*: only the records that break a target, and those that shape their predictions, are weighted down further.
 """
 
@@ -30,7 +31,7 @@ FEEDBACK = 0.5
 
 @dataclass(frozen=True)
 class Move:
-    """How the weights of a fit were made.
+    """How the weights of a fit were made, and how many components its mixture has.
 
     Attributes
     ----------
@@ -38,6 +39,8 @@ class Move:
         As in `confidential_risk` and `risk_weights`; order 0 is no weighting.
     rounds, step
         Rounds of feedback after that, and how much of its weight a record loses in each.
+    components
+        Of the mixture; 0 for as many as the synthesizer has.
     """
 
     order: int = 0
@@ -45,6 +48,7 @@ class Move:
     shift: float = 0.0
     rounds: int = 0
     step: float = FEEDBACK
+    components: int = 0
 
     def __str__(self) -> str:
         if self.order == 0:
@@ -55,6 +59,8 @@ class Move:
             words += f", shift {self.shift:g}" if self.shift != 0 else ""
         if self.rounds:
             words += f", {self.rounds} round{'s' if self.rounds > 1 else ''} of feedback by {self.step:.0%}"
+        if self.components:
+            words += f", {self.components} component{'s' if self.components > 1 else ''}"
         return words
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,7 @@ class Bench:
     table: Table
     settings: Settings
     model: Synthesizer | Composite
+    fewer: Callable[[int], Synthesizer | Composite] | None
     targets: tuple[Target, ...]
     tables: int
     chance: float
@@ -155,8 +156,12 @@ def open_bench(
     analyses: Sequence[Analysis],
     checkpoint: str | Path | None,
     progress: bool,
+    fewer: Callable[[int], Synthesizer | Composite] | None = None,
 ) -> Bench:
-    """Begin a search, or open an interrupted one: what it measured so far is read and not measured again."""
+    """Begin a search, or open an interrupted one: what it measured so far is read and not measured again.
+
+    `fewer` makes the synthesizer with another number of components, if it is one that can be so made.
+    """
     store, saved = None, []
     if checkpoint is not None:
         facts = [str(settings), [str(target) for target in targets], tables, chance, redraw]
@@ -166,9 +171,8 @@ def open_bench(
         saved = [arrays for _, arrays in read_chunks(store)]
     floor = noise_floor(column_numbers(table, settings.sensitive), seed=settings.seed or 0)
     confidential = confidential_risk(table, order=1, singletons=_singletons(settings), **measured_by(settings))
-    return Bench(
-        table, settings, model, targets, tables, chance, redraw, analyses, confidential, floor, store, saved, progress
-    )
+    measured = (tables, chance, redraw, analyses, confidential, floor)
+    return Bench(table, settings, model, fewer, targets, *measured, store, saved, progress)
 
 
 def fit_move(bench: Bench, move: Move, weights: Floats | None = None, start: Fitted | None = None) -> Fitted | None:
@@ -176,6 +180,7 @@ def fit_move(bench: Bench, move: Move, weights: Floats | None = None, start: Fit
     if weights is None:
         risk = risk_of_order(bench, move.order) if move.order else None
         weights = path_weights(move, risk, len(bench.table.frame))
+    model = bench.fewer(move.components) if move.components and bench.fewer else bench.model
     number = len(bench.fits)
     lengths: dict[str, Any] = {} if start is None else dict(WARM)
     # A move that could not be fitted may have left a part behind: the next one must not go on from it.
@@ -187,7 +192,7 @@ def fit_move(bench: Bench, move: Move, weights: Floats | None = None, start: Fit
             # A column of the points says so.
             warnings.simplefilter("ignore", ConvergenceWarning)
             posterior = fit(
-                bench.model,
+                model,
                 bench.table,
                 np.nan_to_num(weights),
                 seed=seed_of(bench, 1, number),

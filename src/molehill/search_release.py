@@ -87,6 +87,7 @@ def point_settings(bench: Bench, point: Point) -> Settings:
         scale=move.scale,
         # No weighting is a shift that lifts every weight to 1.
         shift=move.shift if move.order else 1.0,
+        components=move.components or bench.settings.components,
         membership="prior" if by_prior is not None and float(by_prior.mean()) == 1 else "posterior",
     )
 

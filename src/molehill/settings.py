@@ -93,6 +93,11 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         ),
         "shift": _Rule("See scale.", "a number", _is_number),
         "synthesizer": _Rule("Chosen by the kind of the column, if auto.", *_one_of(*SYNTHESIZERS)),
+        "components": _Rule(
+            "Components of a mixture: more than will be occupied. Fewer converge more easily.",
+            "1 or more",
+            _is_whole(1),
+        ),
         "membership": _Rule(
             "How a mixture draws a record's component: given its true value, as the paper does, or not: less risk.",
             *_one_of("posterior", "prior"),
@@ -177,6 +182,7 @@ class Settings:
     scale: float = 1.0
     shift: float = 0.0
     synthesizer: str = "auto"
+    components: int = 10
     membership: str = "posterior"
     noise: str = "independent"
     lower: float | None = None
