@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import baselines, draw, evaluate
+from molehill import baselines, draw, evaluate, fit
+from molehill.figures import risk_utility_map, save_figure
 from molehill.frames import as_table
 from molehill.models import negative_binomial, semicontinuous, tdp_mixture
 from molehill.over_tables import mean_over_tables
-from molehill.schema import find_columns
+from molehill.release import choose_synthesizer, column_roles
+from molehill.schema import find_columns, infer_schema
 from molehill.search import search_settings
 from molehill.search_moves import Move, along_path, has_membership, with_membership, with_noise
 from molehill.search_points import Bench, Point, fit_move, measure_point, open_bench
@@ -210,8 +212,8 @@ def keep_rule(name: str, replicate: int, redraw: float) -> None:
     print(costs, f"{time.perf_counter() - begun:.0f} s")
 
 
-def show_intruder(name: str) -> None:
-    """What the schemes give an intruder, beside topcoding, noise and synthpop's tables."""
+def show_intruder(name: str, figure: Path | None) -> None:
+    """What the schemes give an intruder, beside topcoding, noise and synthpop's tables, in a table and on a map."""
     case = read_case(name, 0)
     bench = open_case(case, case.synthesizers[""])
     plain = fit_move(bench, Move())
@@ -225,7 +227,13 @@ def show_intruder(name: str) -> None:
         "unweighted, prior": draw(with_membership(plain.posterior, ones), seed=2, **how),
         "pairwise, posterior": draw(with_membership(pairwise.posterior, 0 * ones), seed=3, **how),
         "pairwise, prior": draw(with_membership(pairwise.posterior, ones), seed=4, **how),
+        "unweighted, prior, balanced": draw(
+            with_noise(with_membership(plain.posterior, ones), "balanced"), seed=5, **how
+        ),
     }
+    fewer = replace(case.settings, components=2, noise="balanced")
+    simple = choose_synthesizer(bench.table, fewer, infer_schema(bench.table, **column_roles(fewer)))
+    releases["2 components, balanced"] = draw(fit(simple, case.data, seed=6, progress=False), seed=6, **how)
     column = case.settings.sensitive
     releases["topcoding"] = baselines.topcode(case.data, column)
     releases["noise, 10% of the sd"] = [baselines.add_noise(case.data, column, seed=number) for number in range(20)]
@@ -240,6 +248,8 @@ def show_intruder(name: str) -> None:
     figures = figures[figures["measure"].isin(INTRUDER) & (figures["scheme"] != "confidential")]
     table = figures.pivot_table(index="scheme", columns="measure", values="value", sort=False)
     print_table(table[[name for name in INTRUDER if name in table]])
+    if figure is not None:
+        save_figure(risk_utility_map(found, utility="U_m", risk="mean risk"), figure)
 
 
 def main() -> None:
@@ -251,13 +261,14 @@ def main() -> None:
     parser.add_argument("--rule", action="store_true", help="search for the rule of one half instead")
     parser.add_argument("--redraw", type=float, default=0.001, help="with --rule: share of records drawn anew at most")
     parser.add_argument("--intruder", action="store_true", help="compare what an intruder gets instead")
+    parser.add_argument("--figure", type=Path, help="with --intruder: file for the map of risk against utility")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.rule:
         keep_rule(given.data, given.first, given.redraw)
         return
     if given.intruder:
-        show_intruder(given.data)
+        show_intruder(given.data, given.figure)
         return
     replicates = []
     if given.keep is not None and given.keep.exists():
