@@ -39,6 +39,7 @@ from molehill.search_moves import (
     path_weights,
     weigh_down,
     with_membership,
+    with_noise,
 )
 from molehill.search_points import noise_floor
 from molehill.search_targets import (
@@ -280,6 +281,11 @@ def test_membership_is_swapped_without_a_fit():
     assert isinstance(again.synthesizer, Synthesizer)
     assert isinstance(first.synthesizer, Synthesizer)
     assert again.synthesizer.predict is first.synthesizer.predict
+    even = with_noise(first, "balanced")
+    assert isinstance(even.synthesizer, Synthesizer)
+    predict: Any = even.synthesizer.predict
+    assert (predict.keywords["noise"], predict.keywords["membership"]) == ("balanced", "posterior")
+    assert even.learned.inputs[BY_PRIOR] is town
     names = [name_membership(share) for share in (None, np.zeros(2), np.ones(2), np.full(2, 0.3), np.array([0.0, 1]))]
     assert names[:4] == ["none", "posterior", "prior", "prior for a random 30%"]
     assert "some patterns (50%" in names[4]
@@ -386,7 +392,9 @@ def test_a_mixture_that_does_not_converge_is_tried_with_fewer_components(monkeyp
     assert all("2 components" in scheme for scheme in schemes[4:])
     assert found.points["warm"].tolist()[5:] == [True] * len(schemes[5:])
     assert found.fit_to_publish
+    # The settings hold what was found; the command that repeats the search, where it began.
     assert tomllib.loads(found.settings)["components"] == 2
+    assert found.command.endswith("--components 10")
 
 
 def test_bad_luck_is_drawn_anew_and_the_rule_then_holds():
@@ -564,7 +572,7 @@ def test_a_found_release_stands_beside_what_was_fitted_anyway(missed, closest, t
     assert list(release.comparisons) == ["unweighted", "topcoding"]
     assert set(release.diagnostics) == {release.scheme, "unweighted"}
     assert "moles: records whose expected risk rises by more than 0.2" in set(release.evaluation.risk["measure"])
-    assert not release.fit_to_publish
+    assert not release.search.fit_to_publish
     release.save(tmp_path / "out")
     again = read_dossier(tmp_path / "out")
     assert (again.weights["by_prior"] == 1).all()

@@ -44,6 +44,9 @@ def search(
     order: Annotated[
         int | None, typer.Option(help="Of the weights to begin with, if not that in the settings.")
     ] = None,
+    components: Annotated[
+        int | None, typer.Option(help="Of a mixture to begin with, if not that in the settings.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the results; by default named like the file.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted search.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
@@ -58,6 +61,7 @@ def search(
     chosen = read_settings(settings)
     chosen = chosen if seed is None else replace(chosen, seed=seed)
     chosen = chosen if order is None else replace(chosen, order=order)
+    chosen = chosen if components is None else replace(chosen, components=components)
     if chosen.data is None:
         raise InputError("settings", "'data' is missing", "Say in the file where the confidential table is")
     # All of them are read, and told what is wrong with, before the table is.

@@ -86,11 +86,6 @@ class Release:
         beside = f", compared with {', '.join(self.comparisons)}" if self.comparisons else ""
         return f"Release({len(self.datasets)} tables of {len(self.weights):,} records, {self.scheme}{beside})"
 
-    @property
-    def fit_to_publish(self) -> bool:
-        """Whether there is something to publish: always, unless a search found nothing that is."""
-        return self.search is None or self.search.fit_to_publish
-
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write `release/`, to publish, and `internal/`, to keep, into a new folder: see `molehill.saving`."""
         # The report needs the release, and the release its report only here.
@@ -304,7 +299,7 @@ def choose_synthesizer(table: Table, settings: Settings, schema: Schema) -> Synt
     if name != "multinomial":
         shared |= {"lower": settings.lower, "upper": settings.upper}
     if name in ("tdp_mixture", "semicontinuous"):
-        shared |= {name: getattr(settings, name) for name in ("components", "membership", "noise")}
+        shared |= {setting: getattr(settings, setting) for setting in ("components", "membership", "noise")}
     if name == "tdp_mixture":
         numbers = column_numbers(table, column)
         shared["transform"] = "log" if (numbers[~np.isnan(numbers)] > 0).all() else "signed"

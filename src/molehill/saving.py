@@ -38,7 +38,7 @@ def save_release(release: Release, folder: str | Path, *, overwrite: bool = Fals
     with _whole_folder(target) as temporary:
         public, internal = temporary / "release", temporary / "internal"
         internal.mkdir(mode=0o700)
-        if release.fit_to_publish:
+        if dossier.fit_to_publish:
             public.mkdir()
             _write_tables(release, public)
             write_text(public / "methods.md", methods_note(dossier))

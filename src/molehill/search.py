@@ -41,6 +41,7 @@ def search(
     targets: str | Target | Sequence[str | Target],
     predictors: str | Sequence[str] | None = None,
     synthesizer: str | Synthesizer | Composite = "auto",
+    components: int = 10,
     datasets: int = 20,
     seed: int | None = None,
     fits: int = 12,
@@ -65,7 +66,7 @@ def search(
 
     Parameters
     ----------
-    data, sensitive, known, predictors, radius, floor, synthesizer, lower, upper, datasets
+    data, sensitive, known, predictors, radius, floor, synthesizer, components, lower, upper, datasets
         As in `molehill.synthesize`. The sensitive column must be numeric.
     targets
         One or several: "maximum realised <= 0.5", "99% expected <= 0.4", "mean expected <= 0.15", "moles 0.1 <= 0" (no
@@ -111,6 +112,7 @@ def search(
         floor=floor,
         order=order,
         synthesizer=synthesizer if isinstance(synthesizer, str) else "auto",
+        components=components,
         lower=lower,
         upper=upper,
         datasets=datasets,

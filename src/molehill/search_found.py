@@ -278,6 +278,7 @@ def repeat_command(bench: Bench, point: Point, budget: Budget) -> str:
     parts += [] if bench.tables == EXPECTED_TABLES else [f"--expected-tables {bench.tables}"]
     if point.fitted.move.order not in (0, bench.settings.order):
         parts.append(f"--order {bench.settings.order}")
+    parts += [f"--components {bench.settings.components}"] if point.fitted.move.components else []
     return " ".join(parts)
 
 

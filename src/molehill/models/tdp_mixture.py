@@ -29,6 +29,7 @@ from molehill.models.amounts import (
     Support,
     Transform,
     check_support,
+    draw_truncated_normal,
     learn_amount,
     restore,
     transformed_support,
@@ -239,10 +240,10 @@ def predict_mixture(
     rows = jnp.arange(len(component))
     centre, below, above = (of_all[rows, component] for of_all in (centres, below, above))
     if noise == "balanced":
-        share = balanced_uniforms(key_value, centre, component)
+        drawn = truncated_normal(balanced_uniforms(key_value, centre, component), below, above)
     else:
-        share = jax.random.uniform(key_value, centre.shape, centre.dtype, minval=jnp.finfo(centre.dtype).tiny)
-    values = centre + draw["sigma"][component] * truncated_normal(share, below, above)
+        drawn, _ = draw_truncated_normal(key_value, below, above)
+    values = centre + draw["sigma"][component] * drawn
     restored = restore(inputs["centre"] + inputs["scale"] * values, transform)
     # Rounding on the way back must not step over the support.
     return Prediction({column: jnp.clip(restored, *support)}, jnp.mean(outside))
