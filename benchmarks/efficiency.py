@@ -20,18 +20,18 @@ import numpy as np
 import pandas as pd
 
 from molehill import baselines, draw, evaluate, fit
-from molehill.figures import risk_utility_map, save_figure
-from molehill.frames import as_table
+from molehill.charts import risk_utility_map, save_figure
 from molehill.models import negative_binomial, semicontinuous, tdp_mixture
-from molehill.over_tables import mean_over_tables
-from molehill.release import choose_synthesizer, column_roles
-from molehill.schema import find_columns, infer_schema
-from molehill.search import search_settings
-from molehill.search_moves import Move, along_path, has_membership, with_membership, with_noise
-from molehill.search_points import Bench, Point, fit_move, measure_point, open_bench
-from molehill.search_targets import read_targets
-from molehill.settings import Settings
-from molehill.simulation import consumer_survey, nb_mixture
+from molehill.plan.settings import Settings
+from molehill.release.making import choose_synthesizer, column_roles
+from molehill.release.search.judging import read_targets
+from molehill.release.search.moves import Move, along_path, has_membership, with_membership, with_noise
+from molehill.release.search.order import search_settings
+from molehill.release.search.points import Bench, Point, fit_move, measure_point, open_bench
+from molehill.tables.intervals import mean_over_tables
+from molehill.tables.populations import consumer_survey, nb_mixture
+from molehill.tables.schema import find_columns, infer_schema
+from molehill.tables.table import as_table
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 SHARES = (0.3, 0.45, 0.6)

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from molehill import baselines, confidential_risk, draw, evaluate, fit, risk_weights
-from molehill.diagnostics import ConvergenceWarning
 from molehill.models import semicontinuous
-from molehill.simulation import consumer_survey
+from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
+from molehill.tables.populations import consumer_survey
 from molehill.utility import estimate, mean, median, quantile
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"

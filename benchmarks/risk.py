@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from molehill import confidential_risk, release_risk
-from molehill.simulation import consumer_survey, nb_mixture
+from molehill.tables.populations import consumer_survey, nb_mixture
 
 RADIUS = 0.2
 

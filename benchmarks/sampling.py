@@ -24,11 +24,11 @@ import pandas as pd
 from numba import njit
 
 import molehill
-from molehill.frames import as_table
 from molehill.models import tdp_engine
 from molehill.models.tdp_mixture import tdp_mixture
-from molehill.sampling import Run, sample
-from molehill.simulation import consumer_survey
+from molehill.synthesis.sampling.chains import Run, sample
+from molehill.tables.populations import consumer_survey
+from molehill.tables.table import as_table
 
 # isort: split
 import jax
@@ -36,7 +36,7 @@ import jax.numpy as jnp
 import numpyro
 from numpyro.infer import MCMC, NUTS
 
-from molehill.diagnostics import diagnose
+from molehill.synthesis.sampling.diagnostics import diagnose
 
 CE_SAMPLE = Path(__file__).parents[2] / "shared" / "data" / "ce_sample.csv"
 AGES = [25, 35, 50, 65]

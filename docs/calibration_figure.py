@@ -15,8 +15,6 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from molehill import models
-from molehill.figures import COLOURS, save_figure
 from test_calibration import (  # pyright: ignore[reportMissingImports]
     FALSE_ALARM,
     KEPT,
@@ -27,6 +25,9 @@ from test_calibration import (  # pyright: ignore[reportMissingImports]
     envelope,
     uniformity,
 )
+
+from molehill import models
+from molehill.charts import COLOURS, save_figure
 
 PICTURE = Path(__file__).parent / "images" / "calibration.svg"
 COLUMNS = 7

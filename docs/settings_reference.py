@@ -3,7 +3,7 @@
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from molehill.settings import RULES, Settings, format_settings
+from molehill.plan.settings import RULES, Settings, format_settings
 
 PAGE = Path(__file__).with_name("settings.md")
 

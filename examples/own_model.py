@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 import pandas as pd
 
 import molehill
-from molehill.simulation import nb_mixture
+from molehill.tables.populations import nb_mixture
 
 
 def counts(region: Any, outcome: Any = None) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from molehill import InputError, Table, release_risk
 from molehill.baselines import add_noise, microaggregate, multiply_noise, swap_ranks, topcode
-from molehill.simulation import consumer_survey
+from molehill.tables.populations import consumer_survey
 
 METHODS = [
     lambda data: topcode(data, "pay", percentile=60),

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from molehill import write_table
 from molehill.baselines import multiply_noise, topcode
-from molehill.cli import app
-from molehill.settings import read_settings
-from molehill.simulation import consumer_survey
+from molehill.cli.main import app
+from molehill.plan.settings import read_settings
+from molehill.tables.populations import consumer_survey
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))

@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from molehill.arguments import check_choice
-from molehill.errors import InputError
-from molehill.frames import Table, as_table
-from molehill.parts import Floats, Side, check_number, check_whole, read_numbers
-from molehill.schema import column_numbers, find_columns
+from molehill.errors import InputError, check_choice, check_number, check_whole
+from molehill.tables.schema import column_numbers, find_columns
+from molehill.tables.table import Table, as_table
+from molehill.utility.sides import Floats, Side, read_numbers
 
 AnyTable = TypeVar("AnyTable")
 Replacement = Literal["mean", "threshold"]

@@ -1,23 +1,154 @@
 """The evidence on a release: all that the report needs, so that it can be made again without fitting."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from molehill.errors import InputError
-from molehill.evaluation import Evaluation
+from molehill.evaluation.evaluation import Evaluation
 from molehill.files import write_text
-from molehill.release import Release
-from molehill.searched import Searched, read_searched, write_searched
-from molehill.settings import Settings, read_settings, write_settings
-from molehill.table import read_table, write_table
+from molehill.plan.settings import Settings, read_settings, write_settings
+from molehill.tables.formats import read_table, write_table
+
+_FRAMES = ("points", "standing_in_the_way", "baselines")
+_FILE = "search.json"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Searched:
+    """What a search found, without its fits and tables.
+
+    Attributes
+    ----------
+    met
+        Whether a release that keeps every target was found.
+    verdict
+        The answer in plain words.
+    targets
+        The rules, as they are written.
+    points
+        One row a point: how it was made, risk and utility with their errors, whether each target is met.
+    place, next_places
+        Number of the chosen point, or of the closest one if none meets the targets (None if nothing was fitted), and of
+        the next best.
+    standing_in_the_way
+        pattern, range, records: who breaks the targets at the closest point, values as ranges. Empty if none does.
+    baselines
+        scheme, risk, risk_low, risk_high, U_m, U_m_low, U_m_high: the confidential table, topcoding and noise.
+    cost
+        fits, seconds of a cold and of a warm fit (means), seconds of measuring a point, seconds in all.
+    probability, probability_low, probability_high
+        That L fresh tables break a realised target: the share of independent runs of the confirmation that did, with
+        a 95% interval (Clopper and Pearson). NaN without such targets.
+    floor, floor_error
+        The U_m that a fresh sample of the same size would show, and its standard error.
+    releases, redrawn, may_redraw
+        How many releases were drawn until one kept the realised targets, how many records of it were drawn anew, and
+        whether any could be.
+    command, note
+        The command that repeats the search, and what a settings file says of it.
+    """
+
+    met: bool
+    verdict: str
+    targets: tuple[str, ...]
+    points: pd.DataFrame
+    place: int | None
+    next_places: tuple[int, ...]
+    standing_in_the_way: pd.DataFrame
+    baselines: pd.DataFrame
+    cost: Mapping[str, float]
+    probability: float
+    probability_low: float
+    probability_high: float
+    floor: float
+    floor_error: float
+    releases: int
+    redrawn: int
+    may_redraw: bool
+    command: str
+    note: str
+
+    @property
+    def chosen(self) -> "pd.Series | None":
+        """The row of the chosen point, or of the closest one; None if nothing was fitted."""
+        return None if self.place is None else self.points.iloc[self.place]
+
+    @property
+    def runners_up(self) -> pd.DataFrame:
+        """The rows of the next best points."""
+        return self.points.iloc[list(self.next_places)]
+
+    @property
+    def fit_to_publish(self) -> bool:
+        """Whether the targets are kept by a fit that has converged."""
+        return self.met and self.chosen is not None and bool(self.chosen["converged"])
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'met' if self.met else 'not met'}: {len(self.points)} points)"
+
+
+def tell_runners_up(searched: Searched) -> list[str]:
+    """Say in a sentence each how the next best points stand to the targets."""
+    lines = []
+    for row in searched.runners_up.to_dict("records"):
+        state = "keeps the targets" if row["met"] else "misses the targets"
+        risk = f"mean expected risk {row['mean_expected_risk']:.3f}, U_m {row['U_m']:.4f}"
+        lines.append(f"Point {row['point'] + 1}, {row['scheme']}: {state}, {risk}.")
+    return lines
+
+
+def tell_cost(searched: Searched) -> str:
+    """Say what the search cost, and what a warm start saves."""
+    cost = searched.cost
+    if not cost["fits"]:
+        return "No fit was made."
+    fits = f"{cost['fits']:.0f} fit{'' if cost['fits'] == 1 else 's'}"
+    told = f"{fits} and {len(searched.points)} points in {cost['seconds']:.0f} s"
+    cold, warm = cost["seconds of a cold fit"], cost["seconds of a warm fit"]
+    told += f"; a cold fit took {cold:.1f} s"
+    told += "" if math.isnan(warm) else f", one that starts from the draws of another {warm:.1f} s"
+    return f"{told}, measuring a point {cost['seconds of measuring a point']:.1f} s."
+
+
+def write_searched(searched: Searched, folder: Path) -> None:
+    """Write what a search found into a folder that is there, every file for its owner only."""
+    for name in _FRAMES:
+        frame = getattr(searched, name)
+        if len(frame):
+            write_table(frame, folder / f"search_{name}.parquet", private=True)
+    fields = [name for name in Searched.__dataclass_fields__ if name not in _FRAMES]
+    content = {name: _plain(getattr(searched, name)) for name in fields}
+    write_text(folder / _FILE, json.dumps(content, indent=2, ensure_ascii=False), private=True)
+
+
+def read_searched(folder: Path) -> Searched | None:
+    """Read what a search found; None if there was no search."""
+    if not (folder / _FILE).is_file():
+        return None
+    content: dict[str, Any] = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+    paths = {name: folder / f"search_{name}.parquet" for name in _FRAMES}
+    frames = {name: read_table(path).frame if path.exists() else pd.DataFrame() for name, path in paths.items()}
+    # JSON has no number that says "not known"; only the place of the chosen point may be missing otherwise.
+    numbers = {name: math.nan for name, value in content.items() if value is None and name != "place"}
+    cost = {name: math.nan if value is None else value for name, value in content["cost"].items()}
+    tuples = {name: tuple(content[name]) for name in ("targets", "next_places")}
+    return Searched(**{**content, **numbers, **tuples, **frames, "cost": cost})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return None if isinstance(value, float) and math.isnan(value) else value
+
 
 EVALUATION = ("risk", "utility", "groups", "top", "records")
 VERSIONS = ("molehill", "numpy", "pandas", "jax", "numpyro", "blackjax", "numba")
@@ -65,59 +196,6 @@ class Dossier:
     def fit_to_publish(self) -> bool:
         """Whether there is something to publish: always, unless a search found nothing that is."""
         return self.search is None or self.search.fit_to_publish
-
-
-def make_dossier(release: Release) -> Dossier:
-    """Gather the evidence on a release."""
-    fits, tables = [], []
-    for scheme, diagnostics in release.diagnostics.items():
-        table = diagnostics.table
-        fits.append(
-            {
-                "scheme": scheme,
-                "converged": not diagnostics.problems,
-                "problems": "; ".join(diagnostics.problems),
-                "sweeps": diagnostics.sweeps,
-                "effective_size": diagnostics.effective_size,
-                "largest_rhat": float(table["rhat"].max()),
-                "divergent": diagnostics.divergent,
-                "seconds": release.seconds.get(f"fitting: {scheme}", float("nan")),
-            }
-        )
-        tables.append(table.rename_axis("functional").reset_index().assign(scheme=scheme))
-    column = release.posterior.table.frame[release.settings.sensitive]
-    weights = pd.DataFrame(
-        {
-            "record": np.arange(1, len(column) + 1),
-            "value": column.to_numpy(),
-            "risk": release.risk.risk,
-            "weight": release.weights,
-        }
-    )
-    if release.by_prior is not None:
-        weights["by_prior"] = release.by_prior
-    facts = {
-        "records": len(column),
-        "patterns": release.risk.patterns.number,
-        "tables": len(release.datasets),
-        "outside": release.posterior.outside,
-        "kind": release.risk.schema[release.settings.sensitive].kind,
-        "reason": release.risk.schema[release.settings.sensitive].reason,
-        "versions": {name: version(name) for name in VERSIONS},
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": dict(release.seconds),
-    }
-    return Dossier(
-        release.settings,
-        release.scheme,
-        release.evaluation,
-        weights,
-        pd.DataFrame(fits),
-        pd.concat(tables, ignore_index=True),
-        dict(release.risk.policies),
-        facts,
-        release.search,
-    )
 
 
 def write_dossier(dossier: Dossier, folder: Path) -> None:

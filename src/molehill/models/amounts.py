@@ -9,8 +9,8 @@ from jax.scipy.special import log_ndtr, ndtr, ndtri
 from numpy.typing import NDArray
 
 from molehill.errors import InputError
-from molehill.frames import Table
-from molehill.schema import column_numbers, find_columns
+from molehill.tables.schema import column_numbers, find_columns
+from molehill.tables.table import Table
 
 Transform = Literal["identity", "log", "signed"]
 TRANSFORMS = get_args(Transform)

@@ -14,12 +14,12 @@ import numpyro
 import numpyro.distributions as dist
 from jax.scipy.linalg import solve_triangular
 
-from molehill.design import find_codes, find_levels, learn_design, spread_rows
 from molehill.errors import InputError
-from molehill.frames import Table
-from molehill.model_engine import model_engine
-from molehill.schema import Kind, find_columns
-from molehill.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.design import find_codes, find_levels, learn_design, spread_rows
+from molehill.synthesis.sampling.nuts import model_engine
+from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.tables.schema import Kind, find_columns
+from molehill.tables.table import Table
 
 
 def multinomial(

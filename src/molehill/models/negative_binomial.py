@@ -15,18 +15,12 @@ import numpyro.distributions as dist
 from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import betainc
 
-from molehill.design import spread_rows
-from molehill.model_engine import model_engine
 from molehill.models.amounts import Support
-from molehill.models.poisson import (
-    check_count_support,
-    draw_truncated_count,
-    largest_count,
-    learn_counts,
-    start_counts,
-)
-from molehill.schema import Kind
-from molehill.synthesizer import Draw, Inputs, Prediction, Synthesizer
+from molehill.models.poisson import check_count_support, draw_truncated_count, largest_count, learn_counts, start_counts
+from molehill.synthesis.design import spread_rows
+from molehill.synthesis.sampling.nuts import model_engine
+from molehill.synthesis.synthesizer import Draw, Inputs, Prediction, Synthesizer
+from molehill.tables.schema import Kind
 
 
 def negative_binomial(

@@ -16,10 +16,7 @@ import numpyro
 import numpyro.distributions as dist
 from jax.scipy.stats import norm
 
-from molehill.arguments import check_choice
-from molehill.design import learn_design, spread_rows
-from molehill.errors import InputError
-from molehill.frames import Table
+from molehill.errors import InputError, check_choice
 from molehill.models.amounts import (
     TRANSFORMS,
     Support,
@@ -30,8 +27,10 @@ from molehill.models.amounts import (
     restore,
     transformed_support,
 )
-from molehill.schema import Kind
-from molehill.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.design import learn_design, spread_rows
+from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.tables.schema import Kind
+from molehill.tables.table import Table
 
 
 def normal_linear(

@@ -17,12 +17,12 @@ import numpyro.distributions as dist
 from jax.scipy.special import gammainc, gammaincc
 from numpy.typing import NDArray
 
-from molehill.design import learn_design, spread_rows
 from molehill.errors import InputError
-from molehill.frames import Table
 from molehill.models.amounts import Support, check_support, find_amounts
-from molehill.schema import Kind
-from molehill.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.design import learn_design, spread_rows
+from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.tables.schema import Kind
+from molehill.tables.table import Table
 
 ROUNDS = 30
 

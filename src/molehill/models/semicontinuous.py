@@ -16,15 +16,14 @@ import numpy as np
 import pandas as pd
 
 from molehill.errors import InputError
-from molehill.frames import Table
 from molehill.models.amounts import check_support, find_amounts
 from molehill.models.multinomial import multinomial
-from molehill.models.noise import Noise
 from molehill.models.normal_linear import normal_linear
 from molehill.models.tdp_engine import Priors
-from molehill.models.tdp_mixture import Membership, tdp_mixture
-from molehill.schema import Kind
-from molehill.synthesizer import Composite, Learned, Synthesizer
+from molehill.models.tdp_mixture import Membership, Noise, tdp_mixture
+from molehill.synthesis.synthesizer import Composite, Learned, Synthesizer
+from molehill.tables.schema import Kind
+from molehill.tables.table import Table
 
 SIGNS = {"negative": -1.0, "zero": 0.0, "positive": 1.0}
 LEAST_FOR_MIXTURE = 200

@@ -29,7 +29,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 # First, because importing BlackJAX starts JAX, which cannot be given more devices after that.
-from molehill.sampling import Engine, Inputs, Sweep
+from molehill.synthesis.sampling.chains import Engine, Inputs, Sweep
 
 # isort: split
 import jax

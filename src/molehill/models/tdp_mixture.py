@@ -10,7 +10,7 @@ the power of the whole sum. Hu, Savitsky and Williams, supplement, section 1.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +20,7 @@ import numpyro.distributions as dist
 from jax.scipy.special import log_ndtr, logsumexp
 from jax.scipy.stats import norm
 
-from molehill.arguments import check_choice
-from molehill.design import learn_design, spread_rows
-from molehill.errors import InputError
-from molehill.frames import Table
+from molehill.errors import InputError, check_choice
 from molehill.models.amounts import (
     TRANSFORMS,
     Support,
@@ -35,11 +32,41 @@ from molehill.models.amounts import (
     transformed_support,
     truncated_normal,
 )
-from molehill.models.noise import NOISES, Noise, balanced_uniforms
 from molehill.models.tdp_engine import Priors, tdp_engine
-from molehill.sampling import Engine
-from molehill.schema import Kind
-from molehill.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.design import learn_design, spread_rows
+from molehill.synthesis.sampling.chains import Engine
+from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.tables.schema import Kind
+from molehill.tables.table import Table
+
+Noise = Literal["independent", "balanced"]
+NOISES = get_args(Noise)
+# Records taken together. More of them are less alike; fewer leave more to chance, and would say more of each other.
+BLOCK = 32
+
+
+def balanced_uniforms(key: jax.Array, *by: jax.Array) -> jax.Array:
+    """Draw one number from 0 to 1 for every record, evenly among neighbours.
+
+    Records are sorted by the last of `by`, ties by the one before it, and so on, at last at random. Of a block of 32
+    neighbours (the last block has fewer) one gets a number from each 32nd part of 0 to 1, in random order.
+
+    Examples
+    --------
+    >>> numbers = balanced_uniforms(jax.random.key(1), jnp.arange(32.0))
+    >>> [int(part) for part in jnp.sort(jnp.floor(32 * numbers))] == list(range(32))
+    True
+    """
+    records = by[0].shape[0]
+    for_ties, for_places, for_numbers = (jax.random.uniform(own, (records,)) for own in jax.random.split(key, 3))
+    neighbours, place = jnp.lexsort((for_ties, *by)), jnp.arange(records)
+    block = place // BLOCK
+    # Sorted by the block and then at random: every block's places, shuffled.
+    shuffled = jnp.argsort(block + for_places)
+    part = jnp.zeros_like(place).at[shuffled].set(place) - block * BLOCK
+    numbers = (part + for_numbers) / jnp.minimum(BLOCK, records - block * BLOCK)
+    return jnp.zeros_like(numbers).at[neighbours].set(numbers)
+
 
 Membership = Literal["posterior", "prior"]
 # Input of a prediction with posterior membership: how likely each record's component is drawn from pi all the same.

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from molehill.charts.style import short_label
 from molehill.dossier import Dossier
-from molehill.figures.style import short_label
 
 MODELS = {
     "tdp_mixture": "a mixture of regressions",

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from molehill.figures.style import short_label
-from molehill.over_tables import Figure
+from molehill.charts.style import short_label
 from molehill.report.public import ESTIMATES, FEW, round_count
+from molehill.tables.intervals import Figure
 
 Edition = Literal["internal", "public"]
 

@@ -10,16 +10,15 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from molehill.arguments import check_choice
+from molehill.charts.risk import evaluation_looks
 from molehill.dossier import Dossier, settings_notes
-from molehill.errors import InputError
-from molehill.figures.risk_charts import evaluation_looks
-from molehill.profile import count_bins
-from molehill.report.found import view_search
+from molehill.errors import InputError, check_choice
+from molehill.plan.settings import format_settings
 from molehill.report.methods import describe_model, is_weighted
 from molehill.report.numbers import Edition, Teller, cut_name, join_names
 from molehill.report.pictures import Picture, drawing_library, list_pictures
 from molehill.report.public import FEW, redact
+from molehill.report.search import view_search
 from molehill.report.tables import (
     TableView,
     list_counts,
@@ -31,7 +30,7 @@ from molehill.report.tables import (
     list_utility_tables,
 )
 from molehill.report.verdict import list_cards, list_points, tell_verdict
-from molehill.settings import format_settings
+from molehill.risk.profile import count_bins
 
 # What each policy means, for readers who have not read the documentation.
 POLICIES = {

@@ -12,9 +12,7 @@ import numpy as np
 import pandas as pd
 import vl_convert
 
-from molehill.dossier import Dossier
-from molehill.evaluation import CONFIDENTIAL
-from molehill.figures import (
+from molehill.charts import (
     estimate_intervals,
     radius_lines,
     risk_histogram,
@@ -24,9 +22,10 @@ from molehill.figures import (
     search_map,
     weights_scatter,
 )
-from molehill.figures.files import specify
-from molehill.figures.risk_charts import evaluation_looks
-from molehill.figures.style import is_shown
+from molehill.charts.risk import evaluation_looks
+from molehill.charts.style import is_shown, specify
+from molehill.dossier import Dossier
+from molehill.evaluation.evaluation import CONFIDENTIAL
 from molehill.report.numbers import Edition, cut_name, list_estimates
 from molehill.report.public import public_bins, redact
 

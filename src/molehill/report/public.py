@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from molehill.dossier import Dossier
-from molehill.evaluation import CONFIDENTIAL, Evaluation
-from molehill.profile import count_bins
-from molehill.settings import SCHEMES
+from molehill.evaluation.evaluation import CONFIDENTIAL, Evaluation
+from molehill.plan.settings import SCHEMES
+from molehill.risk.profile import count_bins
 
 # Fewer records than this are never counted, nor is anything told that rests on them.
 FEW = 10

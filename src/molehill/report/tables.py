@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from molehill.charts.risk import evaluation_looks
 from molehill.dossier import Dossier
-from molehill.evaluation import CONFIDENTIAL
-from molehill.figures.risk_charts import evaluation_looks
-from molehill.release_figures import MATCHES
+from molehill.evaluation.evaluation import CONFIDENTIAL
+from molehill.evaluation.risk_measures import MATCHES
 from molehill.report.numbers import Teller, Told, as_figure, cut_measure, cut_name, list_estimates
 from molehill.report.public import ESTIMATES, FEW
 

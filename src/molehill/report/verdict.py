@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from molehill.dossier import Dossier
-from molehill.evaluation import CONFIDENTIAL
-from molehill.over_tables import Figure
+from molehill.evaluation.evaluation import CONFIDENTIAL
 from molehill.report.numbers import Teller, as_figure, cut_measure, cut_name, find_figure, join_names, list_estimates
 from molehill.report.public import ESTIMATES
+from molehill.tables.intervals import Figure
 
 # Where a point is raised; docs/review-boards.md says why.
 RISK_STEP = 0.05

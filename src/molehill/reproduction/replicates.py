@@ -13,15 +13,15 @@ import numpy as np
 import pandas as pd
 
 from molehill import models
-from molehill.diagnostics import ConvergenceWarning
-from molehill.distances import ecdf_distances
-from molehill.estimates import combine, mean_and_variance, quantile_and_variance, quantile_degrees
-from molehill.parts import Floats
 from molehill.reproduction.stages import Arrays, Stage, fingerprint_frame
-from molehill.resampling import resample_means, resample_quantiles
-from molehill.risk import confidential_risk, release_risk
-from molehill.synthesis import draw, fit
-from molehill.weights import risk_weights
+from molehill.risk.identification import confidential_risk, release_risk
+from molehill.risk.weights import risk_weights
+from molehill.synthesis.fitting import draw, fit
+from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
+from molehill.utility.distances import ecdf_distances
+from molehill.utility.estimates import combine, mean_and_variance, quantile_and_variance, quantile_degrees
+from molehill.utility.resampling import resample_means, resample_quantiles
+from molehill.utility.sides import Floats
 
 # Tables of a release, in all of the paper but its table 6.
 TABLES = 20

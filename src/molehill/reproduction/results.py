@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.moles import moles
-from molehill.parts import Floats
 from molehill.reproduction.paper import Interval
 from molehill.reproduction.replicates import TABLES, Study
 from molehill.reproduction.stages import Arrays
+from molehill.risk.moles import moles
+from molehill.utility.sides import Floats
 
 # The scheme that the others are compared with.
 UNWEIGHTED = "Synthesizer"

@@ -1,0 +1,180 @@
+"""What is typed on the command line, turned into arguments of the library."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from molehill.errors import InputError
+from molehill.risk.identification import ConfidentialRisk
+from molehill.risk.profile import RiskProfile
+from molehill.risk.weights import risk_weights
+from molehill.tables.formats import read_table
+from molehill.tables.schema import Kind
+from molehill.tables.table import Table
+
+
+def split_names(given: list[str], table: Table) -> list[str]:
+    """Names with commas between; a name that itself has a comma is taken whole."""
+    names = []
+    for text in given:
+        names += [text] if text in table.frame.columns else [name.strip() for name in text.split(",")]
+    return [name for name in names if name]
+
+
+def parse_pairs(given: list[str], argument: str, example: str) -> dict[str, str]:
+    """Take texts of the form NAME=...; the name may hold an equals sign itself."""
+    pairs = {}
+    for text in given:
+        name, equals, value = text.rpartition("=")
+        if not equals or not name or not value:
+            raise InputError(argument, f"{text!r} is not of the form NAME=...", f"Write {example}")
+        pairs[name] = value
+    return pairs
+
+
+def parse_breaks(given: list[str]) -> dict[str, list[float]]:
+    """Take texts such as age=25,35,50,65."""
+    breaks = {}
+    for name, value in parse_pairs(given, "breaks", "age=25,35,50,65").items():
+        try:
+            breaks[name] = [float(number) for number in value.split(",")]
+        except ValueError:
+            raise InputError("breaks", f"those of {name!r} are not numbers", "Write age=25,35,50,65") from None
+    return breaks
+
+
+def parse_kinds(given: list[str]) -> dict[str, Kind]:
+    """Take texts such as income=continuous."""
+    return parse_pairs(given, "kind", "income=continuous")  # pyright: ignore[reportReturnType]
+
+
+def read_releases(files: list[Path], against: list[str], encoding: str | None) -> dict[str, list[Table]]:
+    """Read the released tables, and those of other releases given as NAME=FILE,FILE."""
+    named = {"released": files}
+    for name, value in parse_pairs(against, "against", "topcoded=top.csv").items():
+        named[name] = [Path(file) for file in value.split(",")]
+    return {name: [read_table(file, encoding=encoding) for file in paths] for name, paths in named.items()}
+
+
+if TYPE_CHECKING:
+    from molehill.evaluation.evaluation import Evaluation
+
+
+def record_level(result: ConfidentialRisk) -> pd.DataFrame:
+    """Give risk and weight of every record, for a file that only its owner reads."""
+    return pd.DataFrame(
+        {
+            "record": np.arange(1, len(result.risk) + 1),
+            "risk": result.risk,
+            "weight": risk_weights(result),
+            "pattern_size": result.pattern_size,
+            "within": result.within,
+        }
+    )
+
+
+def plain_risk(result: ConfidentialRisk, profile: RiskProfile) -> dict[str, Any]:
+    """Give the summary of a risk as JSON takes it."""
+    patterns = profile.patterns
+    return {
+        "records": len(result.risk),
+        "order": result.order,
+        "patterns": result.patterns.number,
+        "distribution": dict(zip(profile.distribution["measure"], profile.distribution["value"], strict=True)),
+        "above": profile.above.to_dict("records"),
+        "histogram": profile.histogram.to_dict("records"),
+        "riskiest_patterns": [
+            {part: patterns[part].iloc[row].to_dict() for part in ("known", "measure")} for row in range(len(patterns))
+        ],
+        "policies": dict(result.policies),
+    }
+
+
+def print_profile(result: ConfidentialRisk, profile: RiskProfile) -> None:
+    """Print the summary of a risk, values as ranges."""
+    console = Console(highlight=False)
+    known, sensitive = result.schema.having("known"), result.schema.having("sensitive")
+    console.print(
+        Text(
+            f"Identification risk of order {result.order}: {len(result.risk):,} records, "
+            f"{result.patterns.number:,} patterns of {', '.join(known) or 'no known column'}"
+        ),
+        style="bold",
+    )
+    for name in sensitive:
+        console.print(Text(f"Sensitive: {name} ({result.schema[name].kind}: {result.schema[name].reason})"))
+    bars = _grid("risk", "records", "share", "")
+    widest = max(profile.histogram["share"].max(), 1e-12)
+    for low, high, records, share in profile.histogram.to_numpy().tolist():
+        bar = "█" * round(40 * share / widest) or ("▏" if records else "")
+        bars.add_row(f"{low:.2f} to {high:.2f}", f"{records:,.0f}", f"{share:.1%}", Text(bar, "blue"))
+    console.print(bars)
+    measures = _grid("measure", "risk")
+    for row in profile.distribution.itertuples():
+        measures.add_row(str(row.measure), f"{row.value:.4f}")
+    for row in profile.above.itertuples():
+        measures.add_row(f"records above {row.threshold}", f"{row.records:,} ({row.share:.1%})")
+    console.print(measures)
+    _print_patterns(console, profile.patterns)
+    if len(profile.policies):
+        touched = _grid("policy touched", "records")
+        for row in profile.policies.itertuples():
+            touched.add_row(str(row.policy), f"{row.records:,}")
+        console.print(touched)
+
+
+def _print_patterns(console: Console, patterns: pd.DataFrame) -> None:
+    console.print(Text(f"The {len(patterns)} riskiest patterns (values as ranges)"), style="bold")
+    grid = _grid(*(f"{name}" for _, name in patterns.columns))
+    for values in patterns.itertuples(index=False):
+        grid.add_row(*(Text(f"{value:.4f}" if isinstance(value, float) else f"{value}") for value in values))
+    console.print(grid)
+
+
+def _grid(*headings: str) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD)
+    for heading in headings:
+        grid.add_column(Text(heading))
+    return grid
+
+
+def plain_evaluation(evaluation: "Evaluation") -> dict[str, Any]:
+    """Give the risk and utility of releases as JSON takes it."""
+
+    def rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+        # JSON has no word for what is missing but null.
+        return frame.astype(object).where(frame.notna(), None).to_dict("records")  # pyright: ignore[reportReturnType]
+
+    # An estimate of the confidential table, such as a median, can be the value of a record.
+    compared = evaluation.utility[evaluation.utility["scheme"] != "confidential"]
+    return {"risk": rows(evaluation.risk), "utility": rows(compared), "top": rows(evaluation.top)}
+
+
+MEASURES = ("mean risk", "99% quantile of risk", "largest risk", "records with risk above 0.5")
+
+
+def print_release(release: Any) -> None:
+    """Print what a release gives away and keeps, beside the schemes that it is compared with."""
+    console = Console(highlight=False)
+    console.print(Text(f"{len(release.datasets)} tables of {len(release.weights):,} records: {release.scheme}", "bold"))
+    figures = pd.concat([release.evaluation.risk, release.evaluation.utility])
+    figures = figures.drop_duplicates(["scheme", "measure"]).set_index(["scheme", "measure"])["value"]
+    grid = _grid("scheme", *MEASURES, "U_m")
+    for scheme in ("confidential", *release.evaluation.schemes):
+        cells = [figures.get((scheme, measure), np.nan) for measure in (*MEASURES, "U_m")]
+        told = [_tell(measure, cell) for measure, cell in zip((*MEASURES, "U_m"), cells, strict=True)]
+        grid.add_row(Text(scheme), *told)
+    console.print(grid)
+    for scheme, diagnostics in release.diagnostics.items():
+        if diagnostics.problems:
+            console.print(Text(f"{scheme} has not converged: {diagnostics.problems[0]}", "yellow"))
+
+
+def _tell(measure: str, value: float) -> str:
+    return "" if np.isnan(value) else f"{value:,.0f}" if measure.startswith("records") else f"{value:.4f}"

@@ -1,0 +1,1 @@
+"""Evaluation: every measure of risk and utility of any release, in tidy frames."""

@@ -1,0 +1,219 @@
+"""A release: synthetic tables with the evidence for and against publishing them, in memory and on disk."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molehill.dossier import VERSIONS, Dossier, Searched, read_dossier, write_dossier
+from molehill.errors import InputError
+from molehill.evaluation.evaluation import Evaluation
+from molehill.files import write_text, written_whole
+from molehill.plan.settings import Settings
+from molehill.report import methods_note, render_report
+from molehill.risk.identification import ConfidentialRisk
+from molehill.synthesis.posterior import Posterior
+from molehill.synthesis.sampling.diagnostics import Diagnostics
+from molehill.tables.formats import write_table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """Synthetic tables, and the evidence for and against publishing them.
+
+    Attributes
+    ----------
+    datasets
+        The synthetic tables.
+    scheme
+        What the release is called beside the schemes that it is compared with.
+    weights, risk
+        Weight of every record, and the confidential risk that it comes from.
+    posterior
+        The fitted synthesizer.
+    comparisons
+        The tables of the other schemes, by name.
+    diagnostics
+        Of every fitted scheme, whether its draws can be trusted.
+    evaluation
+        Risk and utility of all of them.
+    settings
+        What made it, the seed included: not for publication.
+    seconds
+        Wall time by stage.
+    search, by_prior
+        What the search found that it comes from, if any, and every record's chance of prior membership if the search
+        chose one. If nothing that was found is fit to publish, the tables are those of the closest point, and `save`
+        leaves them out.
+    """
+
+    datasets: Sequence[Any]
+    scheme: str
+    weights: np.ndarray
+    risk: ConfidentialRisk
+    posterior: Posterior
+    comparisons: Mapping[str, Sequence[Any]]
+    diagnostics: Mapping[str, Diagnostics]
+    evaluation: Evaluation
+    settings: Settings
+    seconds: Mapping[str, float]
+    search: Searched | None = None
+    by_prior: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        beside = f", compared with {', '.join(self.comparisons)}" if self.comparisons else ""
+        return f"Release({len(self.datasets)} tables of {len(self.weights):,} records, {self.scheme}{beside})"
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write `release/`, to publish, and `internal/`, to keep, into a new folder: see `save_release`."""
+        return save_release(self, folder, overwrite=overwrite)
+
+
+def save_release(release: Release, folder: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a release: `release/` to publish, `internal/` to keep. The folder appears whole or not at all.
+
+    If a search found nothing that is fit to publish, there is no `release/`.
+
+    Parameters
+    ----------
+    release
+        From `molehill.synthesize`.
+    folder
+        Where to; it must not exist yet.
+    overwrite
+        Replace a folder that holds an earlier release.
+    """
+    target = Path(folder)
+    check_target(target, overwrite=overwrite)
+    dossier = make_dossier(release)
+    with _whole_folder(target) as temporary:
+        public, internal = temporary / "release", temporary / "internal"
+        internal.mkdir(mode=0o700)
+        if dossier.fit_to_publish:
+            public.mkdir()
+            _write_tables(release, public)
+            write_text(public / "methods.md", methods_note(dossier))
+            write_text(public / "report.html", render_report(dossier, edition="public"))
+        write_dossier(dossier, internal)
+        write_text(internal / "report.html", render_report(dossier, edition="internal"), private=True)
+        with written_whole(internal / "draws.npz", private=True) as path:
+            np.savez(path, allow_pickle=False, **release.posterior.draws)
+        manifest = {"files": _hash_files(temporary), **dossier.facts}
+        write_text(internal / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False), private=True)
+    return target
+
+
+def make_dossier(release: Release) -> Dossier:
+    """Gather the evidence on a release."""
+    fits, tables = [], []
+    for scheme, diagnostics in release.diagnostics.items():
+        table = diagnostics.table
+        fits.append(
+            {
+                "scheme": scheme,
+                "converged": not diagnostics.problems,
+                "problems": "; ".join(diagnostics.problems),
+                "sweeps": diagnostics.sweeps,
+                "effective_size": diagnostics.effective_size,
+                "largest_rhat": float(table["rhat"].max()),
+                "divergent": diagnostics.divergent,
+                "seconds": release.seconds.get(f"fitting: {scheme}", float("nan")),
+            }
+        )
+        tables.append(table.rename_axis("functional").reset_index().assign(scheme=scheme))
+    column = release.posterior.table.frame[release.settings.sensitive]
+    weights = pd.DataFrame(
+        {
+            "record": np.arange(1, len(column) + 1),
+            "value": column.to_numpy(),
+            "risk": release.risk.risk,
+            "weight": release.weights,
+        }
+    )
+    if release.by_prior is not None:
+        weights["by_prior"] = release.by_prior
+    facts = {
+        "records": len(column),
+        "patterns": release.risk.patterns.number,
+        "tables": len(release.datasets),
+        "outside": release.posterior.outside,
+        "kind": release.risk.schema[release.settings.sensitive].kind,
+        "reason": release.risk.schema[release.settings.sensitive].reason,
+        "versions": {name: version(name) for name in VERSIONS},
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": dict(release.seconds),
+    }
+    return Dossier(
+        release.settings,
+        release.scheme,
+        release.evaluation,
+        weights,
+        pd.DataFrame(fits),
+        pd.concat(tables, ignore_index=True),
+        dict(release.risk.policies),
+        facts,
+        release.search,
+    )
+
+
+def rebuild_report(folder: str | Path) -> tuple[Path, ...]:
+    """Make the report of a saved release again, in both editions if it is published, and give their paths."""
+    dossier, path = read_dossier(folder), Path(folder)
+    public, internal = path / "release" / "report.html", path / "internal" / "report.html"
+    if dossier.fit_to_publish:
+        write_text(public, render_report(dossier, edition="public"))
+    write_text(internal, render_report(dossier, edition="internal"), private=True)
+    return (public, internal) if dossier.fit_to_publish else (internal,)
+
+
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that exists, unless it holds an earlier release that may be replaced."""
+    if target.exists() and not overwrite:
+        raise InputError("out", f"{str(target)!r} exists already", "Choose another folder, or allow to overwrite it")
+    if target.exists() and not (target / "internal" / "facts.json").is_file():
+        problem = f"{str(target)!r} exists and holds no release of Molehill"
+        raise InputError("out", problem, "Choose another folder: only an earlier release is overwritten")
+
+
+@contextmanager
+def _whole_folder(target: Path) -> Iterator[Path]:
+    """Give a temporary folder beside the target; it takes the target's place once the block ends without an error."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f".{target.name}.writing-"
+    for left in target.parent.glob(f"{prefix}*"):
+        shutil.rmtree(left)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        old = temporary.with_name(temporary.name + "-old")
+        if target.exists():
+            target.rename(old)
+        temporary.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_tables(release: Release, folder: Path) -> None:
+    """Write the synthetic tables, in the format of the confidential one where that can be written."""
+    ending = Path(release.settings.data or "").suffix.lower()
+    ending = ending if ending in (".parquet", ".dta", ".sav", ".xpt") else ".csv"
+    digits = max(2, len(str(len(release.datasets))))
+    for number, table in enumerate(release.datasets, start=1):
+        write_table(table, folder / f"synthetic_{number:0{digits}}{ending}")
+
+
+def _hash_files(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -1,0 +1,237 @@
+"""Whether a point of a search meets its targets.
+
+A rule on the expected risk is judged beyond its Monte Carlo error. A rule on the realised risk of the L released tables
+is judged by the chance that L fresh tables would break it, or by how few records would have to be drawn anew.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom, norm
+
+from molehill.plan.targets import Target, read_targets
+from molehill.risk.moles import moles
+
+__all__ = [
+    "Judgement",
+    "Measured",
+    "breaking_by_record",
+    "breaking_chance",
+    "breaking_records",
+    "expected_figure",
+    "judge",
+    "read_targets",
+    "record_figure",
+]
+
+Floats = NDArray[np.float64]
+
+# One-sided 95%: an expected risk meets its bound by so many standard errors.
+MARGIN = 1.645
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What was measured of one point.
+
+    Attributes
+    ----------
+    blocks, runs
+        (blocks, records) and (runs, records): as in `molehill.expected.ExpectedRisk`.
+    coverage
+        One per record: its risk in a table in which its own value is close.
+    distances
+        U_m of every table that was looked at.
+    overlaps
+        Interval overlap by analysis.
+    """
+
+    blocks: Floats
+    runs: Floats
+    coverage: Floats
+    distances: Floats
+    overlaps: dict[str, float]
+
+    @property
+    def risk(self) -> Floats:
+        """Expected risk of every record."""
+        return self.blocks.mean(axis=0)
+
+    @property
+    def error(self) -> Floats:
+        """Monte Carlo standard error of the expected risk of every record."""
+        return self.blocks.std(axis=0, ddof=1) / np.sqrt(len(self.blocks))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How a point stands to one target: the figure, its error, the chance that a release breaks it, the verdict.
+
+    `gap` is 0 if the target is met and grows with the distance from it. `records` is how many records are expected to
+    break a realised maximum in a release.
+    """
+
+    target: Target
+    value: float
+    error: float
+    chance: float
+    met: bool
+    gap: float
+    records: float = np.nan
+
+
+def judge(
+    target: Target,
+    measured: Measured,
+    *,
+    tables: int,
+    chance: float,
+    redraw: float = 0.0,
+    reference: tuple[Floats, Floats] | None = None,
+    margin: float = MARGIN,
+) -> Judgement:
+    """Judge a measured point by a target.
+
+    Parameters
+    ----------
+    target, measured
+        The rule, and the point.
+    tables
+        How many tables a release has.
+    chance
+        Of a realised target, the largest chance of breaking it that still counts as meeting it.
+    redraw
+        A realised maximum also counts as met if no record's expected risk is above the bound and no larger share of the
+        records than this (or one record, if that is more) is expected to pass it by bad luck: those can be drawn anew.
+    reference
+        Of moles: expected risk and error of every record under the unweighted synthesizer.
+    margin
+        By how many standard errors an expected risk or U_m must meet its bound.
+    """
+    if target.measure == "overlap":
+        of = [value for name, value in measured.overlaps.items() if target.analysis in ("", name)]
+        value = min(of)
+        return Judgement(target, value, np.nan, np.nan, value >= target.bound, max(target.bound - value, 0.0))
+    if target.measure == "moles":
+        number = 0
+        if reference is not None:
+            number = moles(measured.risk, measured.error, *reference, step=target.step).number
+        over = max(number - target.bound, 0.0)
+        return Judgement(target, float(number), np.nan, np.nan, over == 0, over / len(measured.risk))
+    if target.measure == "U_m":
+        value = float(measured.distances.mean())
+        error = float(measured.distances.std(ddof=1) / np.sqrt(len(measured.distances)))
+        return _beyond_error(target, value, error, margin)
+    if target.basis == "expected":
+        return _beyond_error(target, *expected_figure(target, measured.blocks), margin)
+    return _judge_realised(target, measured, tables, chance, redraw=redraw, margin=margin)
+
+
+def expected_figure(target: Target, blocks: Floats) -> tuple[float, float]:
+    """Give the mean, a quantile or the maximum of the expected risks, corrected for their noise, and its error.
+
+    The largest of many noisy numbers is too large. The blocks are cut into two halves: the record that is the largest
+    in one half has, in the other half, a risk without that luck, which is a little too small. With normal risks and
+    noise the first is too large by half of what the second is too small by (the halves have twice the noise), so that
+    two thirds of the first and a third of the second are right to second order.
+    """
+    part = ~np.isnan(blocks).any(axis=0)
+    blocks = blocks[:, part]
+    means = blocks.mean(axis=0)
+    if target.measure == "mean":
+        by_block = blocks.mean(axis=1)
+        return float(means.mean()), float(by_block.std(ddof=1) / np.sqrt(len(by_block)))
+    naive = float(np.quantile(means, target.share))
+    halves = blocks[0::2].mean(axis=0), blocks[1::2].mean(axis=0)
+    crossed = np.mean([other[_band(one, target.share)].mean() for one, other in (halves, halves[::-1])])
+    by_block = blocks[:, _band(means, target.share)].mean(axis=1)
+    return float((2 * naive + crossed) / 3), float(by_block.std(ddof=1) / np.sqrt(len(by_block)))
+
+
+def record_figure(target: Target, by_run: Floats) -> Floats:
+    """Give the mean, a quantile or the maximum over the records, of every row."""
+    part = ~np.isnan(by_run).any(axis=0)
+    if target.measure == "mean":
+        return by_run[:, part].mean(axis=1)
+    return np.quantile(by_run[:, part], target.share, axis=1)
+
+
+def breaking_by_record(risk: Floats, coverage: Floats, bound: float, tables: int) -> Floats:
+    """Give the chance of every record that its realised risk over so many tables passes a bound.
+
+    In each table the record's value is close with chance q = risk / coverage, and its risk is then the coverage: the
+    realised risk passes the bound if it is close in more than bound x tables / coverage of them.
+
+    Examples
+    --------
+    >>> breaking_by_record(np.array([0.5]), np.array([1.0]), 0.5, 2)
+    array([0.25])
+    """
+    risk, coverage = np.nan_to_num(risk), np.nan_to_num(coverage)
+    close = np.clip(np.divide(risk, coverage, out=np.zeros_like(risk), where=coverage > 0), 0.0, 1.0)
+    needed = np.divide(bound * tables, coverage, out=np.full_like(risk, np.inf), where=coverage > 0)
+    # A hair of rounding must not turn "more than 10" into "10 or more".
+    return binom.sf(np.floor(needed + 1e-9), tables, close)
+
+
+def breaking_chance(by_record: Floats) -> float:
+    """Give the chance that at least one record breaks the target, records being independent given the parameters."""
+    return float(-np.expm1(np.log1p(-np.minimum(by_record, 1 - 1e-15)).sum()))
+
+
+def breaking_records(
+    target: Target, measured: Measured, *, tables: int, reference: tuple[Floats, Floats] | None = None
+) -> NDArray[np.bool_]:
+    """Say which records stand in the way of a target."""
+    risk = np.nan_to_num(measured.risk)
+    if target.measure == "moles" and reference is not None:
+        return np.asarray(moles(risk, np.nan_to_num(measured.error), *reference, step=target.step).records)
+    if not target.is_risk:
+        return np.zeros(len(risk), dtype=bool)
+    if target.basis == "realised" and target.measure == "maximum":
+        by_record = breaking_by_record(risk, measured.coverage, target.bound, tables)
+        # Those that together make up nine tenths of the breaks to be expected.
+        ranked = np.argsort(-by_record, kind="stable")
+        before = np.cumsum(by_record[ranked]) - by_record[ranked]
+        found = np.zeros(len(risk), dtype=bool)
+        found[ranked[before < 0.9 * by_record.sum()]] = True
+        return found
+    return risk > target.bound
+
+
+def _judge_realised(
+    target: Target, measured: Measured, tables: int, chance: float, *, redraw: float, margin: float
+) -> Judgement:
+    figures = record_figure(target, measured.runs)
+    value, spread = float(figures.mean()), float(figures.std(ddof=1))
+    records, lucky = np.nan, False
+    if target.bound >= 1:
+        breaking = 0.0
+    elif target.measure == "maximum":
+        by_record = breaking_by_record(measured.risk, measured.coverage, target.bound, tables)
+        breaking, records = breaking_chance(by_record), float(by_record.sum())
+        largest, error = expected_figure(target, measured.blocks)
+        few = redraw > 0 and records <= max(redraw * len(by_record), 1.0)
+        lucky = few and largest + margin * error <= target.bound
+    else:
+        breaking = float(norm.sf((target.bound - value) / max(spread * np.sqrt(1 + 1 / len(figures)), 1e-12)))
+    met = breaking <= chance or lucky
+    gap = 0.0 if met else (breaking - chance) * 0.1 + max(value - target.bound, 0.0)
+    return Judgement(target, value, spread / np.sqrt(len(figures)), breaking, met, gap, records)
+
+
+def _band(risks: Floats, share: float) -> NDArray[np.intp]:
+    """The records around a quantile: for the maximum the one that has it."""
+    order = np.argsort(risks, kind="stable")
+    place = share * (len(order) - 1)
+    half = 0 if share >= 1 else 0.002 * len(order)
+    low, high = int(np.floor(place - half)), int(np.ceil(place + half))
+    return order[max(low, 0) : min(high, len(order) - 1) + 1]
+
+
+def _beyond_error(target: Target, value: float, error: float, margin: float) -> Judgement:
+    over = value + margin * error - target.bound
+    # No risk and no distance is above 1.
+    met = over <= 0 or target.bound >= 1
+    return Judgement(target, value, error, np.nan, met, 0.0 if met else over)

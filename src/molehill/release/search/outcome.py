@@ -1,0 +1,432 @@
+"""What a search found: the best point confirmed with fresh draws, the release drawn from it, all of it in words."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from molehill.baselines import add_noise, topcode
+from molehill.charts.style import CONFIDENTIAL, short_label
+from molehill.dossier import Searched
+from molehill.errors import InputError
+from molehill.plan.settings import Settings, format_settings
+from molehill.plan.targets import Target
+from molehill.release.making import TOPCODED_ABOVE, evaluate_schemes, measured_by, read_regressions, timed_stage
+from molehill.release.release import Release
+from molehill.release.search.judging import record_figure
+from molehill.release.search.moves import Move
+from molehill.release.search.points import (
+    Bench,
+    Point,
+    find_breaking,
+    judge_measured,
+    list_points,
+    measure,
+    risk_of_order,
+    seed_of,
+)
+from molehill.risk.identification import release_risk
+from molehill.risk.profile import range_ends, value_range
+from molehill.synthesis.fitting import draw
+from molehill.tables.intervals import mean_over_tables
+from molehill.tables.table import as_table
+from molehill.utility.distances import ecdf_distances
+
+Tell = Callable[[str], None]
+
+BASELINES = ["scheme", "risk", "risk_low", "risk_high", "U_m", "U_m_low", "U_m_high"]
+_NOISE_TABLES = 20
+# The schemes of the paper, if the search fitted them.
+_PAPER = {"unweighted": Move(), "marginal": Move(1), "pairwise": Move(2)}
+
+
+def release_point(
+    bench: Bench, point: Point, searched: Searched, datasets: Sequence[Any], tell: Tell | None = None
+) -> Release:
+    """Make the release of a point, measured beside the paper's schemes as far as they were fitted, and topcoding.
+
+    Parameters
+    ----------
+    bench, point
+        The search, and the chosen or the closest point.
+    searched
+        What the search found, for the report.
+    datasets
+        The tables that keep the targets; if there are none, some of the point are drawn, to be measured only.
+    tell
+        Called with the name of every stage as it begins.
+    """
+    settings, released = point_settings(bench, point), name_scheme(point)
+    schemes = {released: point, **_find_paper(bench, point)}
+    seconds = {"searching": bench.spent}
+    seconds |= {f"fitting: {name}": entry.fitted.seconds for name, entry in schemes.items()}
+    with timed_stage("drawing tables", seconds, tell):
+        tables: dict[str, Sequence[Any]] = {}
+        for number, (name, entry) in enumerate(schemes.items()):
+            how: dict[str, Any] = {"seed": seed_of(bench, 5, number), "unconverged": "allow"}
+            drawn = datasets if name == released else []
+            tables[name] = drawn or draw(entry.posterior, datasets=settings.datasets, **how)
+        if "topcoding" in settings.compare:
+            tables["topcoding"] = [topcode(bench.table, settings.sensitive, percentile=TOPCODED_ABOVE)]
+    with timed_stage("measuring risk and utility", seconds, tell):
+        posteriors = {name: entry.posterior for name, entry in schemes.items()}
+        analyses = [*bench.analyses, *read_regressions(settings, bench.table)]
+        evaluation = evaluate_schemes(
+            bench.table, tables, posteriors, settings, released=released, analyses=analyses, seed=seed_of(bench, 6, 0)
+        )
+    risk = risk_of_order(bench, settings.order)
+    return Release(
+        tables[released],
+        released,
+        np.nan_to_num(point.fitted.weights),
+        risk,
+        point.posterior,
+        {name: made for name, made in tables.items() if name != released},
+        {name: entry.fitted.posterior.diagnostics for name, entry in schemes.items()},
+        evaluation,
+        settings,
+        seconds,
+        searched,
+        point.by_prior,
+    )
+
+
+def point_settings(bench: Bench, point: Point) -> Settings:
+    """Give the settings of a point, as far as order, scale, shift and membership say it."""
+    move, by_prior = point.fitted.move, point.by_prior
+    return replace(
+        bench.settings,
+        order=move.order or bench.settings.order,
+        scale=move.scale,
+        # No weighting is a shift that lifts every weight to 1.
+        shift=move.shift if move.order else 1.0,
+        components=move.components or bench.settings.components,
+        membership="prior" if by_prior is not None and float(by_prior.mean()) == 1 else "posterior",
+    )
+
+
+def is_plain(point: Point) -> bool:
+    """Whether settings say all of a point: no weight and no membership is that of single records."""
+    return point.fitted.move.rounds == 0 and point.is_flat
+
+
+def name_scheme(point: Point) -> str:
+    """Name a point as a scheme: the paper's have their usual names."""
+    return str(point.fitted.move) if _has_posterior_membership(point) else str(point)
+
+
+def measure_baselines(bench: Bench) -> pd.DataFrame:
+    """Measure mean risk and U_m of topcoding and of noise, and the risk of the confidential table itself."""
+    settings, unknown = bench.settings, (np.nan, np.nan)
+    rows: list[tuple[Any, ...]] = [
+        (CONFIDENTIAL, float(np.nanmean(bench.confidential.risk)), *unknown, np.nan, *unknown)
+    ]
+    column, missing = settings.sensitive, settings.missing
+    noisy = [add_noise(bench.table, column, scale=0.1, seed=number) for number in range(_NOISE_TABLES)]
+    capped = [topcode(bench.table, column, percentile=TOPCODED_ABOVE)]
+    shared: dict[str, Any] = measured_by(settings) | {"singletons": settings.singletons}
+    for name, tables in {"topcoding": capped, "noise, 10% of the sd": noisy}.items():
+        by_table = np.nanmean(release_risk(bench.table, tables, **shared).by_table, axis=1)
+        found = ecdf_distances(bench.table, tables, column, missing=missing).summary  # pyright: ignore[reportArgumentType]
+        distance = found.set_index("measure").loc["U_m", ["value", "low", "high"]]
+        rows.append((name, *mean_over_tables(by_table, least=0.0, most=1.0), *distance))
+    return pd.DataFrame(rows, columns=BASELINES)
+
+
+def _find_paper(bench: Bench, chosen: Point) -> dict[str, Point]:
+    """The paper's schemes that the search happened to fit, with posterior membership, without the chosen point."""
+    found = {}
+    for name, move in _PAPER.items():
+        own = [point for point in bench.points if point.fitted.move == move and _has_posterior_membership(point)]
+        if own and own[0] is not chosen and name in bench.settings.compare:
+            found[name] = own[0]
+    return found
+
+
+def _has_posterior_membership(point: Point) -> bool:
+    return point.by_prior is None or not point.by_prior.any()
+
+
+Floats = NDArray[np.float64]
+
+# Tables of the confirmation, as far as the fit has draws.
+CONFIRMED_WITH = 1000
+# Releases drawn at most until one keeps the realised targets, and rounds of drawing unlucky records anew in each.
+RELEASES = 5
+ROUNDS = 20
+RUNNERS_UP = 3
+# Predicted tables that a point is measured with, unless the caller says otherwise.
+EXPECTED_TABLES = 400
+_LONGEST = 96
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a search may cost: fits, and seconds if they are limited."""
+
+    fits: int
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Found(Searched):
+    """What a search found: the answer as in `molehill.searched.Searched`, with what it was made of.
+
+    Attributes
+    ----------
+    settings
+        The text of a settings file that repeats the search.
+    datasets
+        The tables that keep the targets, on which the realised ones were seen to hold. Empty if none does.
+    bench
+        All fits and points. Not for publication.
+    """
+
+    settings: str
+    datasets: Sequence[Any]
+    bench: Bench | None
+
+    @property
+    def point(self) -> Point | None:
+        """The chosen point, or the closest one: its fit, weights and memberships. Not for publication."""
+        return None if self.bench is None or self.place is None else self.bench.points[self.place]
+
+    def release(self, tell: Tell | None = None) -> Release:
+        """Give the chosen point, or the closest one, as a release beside what it is compared with; see its `save`."""
+        if self.bench is None or self.point is None:
+            raise InputError("targets", "nothing was fitted, so that there is no release", "Ask for what can be kept")
+        return release_point(self.bench, self.point, self, self.datasets, tell)
+
+
+def rank_points(bench: Bench) -> list[Point]:
+    """The best first: of those that lose as little as the least, within its error, the least risky.
+
+    What lies below the noise floor loses nothing. Fits that have not converged come after those that have.
+    """
+    met = [point for point in bench.points if point.met]
+    if not met:
+        return sorted(bench.points, key=lambda point: (point.gap, point.number))
+    usable, doubtful = [p for p in met if p.usable], [p for p in met if not p.usable]
+    return _rank_met(bench, usable) + _rank_met(bench, doubtful)
+
+
+def _rank_met(bench: Bench, met: list[Point]) -> list[Point]:
+    if not met:
+        return []
+    least = min(met, key=lambda point: (bench.loss(point), point.number))
+    alike = {p.number for p in met if bench.loss(p) - bench.loss(least) <= least.distance_error}
+    first = sorted((p for p in met if p.number in alike), key=lambda p: (float(np.nanmean(p.measured.risk)), p.number))
+    return first + sorted((p for p in met if p.number not in alike), key=lambda p: (p.distance, p.number))
+
+
+def conclude(bench: Bench, budget: Budget, tell: Tell | None) -> Found:
+    """Confirm the best point with fresh draws, draw the release, and put the result into words."""
+    ranked = rank_points(bench)
+    chosen, met, drawn = ranked[0], False, ([], 0, 0)
+    probability = _count_breaks(bench, chosen.measured.runs)
+    for point in [point for point in ranked if point.met][:RUNNERS_UP]:
+        if tell is not None:
+            tell(f"confirming with fresh draws: {point}")
+        confirmed, confirmed_probability = _confirm(bench, point)
+        if confirmed:
+            drawn = _draw_release(bench, point)
+        if drawn[0]:
+            chosen, met, probability = point, True, confirmed_probability
+            break
+    others = [point for point in ranked if point is not chosen][:RUNNERS_UP]
+    frame = list_points(bench.points, bench.floor[0])
+    way = pd.DataFrame(columns=["pattern", "range", "records"]) if met else _stand_in_the_way(bench, chosen)
+    row = frame.iloc[chosen.number]
+    tables, releases, redrawn = drawn
+    command = repeat_command(bench, chosen, budget)
+    note = _write_note(chosen, command)
+    realised = any(target.basis == "realised" and target.measure == "maximum" for target in bench.targets)
+    return Found(
+        met=met,
+        verdict=_tell_verdict(bench, row, way, met=met, probability=probability, drawn=(releases, redrawn)),
+        targets=bench.settings.targets,
+        points=frame,
+        place=chosen.number,
+        next_places=tuple(point.number for point in others),
+        standing_in_the_way=way,
+        baselines=measure_baselines(bench),
+        cost=_count_cost(bench),
+        probability=probability[0],
+        probability_low=probability[1],
+        probability_high=probability[2],
+        floor=bench.floor[0],
+        floor_error=bench.floor[1],
+        releases=releases,
+        redrawn=redrawn,
+        may_redraw=realised and bench.redraw > 0,
+        command=command,
+        note=note,
+        settings=format_settings(point_settings(bench, chosen), notes={"targets": note}),
+        datasets=tables,
+        bench=bench,
+    )
+
+
+def _confirm(bench: Bench, point: Point) -> tuple[bool, tuple[float, float, float]]:
+    """Measure a point anew: whether it still meets the targets, and the chance that a release breaks a realised one."""
+    seed = int(np.random.SeedSequence([bench.settings.seed or 0, 3, point.number]).generate_state(1)[0])
+    fresh = measure(bench, point.posterior, seed=seed, tables=CONFIRMED_WITH)
+    judged = judge_measured(bench, fresh, point.by_prior, margin=0.0)
+    probability = _count_breaks(bench, fresh.runs)
+    # A chance is judged by its interval: few runs cannot tell a fifth from a quarter.
+    held = [
+        verdict.met or (verdict.target.basis == "realised" and probability[1] <= bench.chance) for verdict in judged
+    ]
+    return all(held), probability
+
+
+def _count_breaks(bench: Bench, runs: Floats) -> tuple[float, float, float]:
+    """Share of independent runs that break a realised target, with its interval; NaN without such a target."""
+    realised = [target for target in bench.targets if target.basis == "realised"]
+    if not realised:
+        return np.nan, np.nan, np.nan
+    broken = np.zeros(len(runs), dtype=bool)
+    for target in realised:
+        broken |= record_figure(target, runs) > target.bound + 1e-12
+    number, all_runs = int(broken.sum()), len(broken)
+    low = float(beta.ppf(0.025, number, all_runs - number + 1)) if number else 0.0
+    high = float(beta.ppf(0.975, number + 1, all_runs - number)) if number < all_runs else 1.0
+    return number / all_runs, low, high
+
+
+def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
+    """Draw tables until a release keeps the realised targets: the tables, how many releases, and records drawn anew.
+
+    A record whose luck breaks a target on the maximum is drawn anew, in all tables and from the same draws of the
+    parameters, until it keeps it: the release is then one drawn at random among those that keep the target. It is done
+    only for records whose expected risk keeps the bound, so that bad luck is undone and no risk is hidden.
+    """
+    realised = [target for target in bench.targets if target.basis == "realised"]
+    bound = min((target.bound for target in realised if target.measure == "maximum"), default=1.0)
+    how: dict[str, Any] = measured_by(bench.settings) | {"singletons": bench.settings.singletons}
+    column, expected = bench.settings.sensitive, np.nan_to_num(point.measured.risk)
+    for number in range(RELEASES):
+        state = np.random.SeedSequence([bench.settings.seed or 0, 4, point.number, number])
+        seeds = [int(seed) for seed in state.generate_state(1 + ROUNDS)]
+        draws: dict[str, Any] = {"datasets": bench.settings.datasets, "unconverged": "allow"}
+        tables = draw(point.posterior, seed=seeds[0], **draws)
+        anew = np.zeros(len(expected), dtype=bool)
+        for seed in seeds[1:]:
+            risk = release_risk(bench.table, tables, **how).realised
+            if all(record_figure(target, risk[None])[0] <= target.bound + 1e-12 for target in realised):
+                return tables, number + 1, int(anew.sum())
+            unlucky = (np.nan_to_num(risk) > bound + 1e-12) & (expected <= bound)
+            if bench.redraw == 0 or not unlucky.any():
+                break
+            anew |= unlucky
+            for table, other in zip(tables, draw(point.posterior, seed=seed, **draws), strict=True):
+                own, fresh = as_table(table).frame, as_table(other).frame
+                own.loc[unlucky, column] = fresh.loc[unlucky, column]
+    return [], RELEASES, 0
+
+
+def _stand_in_the_way(bench: Bench, point: Point) -> pd.DataFrame:
+    """Say in which patterns and ranges of values the records lie that break the targets."""
+    breaking = np.flatnonzero(find_breaking(bench, point))
+    patterns, values = bench.confidential.patterns, bench.values
+    ends = range_ends(values[~np.isnan(values)])
+    labels = patterns.labels().to_dict("records")
+    rows = []
+    for record in breaking:
+        known = ", ".join(f"{name} {value}" for name, value in labels[patterns.codes[record]].items())
+        rows.append((known or "all records", value_range(values[[record]], ends)))
+    frame = pd.DataFrame(rows, columns=["pattern", "range"])
+    counted = frame.groupby(["pattern", "range"], sort=False).size().rename("records").reset_index()
+    return counted.sort_values("records", ascending=False, kind="stable", ignore_index=True)
+
+
+def _tell_verdict(
+    bench: Bench,
+    row: pd.Series,
+    way: pd.DataFrame,
+    *,
+    met: bool,
+    probability: tuple[float, float, float],
+    drawn: tuple[int, int],
+) -> str:
+    """Put the answer into words, with values as ranges only."""
+    first = bench.points[0]
+    lines = []
+    wanted = "; ".join(short_label(str(target), _LONGEST) for target in bench.targets)
+    if met:
+        lines.append(f"Found: {row['scheme']} keeps {wanted}.")
+    else:
+        lines.append(
+            f"No release was found that keeps {wanted}, with {len(bench.fits)} fits. Closest: {row['scheme']}."
+        )
+    lines.append(
+        f"Mean expected risk {row['mean_expected_risk']:.3f}, U_m {row['U_m']:.4f} (standard error "
+        f"{row['U_m_error']:.4f}); a fresh sample would show U_m {bench.floor[0]:.4f}, the unweighted synthesizer "
+        f"shows {first.distance:.4f}."
+    )
+    if not np.isnan(probability[0]):
+        lines.append(
+            f"{bench.settings.datasets} fresh tables break the realised targets in {probability[0]:.0%} of independent "
+            f"runs (95% interval {probability[1]:.0%} to {probability[2]:.0%})."
+        )
+        number = "1 record was" if drawn[1] == 1 else f"{drawn[1]} records were"
+        told = f"In the release that was drawn they hold; {number} drawn anew for it"
+        others = f", and {drawn[0] - 1} releases before it were given up" if drawn[0] > 1 else ""
+        lines.append(f"{told}{others}." if met else "")
+    if not met and len(way):
+        told = "; ".join(
+            f"{entry.records} in {short_label(f'{entry.pattern}', _LONGEST)}, {entry.range}"
+            for entry in way.head(5).itertuples()
+        )
+        lines.append(f"{int(way['records'].sum()):,} records stand in the way, most of them: {told}.")
+    if not row["converged"]:
+        lines.append("Its fit has not converged: it must run longer before anything is released.")
+    return "\n".join(line for line in lines if line)
+
+
+def _write_note(point: Point, command: str) -> str:
+    """Say in a settings file what was found and how: for `molehill run`, if the settings say all of it."""
+    lines = [f"Found by a search: {point}.", f"The same search again, with this file: {command}"]
+    if not is_plain(point):
+        lines.append("Weights or memberships of single records are part of it, which no setting says: only the search")
+        lines.append("makes it again.")
+    return "\n".join(lines)
+
+
+def repeat_command(bench: Bench, point: Point, budget: Budget) -> str:
+    """Give the command that repeats the search from the settings of the point."""
+    parts = ["molehill search settings.toml", f"--fits {budget.fits}"]
+    parts += [] if budget.seconds is None else [f"--seconds {budget.seconds:g}"]
+    parts += [f"--chance {bench.chance:g}", f"--redraw {bench.redraw:g}"]
+    parts += [] if bench.tables == EXPECTED_TABLES else [f"--expected-tables {bench.tables}"]
+    if point.fitted.move.order not in (0, bench.settings.order):
+        parts.append(f"--order {bench.settings.order}")
+    parts += [f"--components {bench.settings.components}"] if point.fitted.move.components else []
+    return " ".join(parts)
+
+
+def _count_cost(bench: Bench) -> dict[str, float]:
+    cold = [fitted.seconds for fitted in bench.fits if not fitted.warm]
+    warm = [fitted.seconds for fitted in bench.fits if fitted.warm]
+    return {
+        "fits": float(len(bench.fits)),
+        "seconds of a cold fit": float(np.mean(cold)) if cold else np.nan,
+        "seconds of a warm fit": float(np.mean(warm)) if warm else np.nan,
+        "seconds of measuring a point": float(np.mean([point.seconds for point in bench.points])),
+        "seconds": bench.spent,
+    }
+
+
+def nothing_found(verdict: str, targets: Sequence[Target]) -> Found:
+    """Give the result of a search that made no fit."""
+    unknown = dict.fromkeys(("probability", "probability_low", "probability_high", "floor", "floor_error"), np.nan)
+    frames: dict[str, Any] = {name: pd.DataFrame() for name in ("points", "standing_in_the_way", "baselines")}
+    drawn: dict[str, Any] = {"datasets": [], "releases": 0, "redrawn": 0, "may_redraw": False}
+    told: dict[str, Any] = {"command": "", "note": "", "settings": "", "targets": tuple(map(str, targets))}
+    nothing: dict[str, Any] = {"met": False, "place": None, "next_places": (), "bench": None}
+    cost = {"fits": 0.0, "seconds": 0.0}
+    return Found(verdict=verdict, cost=cost, **unknown, **frames, **drawn, **told, **nothing)

@@ -1,0 +1,463 @@
+"""An intruder who pools all released tables, because the same records stand in each of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numba import njit
+from numpy.typing import NDArray
+
+from molehill.errors import check_choice
+from molehill.risk import balls, kernels
+from molehill.risk.balls import Floats, Integers
+from molehill.risk.identification import Singletons
+from molehill.risk.intruder import Breaks, Confidential, Floor, Kinds, Missing, Radius, as_tables, read_confidential
+from molehill.risk.intruder import read_released as read_released_table
+from molehill.tables.intervals import Figure, mean_over_tables, resampled, resampled_counts
+from molehill.tables.patterns import match_patterns
+from molehill.tables.schema import column_numbers
+from molehill.tables.table import Table, as_table
+
+# Comparisons of a target with a candidate in a table that are made at most; more targets than that are sampled.
+_MOST_COMPARISONS = 400_000_000
+# Resampled runs for the intervals.
+_RUNS = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledRisk:
+    """What pooling the tables gives an intruder.
+
+    Attributes
+    ----------
+    risk
+        One per record: its risk in the one table that holds, for every record, the median of its released values (the
+        most frequent level of a categorical column).
+    mean
+        Mean of that risk, with its interval over tables.
+    right_picks
+        Share of the records that the intruder picks rightly who adds up, table by table, the chance of every candidate
+        and picks the one with the highest sum; with its interval over tables.
+    targets
+        How many records the share of right picks was counted over.
+    """
+
+    risk: Floats
+    mean: Figure
+    right_picks: Figure
+    targets: int
+
+    def __repr__(self) -> str:
+        return f"PooledRisk(mean risk {self.mean.value:.4f}, right picks {self.right_picks.value:.4f})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """What all tables say of every confidential record: cells (tables, records), values (tables, records, columns)."""
+
+    cells: NDArray[np.int64]
+    values: Floats
+
+
+def pooled_risk(
+    data: Any,
+    released: Any,
+    *,
+    known: str | Sequence[str],
+    sensitive: str | Sequence[str],
+    radius: Radius,
+    floor: Floor = 0.0,
+    key: str | None = None,
+    singletons: Singletons = "protect",
+    missing: Missing = "error",
+    breaks: Breaks = None,
+    kinds: Kinds = None,
+) -> PooledRisk:
+    """Measure the risk to an intruder who has all tables and knows which of their records belong together.
+
+    Partially synthetic tables hold the same people, so an intruder can follow a record through the tables, by its
+    position or by columns that were not replaced. Two ways to use that are measured. The first takes the median of
+    every record's released values and looks for the true value among the medians, as in `release_risk`: noise that
+    differs from table to table averages out. The second searches every table: a candidate that is close to the true
+    value together with c - 1 others of the pattern gets the chance 1/c there; chances are added over the tables, and
+    the candidate with the highest sum is picked, one of them at random if several have it.
+
+    Parameters
+    ----------
+    data, released, known, sensitive, radius, floor, key, missing, breaks, kinds
+        As in `release_risk`.
+    singletons
+        A record alone in its pattern, and found: "protect" (risk 1), or "formula" and "error" (risk 0).
+
+    References
+    ----------
+    Reiter and Mitra, Estimating Risks of Identification Disclosure in Partially Synthetic Data (2009), for the sum of
+    chances over the tables.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 3, "pay": [100.0, 110.0, 900.0]})
+    >>> released = [data.assign(pay=[100.0, 109.0, pay]) for pay in (900.0, 905.0, 100.0)]
+    >>> pooled_risk(data, released, known="town", sensitive="pay", radius=0.1).risk
+    array([0.33333333, 0.33333333, 0.66666667])
+    """
+    check_choice("singletons", singletons, ("protect", "formula", "error"))
+    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    readings = [read_released_table(side, table, key, missing) for table in as_tables(released)]
+    own = _Own(
+        np.stack([np.asarray(reading.own_cells, dtype=np.int64) for reading in readings]),
+        np.stack([reading.own_values for reading in readings]),
+    )
+    by_row = _risk_of_medians(side, own, alone_risk=1.0 if singletons == "protect" else 0.0)
+    means = by_row[:, side.part].mean(axis=1)
+    risk = np.where(side.part, by_row[0], np.nan)
+    risk.flags.writeable = False
+    picks, targets = _share_picked(side, own)
+    mean, right = (
+        resampled(float(found[0]), found[1:], len(readings), least=0.0, most=1.0) for found in (means, picks)
+    )
+    return PooledRisk(risk, mean, right, targets)
+
+
+def most_frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Find the most frequent code from 0 up in every column, the lowest of several; -1 if there is none.
+
+    Examples
+    --------
+    >>> most_frequent(np.array([[2, -1], [1, -1], [2, -1]]))
+    array([ 2, -1])
+    """
+    ordered = np.sort(codes, axis=0)
+    best, longest = np.full(codes.shape[1], -1), np.zeros(codes.shape[1], dtype=np.int64)
+    run, previous = np.zeros(codes.shape[1], dtype=np.int64), np.full(codes.shape[1], -2)
+    for row in ordered:
+        run = np.where(row == previous, run + 1, 1)
+        better = (run > longest) & (row >= 0)
+        best, longest = np.where(better, row, best), np.where(better, run, longest)
+        previous = row
+    return best
+
+
+def middle(values: Floats, present: NDArray[np.bool_]) -> Floats:
+    """Take the median over the first axis of the values that are present; 0 where none is."""
+    if present.all():
+        return np.median(values, axis=0)
+    # Absent ones go last; the middle is that of the others.
+    ordered = np.sort(np.where(present, values, np.inf), axis=0)
+    number = present.sum(axis=0)
+    low, high = np.maximum(number - 1, 0) // 2, np.minimum(number // 2, len(values) - 1)
+    ends = [np.take_along_axis(ordered, place[None], axis=0)[0] for place in (low, high)]
+    return np.where(number > 0, sum(ends) / 2, 0.0)
+
+
+def _taken(tables: int) -> NDArray[np.int64]:
+    """(rows, tables): how often each table is taken: all once, then, if there are several, in resampled runs."""
+    once = np.ones((1, tables), dtype=np.int64)
+    return np.concatenate([once, resampled_counts(tables)[:_RUNS]]) if tables > 1 else once
+
+
+def _risk_of_medians(side: Confidential, own: _Own, *, alone_risk: float) -> Floats:
+    """Risk of every record in the table of medians: of all tables in the first row, then of resampled ones."""
+    cells = most_frequent(own.cells)
+    present = np.broadcast_to((own.cells >= 0)[:, :, None], own.values.shape)
+    rows = [np.repeat(np.arange(len(counts)), counts) for counts in _taken(len(own.cells))]
+    tables = [middle(own.values[row], present[row]) for row in rows]
+    low, high = balls.bounds(side.values, side.radius, side.floor)
+    points = balls.group(cells, side.by_cell.number)
+    around = balls.sort_cells(side.values, balls.group(side.cells, side.by_cell.number))
+    counts = balls.count_within(tables, points, low, high, around)
+    patterns = side.pattern_of_cell[cells[cells >= 0]]
+    size = np.bincount(patterns, minlength=side.patterns.number)[side.patterns.codes]
+    risk = np.empty((len(tables), side.records))
+    linked = np.empty(side.records, dtype=bool)
+    for values, within, row in zip(tables, counts, risk, strict=True):
+        kernels.find_linked(side.part, side.cells, cells, low, high, values, linked)
+        kernels.released_risk(within, size, linked, alone_risk, row)
+    return risk
+
+
+def _share_picked(side: Confidential, own: _Own) -> tuple[Floats, int]:
+    """Share of right picks with all tables, then with resampled ones; and the number of targets."""
+    low, high = balls.bounds(side.values, side.radius, side.floor)
+    candidates = _candidates(own.cells, side.by_cell.number)
+    sizes = np.array([len(members) for members in candidates])
+    targets = np.flatnonzero(side.part)
+    comparisons = int(sizes[side.cells[targets]].sum()) * len(own.cells)
+    targets = targets[:: -(-comparisons // _MOST_COMPARISONS) or 1]
+    taken = _taken(len(own.cells)).astype(np.float64)
+    right = np.zeros(len(taken))
+    for cell in np.unique(side.cells[targets]).tolist():
+        members, wanted = candidates[cell], targets[side.cells[targets] == cell]
+        if len(members):
+            places = np.searchsorted(members, wanted)
+            places[members[np.minimum(places, len(members) - 1)] != wanted] = -1
+            here = own.cells[:, members] == cell
+            _count_picks(own.values[:, members], here, low[wanted], high[wanted], places, taken, right)
+    return right / max(len(targets), 1), len(targets)
+
+
+def _candidates(cells: NDArray[np.int64], number: int) -> list[Integers]:
+    """Records that are in each cell in any of the tables."""
+    alike = bool((cells == cells[0]).all())
+    records = np.broadcast_to(np.arange(cells.shape[1]), cells.shape)
+    pairs = np.stack([cells[0], records[0]]) if alike else np.unique(np.stack([cells.ravel(), records.ravel()]), axis=1)
+    pairs = pairs[:, pairs[0] >= 0]
+    ordered = pairs[1][np.argsort(pairs[0], kind="stable")]
+    return np.split(ordered, np.cumsum(np.bincount(pairs[0], minlength=number))[:-1])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _count_picks(
+    values: Floats,
+    here: NDArray[np.bool_],
+    low: Floats,
+    high: Floats,
+    places: Integers,
+    taken: Floats,
+    right: Floats,
+) -> None:
+    """Add the expected number of right picks among the candidates of one cell, for every row of `taken`."""
+    tables, number, columns = values.shape
+    close, score = np.empty((tables, number)), np.empty(number)
+    for target in range(len(low)):
+        for table in range(tables):
+            for member in range(number):
+                inside = here[table, member]
+                for column in range(columns):
+                    value = values[table, member, column]
+                    inside &= (low[target, column] <= value) & (value <= high[target, column])
+                close[table, member] = inside
+            total = close[table].sum()
+            if total > 0:
+                close[table] /= total
+        for row in range(len(taken)):
+            score[:] = 0.0
+            for table in range(tables):
+                if taken[row, table] > 0:
+                    score += taken[row, table] * close[table]
+            # Sums of the same fractions may differ in the last digit; who is close in no table is nobody's pick.
+            least = max(score.max() - 1e-9, 1e-9)
+            if places[target] >= 0 and score[places[target]] >= least:
+                right[row] += 1.0 / (score >= least).sum()
+
+
+Floats = NDArray[np.float64]
+# Levels of a categorical column are counted for about this many pairs of record and level at a time.
+_CHUNK = 4_000_000
+
+OWN, WITHOUT = "own", "without"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Guesses:
+    """How well one sensitive column is guessed.
+
+    Attributes
+    ----------
+    column
+        The column.
+    figures
+        By measure, in words: the value and its interval over tables.
+    own, without
+        (tables, records): 1 where the guess from the record's own released value, or without it, is right; NaN for a
+        record that takes no part.
+    """
+
+    column: str
+    figures: Mapping[str, Figure]
+    own: Floats
+    without: Floats
+
+    def __repr__(self) -> str:
+        return f"Guesses({self.column}: {np.nanmean(self.own):.1%} right, {np.nanmean(self.without):.1%} without)"
+
+
+def guess_values(
+    data: Any,
+    released: Any,
+    *,
+    known: str | Sequence[str],
+    sensitive: str,
+    radius: Radius,
+    floor: Floor = 0.0,
+    key: str | None = None,
+    missing: Missing = "error",
+    breaks: Breaks = None,
+    kinds: Kinds = None,
+) -> Guesses:
+    """Compare guesses of a sensitive value from a record's own released values with guesses without the record.
+
+    The intruder has found a person's record in the release, by columns that were not replaced, and takes its released
+    value for the true one. The baseline intruder sees the same release without that record, and takes the median (of a
+    categorical column the most frequent level) of the others with the person's pattern; if there is no other, of all
+    others. What the baseline gets right is what the release teaches about people of that kind; only what is above it is
+    disclosed about the person.
+
+    A guess of a number is right if it lies in the ball around the true value. Its relative error is
+    `|guess - y| / |y|`, and at most 1: an error of 100% is as bad as any larger one, and a wrong guess of zero is 1.
+    Every measure is taken table by table and averaged. With several tables it is also taken with the tables pooled: the
+    guess is then the median over the tables of each table's guess.
+
+    Parameters
+    ----------
+    sensitive
+        One column.
+    data, released, known, radius, floor, key, missing, breaks, kinds
+        As in `release_risk`.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"town": ["A"] * 3, "pay": [100.0, 110.0, 900.0]})
+    >>> released = data.assign(pay=[105.0, 300.0, 890.0])
+    >>> guess_values(data, released, known="town", sensitive="pay", radius=0.1)
+    Guesses(pay: 66.7% right, 0.0% without)
+    """
+    table = as_table(data)
+    side = read_confidential(table, known, sensitive, radius, floor, missing, breaks, kinds)
+    levels = None if side.numeric else pd.Index(side.table.frame[sensitive].dropna().unique())
+    truth, _ = _column_values(table, sensitive, levels, "data")
+    own, without = [], []
+    for released_table in as_tables(released):
+        read_released_table(side, released_table, key, missing)
+        values, present = _column_values(released_table, sensitive, levels, "released")
+        patterns = np.where(present, match_patterns(side.patterns, released_table), -1)
+        rows = _own_rows(side, released_table, key)
+        rows = np.where(present[rows], rows, -1)
+        typical = _typical_others if levels is None else _frequent_others
+        others = typical(values, patterns, rows, side.patterns.codes)
+        alone = np.isnan(others)
+        if alone.any():
+            everyone = np.zeros(len(values), dtype=np.int64)
+            everyone[~present] = -1
+            others[alone] = typical(values, everyone, rows, np.zeros(side.records, dtype=np.int64))[alone]
+        # Who is not in the release can only be guessed without the record.
+        own.append(np.where(rows >= 0, values[rows], others))
+        without.append(others)
+    guesses = {OWN: np.stack(own)[:, side.part], WITHOUT: np.stack(without)[:, side.part]}
+    ends = _right_between(side, truth)
+    low, high = ends[0][side.part], ends[1][side.part]
+    figures = _measure(guesses, truth[side.part], low, high, numeric=levels is None)
+    by_record = {}
+    for name, values in guesses.items():
+        by_record[name] = np.full((len(values), side.records), np.nan)
+        by_record[name][:, side.part] = (values >= low) & (values <= high)
+        by_record[name].flags.writeable = False
+    return Guesses(sensitive, figures, by_record[OWN], by_record[WITHOUT])
+
+
+def _column_values(
+    table: Table, column: str, levels: pd.Index | None, argument: str
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Numbers, or codes of the levels (a level that the confidential table lacks is never right), and who has one."""
+    if levels is None:
+        values = column_numbers(table, column, argument)
+        present = ~np.isnan(values)
+        return np.where(present, values, 0.0), present
+    present = table.frame[column].notna().to_numpy()
+    codes = levels.get_indexer(pd.Index(table.frame[column]))
+    return np.where(codes < 0, len(levels), codes).astype(np.float64), present
+
+
+def _own_rows(side: Confidential, table: Table, key: str | None) -> NDArray[np.intp]:
+    """Row of the released table for every confidential record, -1 if it has none."""
+    if key is None:
+        return np.arange(side.records)
+    return pd.Index(table.frame[key]).get_indexer(pd.Index(side.table.frame[key]))
+
+
+def _right_between(side: Confidential, truth: Floats) -> tuple[Floats, Floats]:
+    if not side.numeric:
+        return truth, truth
+    low, high = balls.bounds(side.values, side.radius, side.floor)
+    return low[:, 0], high[:, 0]
+
+
+def _typical_others(values: Floats, patterns: NDArray, rows: NDArray, wanted: NDArray) -> Floats:
+    """Median of the values with each record's pattern, its own row left out; NaN where there is no other."""
+    number = int(max(patterns.max(initial=0), wanted.max(initial=0))) + 1
+    order = np.lexsort((values, patterns))
+    order = order[patterns[order] >= 0]
+    sizes = np.bincount(patterns[order], minlength=number)
+    starts = np.cumsum(sizes) - sizes
+    rank = np.full(len(values), -1)
+    rank[order] = np.arange(len(order)) - starts[patterns[order]]
+    # A record that is elsewhere in the release is not among these, so that none need be left out.
+    among = (rows >= 0) & (patterns[rows] == wanted)
+    place = np.where(among, rank[rows], len(values))
+    others = sizes[wanted] - among
+    ends = []
+    for middle_place in (np.maximum(others - 1, 0) // 2, others // 2):
+        shifted = starts[wanted] + middle_place + (middle_place >= place)
+        ends.append(values[order[np.minimum(shifted, len(order) - 1)]] if len(order) else np.zeros(len(rows)))
+    return np.where(others > 0, (ends[0] + ends[1]) / 2, np.nan)
+
+
+def _frequent_others(values: Floats, patterns: NDArray, rows: NDArray, wanted: NDArray) -> Floats:
+    """Most frequent level with each record's pattern, its own row left out; NaN where there is no other."""
+    codes = values.astype(np.int64)
+    number, levels = int(max(patterns.max(initial=0), wanted.max(initial=0))) + 1, int(codes.max(initial=0)) + 1
+    here = patterns >= 0
+    counts = np.bincount(patterns[here] * levels + codes[here], minlength=number * levels).reshape(number, levels)
+    guess = np.full(len(rows), np.nan)
+    chunk = max(1, _CHUNK // levels)
+    for start in range(0, len(rows), chunk):
+        some = slice(start, start + chunk)
+        left, own = counts[wanted[some]], rows[some]
+        among = np.flatnonzero((own >= 0) & (patterns[own] == wanted[some]))
+        left[among, codes[own[among]]] -= 1
+        guess[some] = np.where(left.sum(axis=1) > 0, left.argmax(axis=1), np.nan)
+    return guess
+
+
+def _measure(
+    guesses: Mapping[str, Floats], truth: Floats, low: Floats, high: Floats, *, numeric: bool
+) -> dict[str, Figure]:
+    tables = len(guesses[OWN])
+    shares = {source: _share(values, low, high) for source, values in guesses.items()}
+    right = "guesses within the radius" if numeric else "right guesses"
+    figures = _compare(right, shares)
+    if numeric:
+        errors = {source: _relative(values, truth) for source, values in guesses.items()}
+        figures |= _compare("mean relative error of the guess", errors, better=-1)
+    if tables > 1:
+        # All tables in the first row, then resampled ones.
+        rows = [np.arange(tables), *(np.repeat(np.arange(tables), row) for row in resampled_counts(tables)[:_RUNS])]
+        pooled = {}
+        for source, values in guesses.items():
+            shares = [_share(_pool(values[row], numeric=numeric)[None], low, high) for row in rows]
+            pooled[source] = np.concatenate(shares)
+        figures |= _compare(f"{right}, tables pooled", pooled, pooled_tables=tables)
+    return figures
+
+
+def _compare(name: str, values: Mapping[str, Floats], *, better: int = 1, pooled_tables: int = 0) -> dict[str, Figure]:
+    """Give the figure with the record, without it, and how much better it is with it."""
+    named = {
+        (name, 0.0): values[OWN],
+        (f"{name}, without the record", 0.0): values[WITHOUT],
+        (f"{name}, gain over without the record", -1.0): better * (values[OWN] - values[WITHOUT]),
+    }
+    if pooled_tables:
+        return {
+            n: resampled(float(v[0]), v[1:], pooled_tables, least=least, most=1.0) for (n, least), v in named.items()
+        }
+    return {n: mean_over_tables(v, least=least, most=1.0) for (n, least), v in named.items()}
+
+
+def _share(guesses: Floats, low: Floats, high: Floats) -> Floats:
+    return ((guesses >= low) & (guesses <= high)).mean(axis=1)
+
+
+def _relative(guesses: Floats, truth: Floats) -> Floats:
+    size = np.abs(truth)
+    error = np.abs(guesses - truth) / np.where(size > 0, size, 1.0)
+    return np.where(size > 0, np.minimum(error, 1.0), guesses != truth).mean(axis=1)
+
+
+def _pool(guesses: Floats, *, numeric: bool) -> Floats:
+    if numeric:
+        return middle(guesses, np.ones(guesses.shape, dtype=bool))
+    return most_frequent(guesses.astype(np.int64)).astype(np.float64)

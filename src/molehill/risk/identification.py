@@ -1,0 +1,409 @@
+"""Identification risk, record by record: of the confidential table and of released tables.
+
+The intruder knows a person's *known* columns and the true value of the *sensitive* ones, looks in the table at
+hand for records with that pattern whose value is close to the true one, and picks one of them at random. A record
+is at risk when few others are close to it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from molehill.errors import InputError, check_choice, check_order
+from molehill.risk import balls, kernels
+from molehill.risk.balls import Floats, Integers
+from molehill.risk.intruder import (
+    Breaks,
+    Confidential,
+    Floor,
+    Kinds,
+    Missing,
+    Radius,
+    as_tables,
+    read_confidential,
+    read_released,
+)
+from molehill.tables.patterns import Patterns
+from molehill.tables.schema import Schema
+from molehill.tables.table import Table
+
+Singletons = Literal["protect", "formula", "error"]
+SmallPatterns = Literal["error", "marginal"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidentialRisk:
+    """The risk of every record of a confidential table.
+
+    Attributes
+    ----------
+    risk
+        One per record, in the table's order, from 0 to 1; NaN for a record that takes no part (`missing="keep"`).
+    pattern_size
+        Records of the pattern, the record itself included.
+    within
+        Records of the pattern in the record's ball, itself included.
+    policies
+        How many records each edge policy touched, by its name in words.
+    order
+        The order of the risk.
+    patterns
+        The patterns that the known columns form; `patterns.codes` is the pattern of every record.
+    schema
+        Role and kind of the known and sensitive columns, with the reason.
+    """
+
+    risk: Floats
+    pattern_size: NDArray[np.integer]
+    within: NDArray[np.integer]
+    policies: Mapping[str, int]
+    order: int
+    patterns: Patterns
+    schema: Schema
+
+    def __repr__(self) -> str:
+        mean = float(np.nanmean(self.risk))
+        return f"ConfidentialRisk(order={self.order}, {len(self.risk):,} records, mean risk {mean:.4f})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleaseRisk:
+    """The risk of every confidential record when tables are released.
+
+    Attributes
+    ----------
+    by_table
+        (tables, records): the risk of every record in every table.
+    realised
+        One per record: the mean over the tables.
+    linked
+        (tables, records): T, whether the record's own released value is in the ball around its true value, with
+        its true pattern.
+    """
+
+    by_table: Floats
+    realised: Floats
+    linked: NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        tables, records = self.by_table.shape
+        mean = float(np.nanmean(self.realised))
+        return f"ReleaseRisk({tables} tables, {records:,} records, mean risk {mean:.4f})"
+
+
+@dataclass(frozen=True)
+class MatchRates:
+    """How an intruder fares who declares a match wherever exactly one released record is close.
+
+    Each is one value per table. With no unique match at all, there is no false one either: `false` is 0.
+
+    Attributes
+    ----------
+    expected
+        Expected number of right picks when picking at random among the close: the sum of T / c.
+    true
+        Unique matches that are right, as a share of all records.
+    false
+        Unique matches that are wrong, as a share of the unique matches.
+    unique
+        Number of unique matches.
+    """
+
+    expected: Floats
+    true: Floats
+    false: Floats
+    unique: NDArray[np.int64]
+
+    def mean(self) -> dict[str, float]:
+        """Average each rate over the tables."""
+        return {name: float(getattr(self, name).mean()) for name in ("expected", "true", "false", "unique")}
+
+
+def confidential_risk(
+    data: Any,
+    *,
+    known: str | Sequence[str],
+    sensitive: str | Sequence[str],
+    radius: Radius,
+    order: int = 1,
+    floor: Floor = 0.0,
+    singletons: Singletons = "protect",
+    small_patterns: SmallPatterns = "error",
+    missing: Missing = "error",
+    breaks: Breaks = None,
+    kinds: Kinds = None,
+) -> ConfidentialRisk:
+    """Measure how exposed every record of a confidential table is.
+
+    Order 1 (the paper's Marginal) is the share of the record's pattern that is not close to it. Order k is the
+    mean, over all sets of the record and k - 1 others of its pattern, of the share of the pattern that is close to
+    none of the set (order 2: the paper's Pairwise). It is exact for every order: with `c_h` the number of balls
+    that hold record h and M the size of the pattern,
+
+        risk_i = sum over h not in B_i of C(M - 1 - c_h, k - 1) / (M C(M - 1, k - 1)).
+
+    Parameters
+    ----------
+    data
+        A pandas or polars frame, or a `Table`.
+    known
+        Columns that the intruder knows; none (an empty list) means one pattern for all.
+    sensitive
+        Columns that are to be protected. Numeric ones are compared by a ball, categorical ones exactly.
+    radius
+        Relative radius, from 0 to 1, of the closed ball `y - reach <= y_h <= y + reach` with
+        `reach = max(radius * |y|, floor)`; one number or one per column by name.
+    order
+        1 marginal, 2 pairwise, k.
+    floor
+        Least reach, in the units of the data; `radius=0, floor=5000` is an absolute radius.
+    singletons
+        A record alone in its pattern: "protect" (risk 1), "formula" (0 of 1 records is not close: risk 0), "error".
+    small_patterns
+        A pattern of two records or more, but fewer than `order`: "error", or "marginal" (order 1 there).
+    missing
+        A missing sensitive value: "error", or "keep": the record takes no part, its risk is NaN. A missing known
+        value is a category of its own.
+    breaks
+        Groups for numeric known columns, by name: `{"age": [25, 35, 50, 65]}`, left-closed.
+    kinds
+        Kinds of columns, where the inferred one is not right: `{"grade": "categorical"}`.
+
+    Returns
+    -------
+    ConfidentialRisk
+        Frozen; `risk`, `pattern_size`, `within`, `policies` and more.
+
+    References
+    ----------
+    Hu, Savitsky and Williams, Risk-Efficient Bayesian Data Synthesis for Privacy Protection, equations 2 and 6 to 9.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> confidential_risk(data, known="town", sensitive="pay", radius=0.1).risk
+    array([0.5 , 0.25, 0.5 , 0.75])
+    """
+    order = check_order(order)
+    check_choice("singletons", singletons, ("protect", "formula", "error"))
+    check_choice("small_patterns", small_patterns, ("error", "marginal"))
+    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    sizes = side.sizes
+    _check_sizes(sizes, order, singletons, small_patterns)
+
+    orders = np.where(sizes < order, 1, order)
+    covered = balls.cover(
+        side.values,
+        side.cells,
+        size=sizes[side.pattern_of_cell],
+        order=orders[side.pattern_of_cell],
+        radius=side.radius,
+        floor=side.floor,
+    )
+    totals = np.bincount(side.pattern_of_cell, covered.total, minlength=len(sizes))
+    alone_risk = 1.0 if singletons == "protect" else 0.0
+    risk, pattern_size = covered.inside, np.empty(side.records, dtype=balls.count_type(side.records))
+
+    def finish(first: int, last: int) -> None:
+        kernels.finish_risk(side.patterns.codes, side.part, totals, sizes, alone_risk, first, last, risk, pattern_size)
+
+    balls.over_records(finish, side.records)
+    policies = _count_policies(side, sizes, order)
+    return ConfidentialRisk(
+        _freeze(risk),
+        _freeze(pattern_size),
+        _freeze(covered.within),
+        policies,
+        order,
+        side.patterns,
+        side.schema,
+    )
+
+
+def release_risk(
+    data: Any,
+    released: Any,
+    *,
+    known: str | Sequence[str],
+    sensitive: str | Sequence[str],
+    radius: Radius,
+    floor: Floor = 0.0,
+    key: str | None = None,
+    singletons: Singletons = "protect",
+    missing: Missing = "error",
+    breaks: Breaks = None,
+    kinds: Kinds = None,
+) -> ReleaseRisk:
+    """Measure how exposed every confidential record is once tables are released.
+
+    The intruder draws the ball around the TRUE value and looks in the released table, among the records with the
+    true pattern there. The risk is the share of those that are not close, if the record's own released value is
+    close (T = 1), and 0 if it is not. Patterns are formed in each released table from its own known columns.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    released
+        One released table, or a sequence of them.
+    key
+        Column that names the record, in all tables; without it records are linked by position. A record without a
+        released counterpart has T = 0.
+    singletons
+        A single released record with the pattern, and T = 1: "protect" (risk 1), "formula" (risk 0), "error".
+    missing
+        A missing sensitive value: "error", or "keep": such records take no part.
+    known, sensitive, radius, floor, breaks, kinds
+        As in `confidential_risk`.
+
+    References
+    ----------
+    Hu, Savitsky and Williams, equation 1.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> released = data.assign(pay=[105.0, 300.0, 118.0, 200.0])
+    >>> release_risk(data, released, known="town", sensitive="pay", radius=0.1).realised
+    array([0.75, 0.  , 0.75, 0.  ])
+    """
+    check_choice("singletons", singletons, ("protect", "formula", "error"))
+    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    tables = as_tables(released)
+    matches = _match_tables(side, tables, key, missing)
+    by_table = np.empty((len(tables), side.records))
+    for number, match in enumerate(matches):
+        alone_risk = 0.0 if singletons == "formula" else 1.0
+        alone = kernels.released_risk(match.within, match.size, match.linked, alone_risk, by_table[number])
+        if alone and singletons == "error":
+            raise InputError(
+                "singletons",
+                f"in released table {number + 1}, {alone} records are alone in their pattern",
+                "Use coarser known columns, or choose 'protect' (risk 1) or 'formula' (risk 0)",
+            )
+    linked = np.stack([match.linked for match in matches])
+    by_table[:, ~side.part] = np.nan
+    return ReleaseRisk(_freeze(by_table), _freeze(by_table.mean(axis=0)), _freeze(linked))
+
+
+def match_rates(
+    data: Any,
+    released: Any,
+    *,
+    known: str | Sequence[str],
+    sensitive: str | Sequence[str],
+    radius: Radius,
+    floor: Floor = 0.0,
+    key: str | None = None,
+    missing: Missing = "error",
+    breaks: Breaks = None,
+    kinds: Kinds = None,
+) -> MatchRates:
+    """Count an intruder's right and wrong matches in released tables.
+
+    For every record let c be the number of released records with its true pattern in the ball around its true
+    value, and T whether its own released record is one of them. Where c = 1 the intruder declares a match.
+
+    Parameters
+    ----------
+    data, released, known, sensitive, radius, floor, key, missing, breaks, kinds
+        As in `release_risk`.
+
+    References
+    ----------
+    Reiter and Mitra, Estimating Risks of Identification Disclosure in Partially Synthetic Data (2009).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> released = data.assign(pay=[105.0, 300.0, 118.0, 200.0])
+    >>> match_rates(data, released, known="town", sensitive="pay", radius=0.1).mean()
+    {'expected': 2.0, 'true': 0.5, 'false': 0.0, 'unique': 2.0}
+    """
+    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    rows = []
+    for match in _match_tables(side, as_tables(released), key, missing):
+        unique = match.within == 1
+        number = int(unique.sum())
+        right = int((unique & match.linked).sum())
+        expected = float((match.linked / np.maximum(match.within, 1)).sum())
+        rows.append((expected, right / int(side.part.sum()), (number - right) / max(number, 1), number))
+    expected, true, false, unique = (np.array(column) for column in zip(*rows, strict=True))
+    return MatchRates(*map(_freeze, (expected, true, false, unique)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Match:
+    """One released table against the confidential one: c, M and T of every confidential record."""
+
+    within: NDArray[np.int64]
+    size: NDArray[np.int64]
+    linked: NDArray[np.bool_]
+
+
+def _check_sizes(sizes: Integers, order: int, singletons: Singletons, small_patterns: SmallPatterns) -> None:
+    alone = int((sizes == 1).sum())
+    if alone and singletons == "error":
+        raise InputError(
+            "singletons",
+            f"{alone} records are alone in their pattern",
+            "Use coarser known columns, or choose 'protect' (risk 1) or 'formula' (risk 0)",
+        )
+    small = sizes[(sizes > 1) & (sizes < order)]
+    if len(small) and small_patterns == "error":
+        raise InputError(
+            "order",
+            f"it is {order}, but {len(small)} patterns ({int(small.sum())} records) have fewer records than that",
+            f"Use an order of at most {int(small.min())}, coarser known columns, "
+            "or small_patterns='marginal' for order 1 there",
+        )
+
+
+def _count_policies(side: Confidential, sizes: Integers, order: int) -> dict[str, int]:
+    part = side.part
+    negative, flat, widened = kernels.count_edges(side.values, part, side.radius, side.floor)
+    known_missing = np.zeros(len(part), dtype=bool)
+    for name in side.schema.having("known"):
+        known_missing |= side.table.frame[name].isna().to_numpy()
+    small = (sizes > 1) & (sizes < order)
+    whole = (sizes > 1) & (sizes == order)
+    return {
+        "alone in the pattern": int((sizes == 1).sum()),
+        "in a pattern smaller than the order": int(sizes[small].sum()),
+        "in a pattern as small as the order": int(sizes[whole].sum()),
+        "negative value": int(negative),
+        "ball without width": int(flat),
+        "ball widened to the floor": int(widened),
+        "missing known value": int(known_missing.sum()),
+        "missing sensitive value": int((~part).sum()),
+    }
+
+
+def _match_tables(side: Confidential, tables: Sequence[Table], key: str | None, missing: Missing) -> list[_Match]:
+    low, high = balls.bounds(side.values, side.radius, side.floor)
+    grouped = balls.group(side.cells, side.by_cell.number)
+    around = balls.sort_cells(side.values, grouped)
+    readings = [read_released(side, table, key, missing) for table in tables]
+    # Tables with the confidential known columns, the usual case, are counted in one go.
+    alike = all(reading.cells is side.cells for reading in readings)
+    batches = [readings] if alike else [[reading] for reading in readings]
+    matches = []
+    for batch in batches:
+        points = grouped if alike else balls.group(batch[0].cells, side.by_cell.number)
+        counts = balls.count_within([reading.values for reading in batch], points, low, high, around)
+        for reading, within in zip(batch, counts, strict=True):
+            linked = np.empty(side.records, dtype=bool)
+            kernels.find_linked(side.part, side.cells, reading.own_cells, low, high, reading.own_values, linked)
+            matches.append(_Match(within, reading.size, linked))
+    return matches
+
+
+def _freeze(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array

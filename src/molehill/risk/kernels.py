@@ -1,0 +1,447 @@
+"""Compiled loops behind `molehill.balls`: plain arrays in, plain arrays filled.
+
+Every function releases the interpreter's lock, so blocks of cells run in threads, and is compiled once per
+machine (cached). The records of cell `c` are `records[starts[c]:starts[c + 1]]`.
+"""
+
+import numpy as np
+from numba import njit
+
+_compiled = njit(nogil=True, cache=True, error_model="numpy")
+
+
+@_compiled
+def count_cells(cells, counts):
+    """Count the records of each cell; -1 is in no cell."""
+    for cell in cells:
+        if cell >= 0:
+            counts[cell] += 1
+
+
+# Records laid out by cell: `place` says where the first record of each cell, from record `first` on, belongs. They are
+# read in their order, which is near in memory.
+
+
+@_compiled
+def group(cells, first, last, place, records):
+    """List the records of every cell."""
+    for record in range(first, last):
+        cell = cells[record]
+        if cell >= 0:
+            records[place[cell]] = record
+            place[cell] += 1
+
+
+@_compiled
+def sort_order(points):
+    """Give the order of the numbers, as `numpy.argsort` does; none may be NaN.
+
+    Many are sorted by radix, eleven bits at a time from the last: time grows with their number and no faster.
+    """
+    number = len(points)
+    if number < 512:
+        return np.argsort(points)
+    keys, order = np.empty(number, np.uint64), np.arange(number)
+    counts = np.zeros((6, 2048), np.int64)
+    sign, digit = np.uint64(1 << 63), np.uint64(2047)
+    bits = points.view(np.uint64)
+    for i in range(number):
+        # The bits of a number, read as a whole number, rise with it once the sign is turned (all bits, if below 0).
+        keys[i] = bits[i] ^ (~np.uint64(0) if bits[i] & sign else sign)
+        for j in range(6):
+            counts[j, (keys[i] >> np.uint64(11 * j)) & digit] += 1
+    next_keys, next_order = np.empty_like(keys), np.empty_like(order)
+    for j in range(6):
+        shift, place = np.uint64(11 * j), counts[j]
+        if place[(keys[0] >> shift) & digit] == number:
+            continue
+        total = 0
+        for k in range(2048):
+            total, place[k] = total + place[k], total
+        for i in range(number):
+            k = (keys[i] >> shift) & digit
+            next_keys[place[k]], next_order[place[k]] = keys[i], order[i]
+            place[k] += 1
+        keys, next_keys, order, next_order = next_keys, keys, next_order, order
+    return order
+
+
+@_compiled
+def sort_cells(line, records, starts, first_cell, last_cell):
+    """Order the records of each cell by `line`, in place."""
+    for cell in range(first_cell, last_cell):
+        members = records[starts[cell] : starts[cell + 1]]
+        members[:] = members[sort_order(line[members])]
+
+
+@_compiled
+def find_ends(points, low, high, first, last):
+    """Find, for every interval, the sorted points within it: `points[first:last]`.
+
+    The lower ends must rise, and the upper ends too; those of balls do when the balls are sorted by their middle,
+    for any relative radius up to 1. Two merges then, side by side and without a branch to mispredict: each step
+    moves on by one point or by one interval.
+    """
+    intervals, number = len(low), len(points)
+    i = p = j = q = 0
+    while i < intervals and p < number and j < intervals and q < number:
+        first[i] = p
+        last[j] = q
+        below = points[p] < low[i]
+        up_to = points[q] <= high[j]
+        p += below
+        i += 1 - below
+        q += up_to
+        j += 1 - up_to
+    while i < intervals:
+        while p < number and points[p] < low[i]:
+            p += 1
+        first[i] = p
+        i += 1
+    while j < intervals:
+        while q < number and points[q] <= high[j]:
+            q += 1
+        last[j] = q
+        j += 1
+
+
+@_compiled
+def uncovered_share(size, cover, order):
+    """Share of the sets of `order - 1` other records whose balls all miss a record in `cover` balls."""
+    share = 1.0
+    for j in range(order - 1):
+        if size - 1 - cover - j <= 0:
+            return 0.0
+        share *= (size - 1 - cover - j) / (size - 1 - j)
+    return share
+
+
+@_compiled
+def share_uncovered(size, cover, order):
+    """Give the `uncovered_share` of every record of a cell; factor by factor, so that the loop is vectorised."""
+    share = np.ones(len(cover))
+    for j in range(order - 1):
+        inverse = 1.0 / (size - 1 - j) if size - 1 > j else 0.0
+        for i in range(len(cover)):
+            share[i] *= max(size - 1.0 - j - cover[i], 0.0) * inverse
+    return share
+
+
+@_compiled
+def sum_prefixes(weight):
+    """Prefix sums with a carried correction: each is right to the last bit or two, however long."""
+    prefix = np.empty(len(weight) + 1)
+    prefix[0] = total = carry = 0.0
+    for i in range(len(weight)):
+        new = total + weight[i]
+        # Neumaier's correction; weights are never negative, so the total is the larger term but at the start.
+        carry += (total - new) + weight[i] if total >= weight[i] else (weight[i] - new) + total
+        total = new
+        prefix[i + 1] = total + carry
+    return prefix
+
+
+@_compiled
+def spread(column, cells, first, last, place, line):
+    """Lay a column out by cell."""
+    for record in range(first, last):
+        cell = cells[record]
+        if cell >= 0:
+            line[place[cell]] = column[record]
+            place[cell] += 1
+
+
+@_compiled
+def collect(counts, line, cells, first, last, place, within, inside):
+    """Bring what is laid out by cell back to the records."""
+    for record in range(first, last):
+        cell = cells[record]
+        if cell >= 0:
+            within[record] = counts[place[cell]]
+            inside[record] = line[place[cell]]
+            place[cell] += 1
+
+
+@_compiled
+def cover_line(line, counts, starts, size, order, radius, floor, first_cell, last_cell, total):
+    """Coverage of one column: sort, find the ends, and let a difference array and prefix sums do the rest.
+
+    `line` holds the points laid out by cell, and then what is inside each ball; `counts` is filled.
+    """
+    for cell in range(first_cell, last_cell):
+        begin, end = starts[cell], starts[cell + 1]
+        number = end - begin
+        by_value = sort_order(line[begin:end])
+        points = line[begin:end][by_value]
+        first, last = np.empty(number, np.int64), np.empty(number, np.int64)
+        reach = np.maximum(np.abs(points) * radius, floor)
+        find_ends(points, points - reach, points + reach, first, last)
+        for i in range(number):
+            counts[begin + by_value[i]] = last[i] - first[i]
+        if order[cell] == 1:
+            for i in range(begin, end):
+                line[i] = counts[i]
+            total[cell] = number
+            continue
+        steps = np.zeros(number + 1, np.int64)
+        for i in range(number):
+            steps[first[i]] += 1
+            steps[last[i]] -= 1
+        cover = 0
+        covers = reach
+        for i in range(number):
+            cover += steps[i]
+            covers[i] = cover
+        prefix = sum_prefixes(share_uncovered(size[cell], covers, order[cell]))
+        for i in range(number):
+            line[begin + by_value[i]] = prefix[last[i]] - prefix[first[i]]
+        total[cell] = prefix[number]
+
+
+@_compiled
+def rank_plane(points, low, high):
+    """Rank the second column: each point's place, and each box's range of places `[bottom, top)`."""
+    by_height = sort_order(points[:, 1].copy())
+    heights = points[by_height, 1]
+    place = np.empty(len(by_height), np.int64)
+    for j in range(len(by_height)):
+        place[by_height[j]] = j
+    bottom = np.searchsorted(heights, low[:, 1], side="left")
+    top = np.searchsorted(heights, high[:, 1], side="right")
+    return place, bottom, top
+
+
+@_compiled
+def list_events(first, last, number):
+    """List boxes by where a sweep over `number` points meets them.
+
+    Those met just before point `p` are `events[heads[p]:heads[p + 1]]`: `i` where box i ends, `~i` where it begins.
+    """
+    heads = np.zeros(number + 2, np.int64)
+    for i in range(len(first)):
+        heads[first[i] + 1] += 1
+        heads[last[i] + 1] += 1
+    for p in range(number + 1):
+        heads[p + 1] += heads[p]
+    place = heads.copy()
+    events = np.empty(2 * len(first), np.int64)
+    for i in range(len(first)):
+        events[place[first[i]]] = ~i
+        place[first[i]] += 1
+        events[place[last[i]]] = i
+        place[last[i]] += 1
+    return heads, events
+
+
+@_compiled
+def add_to_tree(tree, place, amount):
+    """Fenwick tree: add at a place."""
+    place += 1
+    while place < len(tree):
+        tree[place] += amount
+        place += place & -place
+
+
+@_compiled
+def sum_tree(tree, place):
+    """Fenwick tree: sum of the places before `place`."""
+    total = tree[0]
+    while place > 0:
+        total += tree[place]
+        place -= place & -place
+    return total
+
+
+@_compiled
+def sum_plane(heads, events, place, bottom, top, weight):
+    """Sum the weights of the points in every box: what has been passed at its end less at its beginning."""
+    tree = np.zeros(len(place) + 1)
+    sums = np.zeros(len(bottom))
+    for p in range(len(place) + 1):
+        for event in events[heads[p] : heads[p + 1]]:
+            box = event if event >= 0 else ~event
+            passed = sum_tree(tree, top[box]) - sum_tree(tree, bottom[box])
+            sums[box] += passed if event >= 0 else -passed
+        if p < len(place):
+            add_to_tree(tree, place[p], weight[p])
+    return sums
+
+
+@_compiled
+def cover_points(heads, events, place, bottom, top):
+    """Count the boxes over every point: those begun and not yet ended whose range holds its place."""
+    tree = np.zeros(len(place) + 2, np.int64)
+    covers = np.empty(len(place), np.int64)
+    for p in range(len(place)):
+        for event in events[heads[p] : heads[p + 1]]:
+            box = event if event >= 0 else ~event
+            step = -1 if event >= 0 else 1
+            add_to_tree(tree, bottom[box], step)
+            add_to_tree(tree, top[box], -step)
+        covers[p] = sum_tree(tree, place[p] + 1)
+    return covers
+
+
+@_compiled
+def cover_plane(values, records, starts, size, order, radius, floor, first_cell, last_cell, within, inside, total):
+    """Coverage of two columns: a sweep along the first with a Fenwick tree over the second."""
+    for cell in range(first_cell, last_cell):
+        members = records[starts[cell] : starts[cell + 1]]
+        number = len(members)
+        members = members[sort_order(values[members, 0])]
+        points = values[members]
+        reach = np.maximum(np.abs(points) * radius, floor)
+        low, high = points - reach, points + reach
+        first, last = np.empty(number, np.int64), np.empty(number, np.int64)
+        find_ends(points[:, 0], low[:, 0], high[:, 0], first, last)
+        heads, events = list_events(first, last, number)
+        place, bottom, top = rank_plane(points, low, high)
+        weight = np.ones(number)
+        counts = sum_plane(heads, events, place, bottom, top, weight)
+        for i in range(number):
+            within[members[i]] = np.int64(counts[i])
+        if order[cell] > 1:
+            covers = cover_points(heads, events, place, bottom, top)
+            weight = share_uncovered(size[cell], covers.astype(np.float64), order[cell])
+            counts = sum_plane(heads, events, place, bottom, top, weight)
+        for i in range(number):
+            inside[members[i]] = counts[i]
+        total[cell] = sum_prefixes(weight)[number]
+
+
+@_compiled
+def gather(points, records, line):
+    """Take the first column of the records, in their order."""
+    for i in range(len(records)):
+        line[i] = points[records[i], 0]
+
+
+@_compiled
+def sort_lines(lines, ends):
+    """Sort every row between each two ends, in place."""
+    for cell in range(len(ends) - 1):
+        for row in range(len(lines)):
+            lines[row, ends[cell] : ends[cell + 1]].sort()
+
+
+@_compiled
+def count_lines(lines, starts, low, high, balls, ball_starts, first_cell, last_cell, counts):
+    """Points of every row in every ball, one column; rows hold some cells, each sorted, and so are the balls."""
+    for cell in range(first_cell, last_cell):
+        members = balls[ball_starts[cell] : ball_starts[cell + 1]]
+        cell_low, cell_high = low[members, 0], high[members, 0]
+        first, last = np.empty(len(members), np.int64), np.empty(len(members), np.int64)
+        start, end = starts[cell] - starts[first_cell], starts[cell + 1] - starts[first_cell]
+        for row in range(len(lines)):
+            find_ends(lines[row, start:end], cell_low, cell_high, first, last)
+            for i in range(len(members)):
+                counts[row, members[i]] = last[i] - first[i]
+
+
+@_compiled
+def count_plane(points, records, starts, low, high, balls, ball_starts, first_cell, last_cell, counts):
+    """Points in every box, two columns; `records` and `balls` are sorted within their cells."""
+    for cell in range(first_cell, last_cell):
+        members = balls[ball_starts[cell] : ball_starts[cell + 1]]
+        cell_points = points[records[starts[cell] : starts[cell + 1]]]
+        cell_low, cell_high = low[members], high[members]
+        first, last = np.empty(len(members), np.int64), np.empty(len(members), np.int64)
+        find_ends(cell_points[:, 0], cell_low[:, 0], cell_high[:, 0], first, last)
+        heads, events = list_events(first, last, len(cell_points))
+        place, bottom, top = rank_plane(cell_points, cell_low, cell_high)
+        sums = sum_plane(heads, events, place, bottom, top, np.ones(len(cell_points)))
+        for i in range(len(members)):
+            counts[members[i]] = np.int64(sums[i])
+
+
+@_compiled
+def find_windows(line, starts, low, high, ball_starts, first, last):
+    """Window of every ball among the points, both already sorted by cell and first column."""
+    for cell in range(len(starts) - 1):
+        a, b = ball_starts[cell], ball_starts[cell + 1]
+        find_ends(line[starts[cell] : starts[cell + 1]], low[a:b], high[a:b], first[a:b], last[a:b])
+        first[a:b] += starts[cell]
+        last[a:b] += starts[cell]
+
+
+@_compiled
+def scan_space(points, low, high, first, last, weight, part, parts, sums, covers):
+    """Sum weights and count covers by looking at every point of every window, for one part of the balls.
+
+    Balls are dealt to the parts in blocks of 64, so that the parts are even and no cache line is shared.
+    """
+    for block in range(64 * part, len(first), 64 * parts):
+        for i in range(block, min(block + 64, len(first))):
+            for p in range(first[i], last[i]):
+                close = True
+                for column in range(1, points.shape[1]):
+                    if points[p, column] < low[i, column] or points[p, column] > high[i, column]:
+                        close = False
+                        break
+                if close:
+                    sums[i] += weight[p]
+                    covers[p] += 1
+
+
+@_compiled
+def uncovered_shares(size, covers, order):
+    """`uncovered_share` of many records."""
+    shares = np.empty(len(covers))
+    for i in range(len(covers)):
+        shares[i] = uncovered_share(size[i], covers[i], order[i])
+    return shares
+
+
+@_compiled
+def finish_risk(codes, part, totals, sizes, alone_risk, first, last, risk, pattern_size):
+    """Turn what is inside every ball into the record's risk, in place, and fill in the size of its pattern."""
+    for i in range(first, last):
+        size = sizes[codes[i]]
+        pattern_size[i] = size if part[i] else 0
+        if not part[i]:
+            risk[i] = np.nan
+        elif size == 1:
+            risk[i] = alone_risk
+        else:
+            # The difference of two sums can miss 0 by a rounding error.
+            risk[i] = min(max((totals[codes[i]] - risk[i]) / size, 0.0), 1.0)
+
+
+@_compiled
+def count_edges(values, part, radius, floor):
+    """Count the records with a negative value, a ball without width, and a ball widened to the floor."""
+    negative = flat = widened = 0
+    for i in range(len(values)):
+        if part[i]:
+            below = none = wide = False
+            for column in range(values.shape[1]):
+                reach = abs(values[i, column]) * radius[column]
+                below |= values[i, column] < 0
+                none |= max(reach, floor[column]) == 0
+                wide |= reach < floor[column]
+            negative += below
+            flat += none
+            widened += wide
+    return negative, flat, widened
+
+
+@_compiled
+def find_linked(part, cells, own_cells, low, high, own, linked):
+    """T: whether a record's own released values have its cell and lie in its ball."""
+    for i in range(len(part)):
+        linked[i] = part[i] & (cells[i] == own_cells[i])
+    # Column by column and without a short cut: so the loop is vectorised.
+    for column in range(low.shape[1]):
+        for i in range(len(part)):
+            linked[i] &= (low[i, column] <= own[i, column]) & (own[i, column] <= high[i, column])
+
+
+@_compiled
+def released_risk(within, size, linked, alone_risk, risk):
+    """Risk of every record in one released table, and how many linked records are alone in their pattern."""
+    alone = 0
+    for i in range(len(within)):
+        share = alone_risk if size[i] == 1 else (size[i] - within[i]) / size[i]
+        risk[i] = share if linked[i] else 0.0
+        alone += linked[i] & (size[i] == 1)
+    return alone

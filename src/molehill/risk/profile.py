@@ -1,0 +1,280 @@
+"""A risk, told to a person: its distribution, its thresholds and its riskiest patterns, values as ranges only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from molehill.errors import InputError
+from molehill.risk.identification import ConfidentialRisk
+from molehill.tables.intervals import Figure, mean_over_tables, resample
+from molehill.tables.schema import column_numbers
+from molehill.tables.table import Table, as_table
+
+THRESHOLDS = (0.5, 0.8, 0.95)
+BINS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class RiskProfile:
+    """What may be said about the risk of a table without showing a record.
+
+    Attributes
+    ----------
+    distribution
+        Measure and value: mean, minimum, quartiles, 99% quantile, maximum.
+    above
+        Threshold, number and share of the records above it.
+    histogram
+        Low and high end of every bin of risk, number and share of its records.
+    patterns
+        The patterns with the highest mean risk: their known values, number of records, mean and highest risk, and
+        for every numeric sensitive column the range of the values of the pattern's riskiest tenth.
+    policies
+        Policy and number of records that it touched, those that touched any.
+    """
+
+    distribution: pd.DataFrame
+    above: pd.DataFrame
+    histogram: pd.DataFrame
+    patterns: pd.DataFrame
+    policies: pd.DataFrame
+
+
+def profile_risk(risk: ConfidentialRisk, data: Any, *, patterns: int = 10) -> RiskProfile:
+    """Summarise the risk of a confidential table.
+
+    Parameters
+    ----------
+    risk
+        The result of `confidential_risk`.
+    data
+        The table that it was computed from.
+    patterns
+        How many of the riskiest patterns to list.
+    """
+    table = as_table(data)
+    if len(table.frame) != len(risk.risk):
+        raise InputError("data", "it is not the table that the risk was computed from", "Give that table")
+    values = risk.risk[~np.isnan(risk.risk)]
+    quantiles = np.quantile(values, [0.0, 0.25, 0.5, 0.75, 0.99, 1.0])
+    measures = ("minimum", "25% quantile", "median", "75% quantile", "99% quantile", "maximum")
+    distribution = pd.DataFrame({"measure": ("mean", *measures), "value": [values.mean(), *quantiles]})
+    numbers = [int((values > threshold).sum()) for threshold in THRESHOLDS]
+    above = pd.DataFrame({"threshold": THRESHOLDS, "records": numbers, "share": np.array(numbers) / len(values)})
+    touched = {name: number for name, number in risk.policies.items() if number}
+    policies = pd.DataFrame({"policy": list(touched), "records": list(touched.values())})
+    numeric = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind != "categorical"]
+    columns = {name: column_numbers(table, name) for name in numeric}
+    return RiskProfile(distribution, above, count_bins(values), _riskiest_patterns(risk, columns, patterns), policies)
+
+
+def count_bins(risk: NDArray[np.float64], bins: int = BINS) -> pd.DataFrame:
+    """Count records in bins of risk of the same width; the last one includes 1."""
+    counts, edges = np.histogram(risk, bins=bins, range=(0.0, 1.0))
+    return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "records": counts, "share": counts / len(risk)})
+
+
+def _riskiest_patterns(risk: ConfidentialRisk, columns: dict[str, NDArray], number: int) -> pd.DataFrame:
+    part = np.flatnonzero(~np.isnan(risk.risk))
+    codes, values = risk.patterns.codes[part], risk.risk[part]
+    sizes = np.bincount(codes, minlength=risk.patterns.number)
+    means = np.bincount(codes, values, minlength=len(sizes)) / np.maximum(sizes, 1)
+    # By mean risk, and among equals the larger pattern first; patterns without a record are left out.
+    ranked = np.lexsort((-sizes, -means))
+    chosen = ranked[sizes[ranked] > 0][:number]
+    members = [part[codes == pattern] for pattern in chosen]
+    tenth = [m[np.argsort(-risk.risk[m], kind="stable")][: max(len(m) // 10, 2)] for m in members]
+    measures: dict[str, Any] = {
+        "records": sizes[chosen],
+        "mean risk": means[chosen],
+        "highest risk": [risk.risk[m].max() for m in members],
+    }
+    for name, column in columns.items():
+        ends = range_ends(column[part])
+        measures[f"{name} of the riskiest tenth"] = [value_range(column[m], ends) for m in tenth]
+    known = risk.patterns.labels().iloc[chosen].reset_index(drop=True)
+    # Known columns may have any name, so the measures go under a heading of their own.
+    return pd.concat({"known": known, "measure": pd.DataFrame(measures)}, axis=1)
+
+
+def range_ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round numbers (1, 2 and 5 times powers of ten, and zero) between which values can be told.
+
+    The smallest is about a fiftieth of the typical size, so that small values share one range.
+    """
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    if not len(sizes):
+        return np.array([-1.0, 0.0, 1.0])
+    least = int(np.floor(np.log10(np.median(sizes)))) - 1
+    most = int(np.floor(np.log10(sizes.max()))) + 1
+    steps = np.array([step * 10.0**power for power in range(min(least, most), most + 1) for step in (1, 2, 5)])
+    return np.concatenate([-steps[::-1], [0.0], steps])
+
+
+def value_range(values: NDArray[np.float64], ends: Sequence[float] | NDArray[np.float64]) -> str:
+    """Tell between which round numbers values lie, never a value itself.
+
+    The upper end is strictly above the largest value: a single value that is itself round is still told as a range.
+
+    Examples
+    --------
+    >>> value_range(np.array([20000.0]), [0, 10000, 20000, 50000])
+    '20,000 to 50,000'
+    """
+    ends = np.asarray(ends, dtype=np.float64)
+    low = ends[np.searchsorted(ends, values.min(), side="right") - 1]
+    high = ends[np.searchsorted(ends, values.max(), side="right")]
+    return f"{low:,.12g} to {high:,.12g}"
+
+
+Floats = NDArray[np.float64]
+
+QUANTILES = {
+    "25% quantile of {}": 0.25,
+    "median {}": 0.5,
+    "75% quantile of {}": 0.75,
+    "99% quantile of {}": 0.99,
+    "largest {}": 1.0,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A way to group the records: by what, the column that it is about, names of the groups, and each one's records."""
+
+    by: str
+    column: str
+    names: Sequence[str]
+    codes: NDArray[np.int64]
+
+
+def profile_release(by_table: Floats, what: str = "risk") -> dict[str, Figure]:
+    """Summarise the record risks of a release, each figure with its interval over the tables.
+
+    Parameters
+    ----------
+    by_table
+        (tables, records): risk in every table, or mean risk in blocks of tables; NaN for a record that takes no part.
+    what
+        What to call it: "risk", "expected risk".
+
+    Examples
+    --------
+    >>> profile_release(np.array([[0.0, 0.5, 1.0]]))["median risk"].value
+    0.5
+    """
+    risk = by_table[:, ~np.isnan(by_table).any(axis=0)]
+    figures = {f"mean {what}": mean_over_tables(risk.mean(axis=1), least=0.0, most=1.0)}
+    shares = list(QUANTILES.values())
+
+    def measure(records: Floats) -> Floats:
+        return np.concatenate([np.quantile(records, shares), [(records > threshold).sum() for threshold in THRESHOLDS]])
+
+    names = [name.format(what) for name in QUANTILES]
+    names += [f"records with {what} above {threshold}" for threshold in THRESHOLDS]
+    most = [1.0] * len(shares) + [float(risk.shape[1])] * len(THRESHOLDS)
+    figures |= zip(names, resample(measure, risk, least=0.0, most=most), strict=True)
+    return figures
+
+
+def pattern_groups(risk: ConfidentialRisk) -> Groups:
+    """Group the records by their pattern."""
+    labels = risk.patterns.labels()
+    names = [", ".join(f"{name} {value}" for name, value in row.items()) for row in labels.to_dict("records")]
+    column = ", ".join(risk.schema.having("sensitive"))
+    return Groups("pattern", column, names if len(labels.columns) else ["all records"], _as_codes(risk.patterns.codes))
+
+
+def size_groups(risk: ConfidentialRisk, table: Table) -> list[Groups]:
+    """Group the records by the size of each numeric sensitive column, in ranges between round numbers."""
+    groups = []
+    for column, values in _numeric(risk, table).items():
+        present = ~np.isnan(values)
+        ends = range_ends(values[present])
+        places = np.searchsorted(ends, values, side="right")
+        occupied, codes = np.unique(places[present], return_inverse=True)
+        names = [value_range(ends[[place - 1]], ends) for place in occupied]
+        every = np.full(len(values), -1)
+        every[present] = codes
+        groups.append(Groups(f"size of {column}", column, names, every))
+    return groups
+
+
+def describe_groups(groups: Groups, measures: Mapping[str, Floats]) -> pd.DataFrame:
+    """Average measures within groups, with intervals over the tables.
+
+    Parameters
+    ----------
+    groups
+        From `pattern_groups` or `size_groups`.
+    measures
+        By name, (tables, records); NaN for a record that takes no part.
+
+    Returns
+    -------
+    pandas.DataFrame
+        column, by, group, records, measure, value, low, high.
+    """
+    rows = []
+    for measure, by_table in measures.items():
+        part = (groups.codes >= 0) & ~np.isnan(by_table).any(axis=0)
+        codes = groups.codes[part]
+        sizes = np.bincount(codes, minlength=len(groups.names))
+        sums = np.stack([np.bincount(codes, row[part], minlength=len(sizes)) for row in by_table])
+        for code in np.flatnonzero(sizes).tolist():
+            figure = mean_over_tables(sums[:, code] / sizes[code], least=0.0, most=1.0)
+            rows.append((groups.column, groups.by, groups.names[code], int(sizes[code]), measure, *figure))
+    return pd.DataFrame(rows, columns=["column", "by", "group", "records", "measure", "value", "low", "high"])
+
+
+def top_records(
+    risk: ConfidentialRisk, table: Table, schemes: Mapping[str, Floats], *, number: int = 10
+) -> pd.DataFrame:
+    """List the riskiest records of the confidential table and those with the largest values, as the paper does.
+
+    Parameters
+    ----------
+    risk
+        Of the confidential table.
+    table
+        The confidential table.
+    schemes
+        Risk of every record under each scheme.
+    number
+        How many of each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        list ("riskiest", and "largest income" for each numeric sensitive column), rank, range (of the sensitive values,
+        never a value), scheme, risk.
+    """
+    columns = _numeric(risk, table)
+    part = np.flatnonzero(~np.isnan(risk.risk))
+    lists = {"riskiest": part[np.argsort(-risk.risk[part], kind="stable")][:number]}
+    for column, values in columns.items():
+        lists[f"largest {column}"] = part[np.argsort(-values[part], kind="stable")][:number]
+    ends = {column: range_ends(values[part]) for column, values in columns.items()}
+    several = len(columns) > 1
+    rows = []
+    for title, records in lists.items():
+        for rank, record in enumerate(records, 1):
+            told = [
+                (f"{column} " if several else "") + value_range(values[[record]], ends[column])
+                for column, values in columns.items()
+            ]
+            rows += [(title, rank, "; ".join(told) or "-", name, float(of[record])) for name, of in schemes.items()]
+    return pd.DataFrame(rows, columns=["list", "rank", "range", "scheme", "risk"])
+
+
+def _numeric(risk: ConfidentialRisk, table: Table) -> dict[str, Floats]:
+    names = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind != "categorical"]
+    return {name: column_numbers(table, name) for name in names}
+
+
+def _as_codes(codes: NDArray) -> NDArray[np.int64]:
+    return codes.astype(np.int64)

@@ -1,0 +1,283 @@
+"""From a synthesizer and weights to a posterior, and from a posterior to synthetic tables."""
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from molehill.errors import InputError, check_choice
+from molehill.synthesis.posterior import Posterior, check_blind, predict_from, put_back, spread_draws
+from molehill.synthesis.sampling.chains import Run, sample
+from molehill.synthesis.sampling.diagnostics import ConvergenceWarning, diagnose, join_diagnostics
+from molehill.synthesis.sampling.nuts import START, START_DRAWS, WEIGHTS, model_engine
+from molehill.synthesis.synthesizer import Composite, Learned, Synthesizer
+from molehill.tables.schema import find_columns
+from molehill.tables.table import Table, as_table
+
+
+def fit(
+    synthesizer: Synthesizer | Composite,
+    data: Any,
+    weights: Any = None,
+    *,
+    seed: int,
+    chains: int = 2,
+    warmup: int | None = None,
+    draws: int | None = None,
+    patience: int = 2,
+    engine: Literal["default", "nuts"] = "default",
+    checkpoint: str | Path | None = None,
+    start_from: Posterior | None = None,
+    progress: bool = True,
+) -> Posterior:
+    """Sample the pseudo posterior of a synthesizer, each record raised to its weight.
+
+    Parameters
+    ----------
+    synthesizer
+        One of `molehill.models`, or your own.
+    data
+        The confidential table.
+    weights
+        One number per record, from 0 up, as from `risk_weights`; without them every record counts fully.
+    seed
+        The same data, weights, settings, seed and versions give the same draws.
+    chains, warmup, draws
+        How many chains, and how many sweeps of each to tune and to keep; by default what the engine needs.
+    patience
+        A fit that has not converged goes on until it is twice as long, at most this many times. What it has so far
+        then counts as warm-up, and of the rest `draws` are kept, evenly spaced.
+    engine
+        "default" for the synthesizer's own sampler, "nuts" for NUTS with Stan's warm-up.
+    checkpoint
+        Folder for checkpoints: an interrupted call, made again, goes on where it stopped and ends with the same bytes.
+    start_from
+        A posterior of the same synthesizer and table under other weights: its draws are a good place to start.
+    progress
+        Show a bar with the time left, on a terminal.
+    """
+    table = as_table(data)
+    _check_settings(seed, chains, warmup, draws, patience)
+    check_choice("engine", engine, ("default", "nuts"))
+    find_columns(table, synthesizer.sensitive, "sensitive")
+    lengths = {"chains": chains, "warmup": warmup, "draws": draws, "patience": patience}
+    settings = lengths | {"engine": engine, "progress": progress}
+    places = {"seed": seed, "checkpoint": checkpoint, "start_from": start_from}
+    if isinstance(synthesizer, Composite):
+        posterior = _fit_parts(synthesizer, table, weights, **places, settings=settings)
+    else:
+        posterior = _fit_one(synthesizer, table, weights, **places, **settings)
+    problems = posterior.diagnostics.problems
+    if problems:
+        warnings.warn("the fit has not converged: " + "; ".join(problems), ConvergenceWarning, stacklevel=2)
+    return posterior
+
+
+def _fit_one(
+    synthesizer: Synthesizer,
+    table: Table,
+    weights: Any,
+    *,
+    seed: int,
+    chains: int,
+    engine: str,
+    warmup: int | None,
+    draws: int | None,
+    patience: int,
+    checkpoint: str | Path | None,
+    start_from: Posterior | None,
+    progress: bool,
+    title: str = "",
+) -> Posterior:
+    learned = (synthesizer.learn or _learn_by_name(synthesizer))(table)
+    counted = _check_weights(weights, table, synthesizer, learned)
+    with jax.enable_x64(new_val=True):
+        inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()} | {WEIGHTS: jnp.asarray(counted)}
+        inputs |= _starting_draws(start_from)
+        chosen = synthesizer.engine if synthesizer.engine is not None and engine == "default" else model_engine
+        if synthesizer.predict is None:
+            check_blind(synthesizer, learned.inputs)
+        lengths: dict[str, Any] = {name: n for name, n in (("warmup", warmup), ("draws", draws)) if n is not None}
+        judged = []
+
+        def converged(run: Run) -> bool:
+            judged.append(diagnose(run))
+            return not judged[-1].problems
+
+        run = sample(
+            chosen(synthesizer, inputs, **lengths),
+            inputs,
+            seed=seed,
+            chains=chains,
+            checkpoint=checkpoint,
+            enough=converged,
+            patience=patience,
+            progress=progress,
+            title=f"fitting {', '.join(synthesizer.sensitive)} {title}".strip(),
+        )
+        posterior = Posterior(synthesizer, table, counted, learned, run.draws, judged[-1], 0.0)
+        outside = np.mean([float(p.outside) for p in predict_from(posterior, spread_draws(posterior, 10), seed)])
+    return replace(posterior, outside=float(outside))
+
+
+def _fit_parts(
+    composite: Composite,
+    table: Table,
+    weights: Any,
+    *,
+    seed: int,
+    checkpoint: str | Path | None,
+    start_from: Posterior | None,
+    settings: Mapping[str, Any],
+) -> Posterior:
+    parts = {}
+    if checkpoint is not None:
+        Path(checkpoint).mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number, (name, part) in enumerate(composite.parts(table).items()):
+        folder = None if checkpoint is None else Path(checkpoint) / name
+        own_seed = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+        start = None if start_from is None else start_from.parts.get(name)
+        places = {"seed": own_seed, "checkpoint": folder, "start_from": start}
+        parts[name] = _fit_one(part, table, weights, **places, title=name, **settings)
+    draws = {f"{name}.{site}": values for name, part in parts.items() for site, values in part.draws.items()}
+    facts = {name: part.learned.facts for name, part in parts.items()}
+    share = sum(part.outside * part.weights.sum() for part in parts.values())
+    outside = share / sum(part.weights.sum() for part in parts.values())
+    diagnostics = join_diagnostics({name: part.diagnostics for name, part in parts.items()})
+    counted = next(iter(parts.values())).weights
+    return Posterior(composite, table, counted, Learned({}, facts), draws, diagnostics, float(outside), parts)
+
+
+def draw(
+    posterior: Posterior, *, datasets: int, seed: int, unconverged: Literal["error", "allow"] = "error"
+) -> list[Any]:
+    """Draw synthetic tables: new sensitive values for every record, everything else as it was.
+
+    Each table is predicted from another draw, spread over the whole posterior. Columns, their order, types and labels
+    are those of the confidential table; whole numbers stay whole, and missing sensitive values stay missing.
+
+    Parameters
+    ----------
+    posterior
+        From `fit`.
+    datasets
+        How many tables; at most the effective sample size of the fit.
+    seed
+        The same posterior and seed give the same tables.
+    unconverged
+        "error" refuses a fit that has not converged; "allow" draws from it all the same.
+
+    Returns
+    -------
+    list
+        Frames of pandas, or `Table`s with their labels if the confidential data were a `Table` with labels.
+    """
+    check_choice("unconverged", unconverged, ("error", "allow"))
+    _check_seed(seed)
+    problems, size = posterior.diagnostics.problems, posterior.diagnostics.effective_size
+    if problems and unconverged == "error":
+        raise InputError(
+            "posterior", f"it has not converged: {'; '.join(problems)}", "Or allow it: unconverged='allow'"
+        )
+    if not _is_whole(datasets, 1):
+        raise InputError("datasets", "it must be a whole number from 1 up", "20 is usual")
+    if datasets > size and unconverged == "error":
+        raise InputError(
+            "datasets",
+            f"{datasets} tables from {size:.0f} effective draws would repeat each other",
+            f"Draw at most {int(size)}, or fit with more draws",
+        )
+    with jax.enable_x64(new_val=True):
+        if not isinstance(posterior.synthesizer, Composite):
+            predictions = predict_from(posterior, spread_draws(posterior, datasets), seed)
+            return [put_back(posterior, prediction.values) for prediction in predictions]
+        seeds = np.random.SeedSequence(seed).generate_state(len(posterior.parts))
+        drawn = {
+            name: predict_from(part, spread_draws(part, datasets), int(own))
+            for (name, part), own in zip(posterior.parts.items(), seeds, strict=True)
+        }
+    learned = {name: part.learned for name, part in posterior.parts.items()}
+    joined = (
+        posterior.synthesizer.join({name: predictions[i].values for name, predictions in drawn.items()}, learned)
+        for i in range(datasets)
+    )
+    return [put_back(posterior, values) for values in joined]
+
+
+def _learn_by_name(synthesizer: Synthesizer) -> Callable[[Table], Learned]:
+    """Give a user's model the columns that its arguments name."""
+
+    def learn(table: Table) -> Learned:
+        names = list(inspect.signature(synthesizer.model).parameters)
+        find_columns(table, names, "model")
+        inputs, levels = {}, {}
+        for name in names:
+            column = table.frame[name]
+            if pd.api.types.is_numeric_dtype(column.dtype):
+                inputs[name] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+                refused = np.isinf(inputs[name]) if name in synthesizer.sensitive else ~np.isfinite(inputs[name])
+                if refused.any():
+                    problem = f"column {name!r} is missing or infinite in row {np.flatnonzero(refused)[0] + 1}"
+                    raise InputError("data", problem, "Correct it, or give the synthesizer a learn of its own")
+                # A missing sensitive value has weight 0, but as NaN it would still spoil gradients: any other will do.
+                filler = column.dropna().iloc[0] if column.notna().any() else 0.0
+                inputs[name] = np.where(np.isnan(inputs[name]), filler, inputs[name])
+            else:
+                # A missing predictor is a level of its own; a code of -1 would stand for the last level.
+                sensitive = name in synthesizer.sensitive
+                inputs[name], levels[name] = pd.factorize(column, sort=True, use_na_sentinel=sensitive)
+        return Learned(inputs, {"levels": levels})
+
+    return learn
+
+
+def _check_settings(seed: int, chains: int, warmup: int | None, draws: int | None, patience: int) -> None:
+    _check_seed(seed)
+    if not _is_whole(patience, 0):
+        raise InputError("patience", "it must be a whole number from 0 up", "2 is the default, 0 never goes on")
+    if not _is_whole(chains, 2):
+        raise InputError("chains", "one chain cannot show that it converged", "Run at least 2, a whole number")
+    for argument, number in (("warmup", warmup), ("draws", draws)):
+        if number is not None and not _is_whole(number, 1):
+            raise InputError(argument, "it must be a whole number from 1 up", "Leave it out for what the engine needs")
+
+
+def _check_seed(seed: int) -> None:
+    if not _is_whole(seed, 0) or seed >= 2**63:
+        raise InputError("seed", "it must be a whole number from 0 up, below 2**63", "Give any such number")
+
+
+def _is_whole(number: Any, least: int) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool) and int(number) >= least
+
+
+def _check_weights(weights: Any, table: Table, synthesizer: Synthesizer, learned: Learned) -> np.ndarray:
+    records = len(table.frame)
+    counted = np.ones(records) if weights is None else np.array(weights, dtype=np.float64)
+    if counted.shape != (records,):
+        raise InputError("weights", f"they have shape {counted.shape}", f"Give one for each of the {records:,} records")
+    if not (np.isfinite(counted).all() and (counted >= 0).all()):
+        raise InputError("weights", "some are negative or not finite", "Give numbers from 0 up, as from risk_weights")
+    present = table.frame[list(synthesizer.sensitive)].notna().all(axis=1).to_numpy()
+    counted = np.where(present if learned.applies is None else present & learned.applies, counted, 0.0)
+    if not counted.any():
+        which = "" if learned.applies is None else f" of the {int(learned.applies.sum()):,} that this part speaks of"
+        remedy = "Give some record a weight above 0, by a larger scale or shift"
+        raise InputError("weights", f"no record counts: all weights{which} are 0", remedy)
+    return counted
+
+
+def _starting_draws(posterior: Posterior | None) -> dict[str, jax.Array]:
+    """Give some draws of another posterior as inputs; a chain starts from one of them."""
+    if posterior is None:
+        return {}
+    chain, place = np.transpose(spread_draws(posterior, START_DRAWS))
+    return {START + name: jnp.asarray(values[chain, place]) for name, values in posterior.draws.items()}

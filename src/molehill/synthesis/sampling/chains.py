@@ -1,0 +1,323 @@
+"""From an engine to draws: compiled chunks of sweeps, chains on all cores, progress, checkpoints and resumption.
+
+An `Engine` says how one chain starts and moves; this module knows nothing of models. A chunk of sweeps is compiled once
+and called again and again, so that a run can show its progress, be interrupted between chunks, and go on from its last
+checkpoint to the same bytes.
+
+Data are always arguments of compiled functions, never captured: a captured array would be written, with its
+confidential values, into the compile cache on disk.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# One thread for the arithmetic of a chain: the other cores run the other chains. Read by JAX when it is first loaded.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
+
+from molehill.machine import workers
+from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
+
+State = Any
+Inputs = Mapping[str, Any]
+LONGEST_CHUNK = 100
+
+
+class Sweep(NamedTuple):
+    """What one sweep of a chain gives.
+
+    `draw` maps sites to values; `functionals` maps names to vectors that do not depend on labels; `accept` is the mean
+    acceptance, `divergent` whether the trajectory broke down, `gradients` how many gradients it took.
+    """
+
+    draw: Mapping[str, jax.Array]
+    functionals: Mapping[str, jax.Array]
+    accept: Any
+    divergent: Any
+    gradients: Any
+
+
+class Engine(NamedTuple):
+    """How draws are made, one chain at a time: pure functions that can be compiled.
+
+    `start(key, inputs)` gives the state of a new chain; `sweep(state, inputs)` moves it once and gives a `Sweep`. The
+    state is a pytree of arrays and holds all that is needed to go on, its key and its tuning included. The first
+    `warmup` sweeps are for tuning and are not kept. `prepare` may turn the inputs, once and before anything is
+    compiled, into those that the other two take. `name` says all that decides the draws beside the inputs.
+    """
+
+    name: str
+    start: Callable[[jax.Array, Inputs], State]
+    sweep: Callable[[State, Inputs], tuple[State, Sweep]]
+    warmup: int
+    draws: int
+    prepare: Callable[[Inputs], Inputs] = dict
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What came out of a run: arrays (chains, draws, ...), and the seconds of each stage.
+
+    `sweeps` counts those of a chain after the warm-up, the ones that were not kept included; so does `gradients`, for
+    all chains together. `resumed` counts the chunks that a checkpoint held already.
+    """
+
+    draws: Mapping[str, np.ndarray]
+    functionals: Mapping[str, np.ndarray]
+    accept: np.ndarray
+    divergent: np.ndarray
+    gradients: int
+    sweeps: int
+    resumed: int
+    seconds: Mapping[str, float]
+
+
+def sample(
+    engine: Engine,
+    inputs: Inputs,
+    *,
+    seed: int,
+    chains: int = 2,
+    checkpoint: str | Path | None = None,
+    enough: Callable[[Run], bool] | None = None,
+    patience: int = 0,
+    progress: bool = True,
+    title: str = "sampling",
+) -> Run:
+    """Run the chains of an engine, on and on while they do not satisfy.
+
+    Parameters
+    ----------
+    engine
+        How to start and move a chain.
+    inputs
+        The data, as arrays by name.
+    seed
+        The same inputs, engine, seed and versions give the same draws.
+    chains
+        How many; they run side by side on the cores at hand.
+    checkpoint
+        Folder to keep checkpoints in (made if need be, readable by its owner only). The same call then goes on where an
+        interrupted one stopped, and ends with the same draws.
+    enough, patience
+        A run that is not `enough` goes on until it is twice as long, at most `patience` times. What it has so far then
+        counts as warm-up, and of the rest as many draws are kept, evenly spaced.
+    progress
+        Show a bar with the time left, if standard error is a terminal.
+    title
+        What the bar calls the work.
+    """
+    # LAPACK with threads of its own would fight for the cores with the chains (7 times slower with 100 predictors).
+    with jax.enable_x64(new_val=True), threadpool_limits(1, user_api="blas"):
+        begun = time.perf_counter()
+        length = _chunk_length(engine)
+        store = None if checkpoint is None else open_store(checkpoint, _facts(engine, seed, chains), inputs)
+        start, move, placed = _compile(engine, engine.prepare(inputs), chains, length)
+        states = start(jax.random.split(jax.random.key(seed), chains), placed)
+        compiled = time.perf_counter()
+        chunks = _chunks(engine, lambda states: move(states, placed), states, length, store)
+        with _bar(title, shown=progress) as (extend, advance):
+
+            def take(sweeps: int) -> list[_Chunk]:
+                extend(sweeps // length)
+                return [advance(next(chunks)) for _ in range(sweeps // length)]
+
+            taken = take(engine.warmup)
+            turn = 0
+            while True:
+                kept = take(engine.draws << max(turn - 1, 0))
+                taken += [replace(chunk, arrays={}) for chunk in kept]
+                seconds = {"compiling and starting": compiled - begun, "sampling": time.perf_counter() - compiled}
+                run = _collect(kept, taken, engine.draws << turn, seconds)
+                # Asked even when it is too late to go on: the caller may want to know.
+                if enough is None or enough(run) or turn == patience:
+                    return run
+                turn += 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    """The draws of a chunk that are kept, how many gradients it took, and whether a checkpoint held it already."""
+
+    arrays: Mapping[str, np.ndarray]
+    gradients: int
+    resumed: bool
+
+
+def _chunks(
+    engine: Engine, move: Callable[[State], tuple[State, Sweep]], states: State, length: int, store: Store | None
+) -> Iterator[_Chunk]:
+    """Give chunk after chunk, first those of the checkpoint."""
+    number = 0
+    for leaves, arrays in () if store is None else read_chunks(store):
+        states = _refill(states, leaves)
+        yield _Chunk(arrays, _count_gradients(arrays), resumed=True)
+        number += 1
+    while True:
+        states, told = move(states)
+        arrays = _flatten(told, _spaced(number * length - engine.warmup, length, engine.draws))
+        if store is not None:
+            write_chunk(store, number, [np.asarray(_plain(leaf)) for leaf in jax.tree.leaves(states)], arrays)
+        yield _Chunk(arrays, _count_gradients(arrays), resumed=False)
+        number += 1
+
+
+def _spaced(first: int, length: int, draws: int) -> slice:
+    """Which sweeps of a chunk are kept, given how many there were since the warm-up.
+
+    All of the first `draws` sweeps and of the next `draws`; every second of the `2 draws` after those, and so on.
+    """
+    if first < 0:
+        return slice(0)
+    thin = 1 << max((first // draws).bit_length() - 1, 0)
+    return slice(-(first + 1) % thin, length, thin)
+
+
+def _chunk_length(engine: Engine) -> int:
+    """Give the longest length up to LONGEST_CHUNK that divides both stages: one function to compile."""
+    common = math.gcd(engine.warmup, engine.draws)
+    return max(size for size in range(1, min(common, LONGEST_CHUNK) + 1) if common % size == 0)
+
+
+def _compile(engine: Engine, inputs: Inputs, chains: int, length: int) -> tuple[Callable, Callable, Inputs]:
+    """Spread the chains over the devices; those of one device run one after the other, not in lock step."""
+    devices = jax.devices("cpu")
+    number = max(count for count in range(1, len(devices) + 1) if chains % count == 0)
+    mesh = Mesh(np.array(devices[:number]), ("chain",))
+    by_chain, everywhere = PartitionSpec("chain"), PartitionSpec()
+
+    def move(state: State, data: Inputs) -> tuple[State, Sweep]:
+        return jax.lax.scan(lambda now, _: engine.sweep(now, data), state, None, length=length)
+
+    def start_all(keys: jax.Array, data: Inputs) -> State:
+        # A weak type, which no later state has, would have the chunk compiled twice.
+        return jax.tree.map(_settle, jax.lax.map(lambda key: engine.start(key, data), keys))
+
+    def move_all(states: State, data: Inputs) -> tuple[State, Sweep]:
+        return jax.lax.map(lambda state: move(state, data), states)
+
+    def spread(function: Callable) -> Callable:
+        return jax.jit(
+            jax.shard_map(function, mesh=mesh, in_specs=(by_chain, everywhere), out_specs=by_chain, check_vma=False)
+        )
+
+    def start_here(keys: jax.Array, data: Inputs) -> State:
+        # All chains on one device. Large matrices that are solved side by side are given to JAX's pool of threads, and
+        # if every thread of it held a chain that waits for them, all would wait for ever (seen with 100 predictors).
+        here = jax.device_put(data, devices[0])
+        return jax.device_put(jax.jit(start_all)(keys, here), NamedSharding(mesh, by_chain))
+
+    arrays = {name: jnp.asarray(value) for name, value in inputs.items()}
+    return start_here, spread(move_all), jax.device_put(arrays, NamedSharding(mesh, everywhere))
+
+
+def _flatten(sweeps: Sweep, kept: slice) -> dict[str, np.ndarray]:
+    parts = {"draws": sweeps.draw, "functionals": sweeps.functionals}
+    arrays = {f"{part}/{name}": value for part, values in parts.items() for name, value in values.items()}
+    arrays |= {name: getattr(sweeps, name) for name in ("accept", "divergent")}
+    arrays = {name: np.asarray(value)[:, kept] for name, value in arrays.items()}
+    return arrays | {"gradients": np.asarray(sweeps.gradients).sum() * (kept != slice(0))}
+
+
+def _count_gradients(arrays: Mapping[str, np.ndarray]) -> int:
+    return int(arrays["gradients"])
+
+
+def _collect(kept: list[_Chunk], taken: list[_Chunk], sweeps: int, seconds: Mapping[str, float]) -> Run:
+    names = [name for name in kept[0].arrays if name != "gradients"]
+    joined = {name: np.concatenate([chunk.arrays[name] for chunk in kept], axis=1) for name in names}
+
+    def part(prefix: str) -> dict[str, np.ndarray]:
+        return {name.removeprefix(prefix): value for name, value in joined.items() if name.startswith(prefix)}
+
+    return Run(
+        part("draws/"),
+        part("functionals/"),
+        joined["accept"],
+        joined["divergent"],
+        sum(chunk.gradients for chunk in taken),
+        sweeps,
+        sum(chunk.resumed for chunk in taken),
+        seconds,
+    )
+
+
+def _facts(engine: Engine, seed: int, chains: int) -> list[Any]:
+    """All that decides the draws, beside the inputs."""
+    versions = {name: version(name) for name in ("molehill", "jax", "jaxlib", "numpyro", "blackjax")}
+    return [engine.name, engine.warmup, engine.draws, int(seed), chains, versions]
+
+
+def _is_key(leaf: jax.Array) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _settle(leaf: jax.Array) -> jax.Array:
+    return leaf if _is_key(leaf) else jax.lax.convert_element_type(leaf, leaf.dtype)
+
+
+def _plain(leaf: jax.Array) -> jax.Array:
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _refill(template: State, leaves: list[np.ndarray]) -> State:
+    """Put saved leaves where those of a fresh state are."""
+    old, shape = jax.tree.flatten(template)
+    new = []
+    for leaf, saved in zip(old, leaves, strict=True):
+        array = jax.random.wrap_key_data(jnp.asarray(saved)) if _is_key(leaf) else jnp.asarray(saved, leaf.dtype)
+        new.append(jax.device_put(array, leaf.sharding))
+    return jax.tree.unflatten(shape, new)
+
+
+@contextmanager
+def _bar(title: str, *, shown: bool) -> Iterator[tuple[Callable[[int], None], Callable[[_Chunk], _Chunk]]]:
+    """A bar, with one function that makes it longer and one that moves it on by the chunk that it hands through."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, disable=not (shown and console.is_terminal), transient=True
+    ) as bar:
+        task = bar.add_task(title, total=0)
+
+        def extend(chunks: int) -> None:
+            bar.update(task, total=(bar.tasks[0].total or 0) + chunks)
+
+        def advance(chunk: _Chunk) -> _Chunk:
+            bar.advance(task)
+            return chunk
+
+        yield extend, advance
+
+
+def prepare_jax() -> None:
+    """Let JAX use every core for chains, and keep compiled code for the next run; what is set already stays."""
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "molehill" / "compiled"
+        # Without a folder that can be written to, nothing is kept.
+        with suppress(OSError, RuntimeError):
+            folder = folder.expanduser()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            jax.config.update("jax_compilation_cache_dir", str(folder))
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    if getattr(jax.config, "jax_num_cpu_devices", -1) < 1:
+        # Where JAX is running already, with the devices that it has, chains share them.
+        with suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", workers())
+
+
+prepare_jax()

@@ -1,0 +1,142 @@
+"""Whether draws can be trusted: convergence of functionals that do not depend on labels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from arviz_stats.base.array import array_stats
+
+from molehill.synthesis.sampling.chains import Run
+
+HIGHEST_RHAT = 1.02
+LEAST_BULK = 200
+LEAST_TAIL = 100
+LARGEST_DIVERGENT_SHARE = 0.01
+
+
+class ConvergenceWarning(UserWarning):
+    """A fit ended without converging; `draw` will refuse it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """How well the chains of a fit agree and mix.
+
+    Attributes
+    ----------
+    table
+        One row a functional: mean, sd, R-hat (rank-normalised, split), bulk and tail effective size, and the Monte
+        Carlo standard error of the mean.
+    divergent
+        Share of the trajectories that broke down.
+    accept
+        Mean acceptance.
+    gradients
+        Gradients taken after the warm-up, by all chains.
+    sweeps
+        Sweeps of a chain after the warm-up; more than the draws if the run had to go on, see `fit`.
+    seconds
+        Wall time by stage.
+    problems
+        What is wrong and what to do, in words; empty if the fit can be used.
+    """
+
+    table: pd.DataFrame
+    divergent: float
+    accept: float
+    gradients: int
+    sweeps: int
+    seconds: Mapping[str, float]
+    problems: tuple[str, ...]
+
+    @property
+    def effective_size(self) -> float:
+        """Smallest bulk effective size over the functionals that move; 0 if none does."""
+        return float(np.nan_to_num(self.table["bulk"].min()))
+
+
+def diagnose(run: Run) -> Diagnostics:
+    """Judge the chains of a run by their functionals, each (chains, draws, number)."""
+    names, columns = [], []
+    for name, values in run.functionals.items():
+        flat = values.reshape(*values.shape[:2], -1)
+        names += [f"{name}[{i}]" if flat.shape[2] > 1 else name for i in range(flat.shape[2])]
+        columns.append(flat)
+    chains = np.concatenate(columns, axis=2).astype(np.float64)
+    axes: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
+    # A functional that never moves says nothing of convergence, and has no R-hat.
+    moving = (chains.max(axis=(0, 1)) > chains.min(axis=(0, 1))) & np.isfinite(chains).all(axis=(0, 1))
+    # Infinite values have no mean, and chains that stand still at different places no variance within: both are told.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table = pd.DataFrame({"mean": chains.mean(axis=(0, 1)), "sd": chains.std(axis=(0, 1))}, index=pd.Index(names))
+        measures = {
+            "rhat": array_stats.rhat(chains[..., moving], **axes),
+            "bulk": array_stats.ess(chains[..., moving], **axes),
+            "tail": array_stats.ess(chains[..., moving], method="tail", prob=(0.05, 0.95), **axes),
+            "error": array_stats.mcse(chains[..., moving], **axes),
+        }
+    for measure, values in measures.items():
+        column = np.full(len(table), np.nan)
+        column[moving] = values
+        table[measure] = column
+    share = float(np.mean(run.divergent))
+    broken = table.index[np.flatnonzero(~np.isfinite(chains).all(axis=(0, 1)))]
+    return Diagnostics(
+        table,
+        share,
+        float(np.nanmean(run.accept)),
+        run.gradients,
+        run.sweeps,
+        run.seconds,
+        _find_problems(table[moving], share, broken),
+    )
+
+
+def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index) -> tuple[str, ...]:
+    problems = []
+    more = "run it longer (patience=, draws=)"
+    if len(broken):
+        problems.append(
+            f"{len(broken)} functionals are not finite, {broken[0]} among them: look at the data and the model, or "
+            "give a support"
+        )
+    elif not len(table):
+        problems.append("no chain ever moved: look at the data and the model, or narrow the priors")
+    if table[["rhat", "bulk", "tail"]].isna().any(axis=None):
+        problems.append(f"there are too few draws to judge; {more}")
+    if len(table) and table["rhat"].max() > HIGHEST_RHAT:
+        problems.append(
+            f"R-hat of {table['rhat'].idxmax()} is {table['rhat'].max():.3f}, above {HIGHEST_RHAT}: "
+            f"the chains have not come together; {more}"
+        )
+    for measure, least in (("bulk", LEAST_BULK), ("tail", LEAST_TAIL)):
+        if len(table) and table[measure].min() < least:
+            problems.append(
+                f"the {measure} effective size of {table[measure].idxmin()} is {table[measure].min():.0f}, "
+                f"below {least}: {more}"
+            )
+    if divergent > LARGEST_DIVERGENT_SHARE:
+        problems.append(
+            f"{divergent:.1%} of the trajectories diverged: the posterior has corners that the sampler misses; use "
+            "narrower priors or fewer predictors"
+        )
+    return tuple(problems)
+
+
+def join_diagnostics(parts: Mapping[str, Diagnostics]) -> Diagnostics:
+    """Put the diagnostics of parts that were fitted on their own together."""
+    tables = {
+        name: part.table.rename(index=lambda functional, name=name: f"{name}.{functional}")
+        for name, part in parts.items()
+    }
+    return Diagnostics(
+        pd.concat(tables.values()),
+        max(part.divergent for part in parts.values()),
+        min(part.accept for part in parts.values()),
+        sum(part.gradients for part in parts.values()),
+        max(part.sweeps for part in parts.values()),
+        {f"{name}, {stage}": s for name, part in parts.items() for stage, s in part.seconds.items()},
+        tuple(f"{name}: {problem}" for name, part in parts.items() for problem in part.problems),
+    )

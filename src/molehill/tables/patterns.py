@@ -1,0 +1,167 @@
+"""Patterns: which records agree on a set of columns.
+
+A pattern is a combination of the values of the known columns, a missing value being a value of its own. It is
+learned once from the confidential table and then looked up in released tables, so that the same combination has
+the same number everywhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numba import njit
+from numpy.typing import NDArray
+from pandas.api.extensions import ExtensionArray
+
+from molehill.errors import InputError
+from molehill.tables.schema import column_numbers, cut_into_groups, group_labels
+from molehill.tables.table import Table
+
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Coding:
+    """The distinct values of one column, or its groups; one more code stands for a missing value."""
+
+    name: str
+    values: pd.Index
+    breaks: tuple[float, ...]
+
+    @property
+    def number(self) -> int:
+        """How many codes there are, the one for a missing value included."""
+        return len(self.values) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """The patterns of a table.
+
+    `codes` holds the pattern of every record, `number` counts the patterns. `keys[j]` lists the combinations that
+    occur of the first `j + 1` columns, each as (combination of the columns before) * (codes of column j) + code.
+    """
+
+    codings: tuple[Coding, ...]
+    keys: tuple[NDArray[np.int64], ...]
+    codes: Codes
+    columns: tuple[ExtensionArray, ...]
+
+    @property
+    def number(self) -> int:
+        """How many patterns there are."""
+        return len(self.keys[-1]) if self.keys else 1
+
+    def labels(self) -> pd.DataFrame:
+        """Give the values of every pattern in words, one row a pattern."""
+        words, rest = {}, np.arange(self.number)
+        for coding, keys in zip(reversed(self.codings), reversed(self.keys), strict=True):
+            rest, code = np.divmod(keys[rest], coding.number)
+            names = group_labels(coding.breaks) if coding.breaks else [str(value) for value in coding.values]
+            words[coding.name] = np.array([*names, "missing"], dtype=object)[code]
+        return pd.DataFrame({coding.name: words[coding.name] for coding in self.codings}, index=range(self.number))
+
+
+def learn_patterns(
+    table: Table, columns: Sequence[str], breaks: Mapping[str, Sequence[float]] | None = None
+) -> Patterns:
+    """Number the patterns of a table; without columns all records share one."""
+    codes, number = np.zeros(len(table.frame), dtype=np.int32), 1
+    codings, all_keys = [], []
+    for name in columns:
+        coding, column = _learn_column(table, name, tuple((breaks or {}).get(name, ())))
+        codes, keys = _join(codes, number, column, coding.number)
+        number = len(keys)
+        codings.append(coding)
+        all_keys.append(keys)
+    arrays = tuple(table.frame[name].array for name in columns)
+    return Patterns(tuple(codings), tuple(all_keys), codes, arrays)
+
+
+def match_patterns(patterns: Patterns, table: Table, argument: str = "released") -> Codes:
+    """Look up the pattern of every record of another table; -1 where it is none of the learned ones."""
+    columns = [table.frame[coding.name].array for coding in patterns.codings]
+    if len(table.frame) == len(patterns.codes) and all(map(_same_values, columns, patterns.columns)):
+        return patterns.codes
+    codes, known = np.zeros(len(table.frame), dtype=np.int64), np.ones(len(table.frame), dtype=bool)
+    for coding, keys in zip(patterns.codings, patterns.keys, strict=True):
+        column_codes = _match_column(coding, table, argument)
+        if (column_codes < 0).all():
+            raise InputError(
+                argument,
+                f"no value of column {coding.name!r} occurs in the confidential table",
+                "Code the column as it is coded there (the same labels, or the same numbers)",
+            )
+        combined = codes * coding.number + column_codes
+        codes = np.minimum(np.searchsorted(keys, combined), len(keys) - 1)
+        known &= (column_codes >= 0) & (keys[codes] == combined)
+    return np.where(known, codes, -1).astype(patterns.codes.dtype)
+
+
+def _join(codes: Codes, number: int, column: np.ndarray, levels: int) -> tuple[Codes, NDArray[np.int64]]:
+    """Join a column to the patterns so far: new dense codes, and the combination that each stands for."""
+    if number * levels <= max(4 * len(codes), 2**16):
+        seen = np.zeros(number * levels, dtype=bool)
+        _fold(codes, column, levels, seen)
+        _renumber(codes, np.cumsum(seen, dtype=codes.dtype) - 1)
+        return codes, np.flatnonzero(seen)
+    # Too many possible combinations for a table of them: hash those that occur.
+    combined = codes * np.int64(levels) + np.where(column < 0, levels - 1, column)
+    joined, keys = pd.factorize(combined, sort=True)
+    return joined.astype(codes.dtype), np.asarray(keys)
+
+
+def _learn_column(table: Table, name: str, breaks: tuple[float, ...]) -> tuple[Coding, np.ndarray]:
+    column = table.frame[name]
+    if breaks:
+        values = pd.RangeIndex(len(breaks) + 1)
+        codes = cut_into_groups(column_numbers(table, name), breaks, name)
+    elif isinstance(column.dtype, pd.CategoricalDtype):
+        values, codes = column.array.categories, column.array.codes
+    else:
+        codes, values = pd.factorize(column)
+        values = pd.Index(values)
+    return Coding(name, values, breaks), codes
+
+
+def _match_column(coding: Coding, table: Table, argument: str) -> NDArray[np.int64]:
+    """Codes of another table's column; -1 for a value that was not learned."""
+    column = table.frame[coding.name]
+    if coding.breaks:
+        numbers = column_numbers(table, coding.name, argument)
+        return _missing_last(cut_into_groups(numbers, coding.breaks, coding.name), len(coding.values))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        translated = np.append(coding.values.get_indexer(column.cat.categories), len(coding.values))
+        return translated[column.array.codes]
+    codes = coding.values.get_indexer(pd.Index(column))
+    return np.where(column.isna().to_numpy(), len(coding.values), codes)
+
+
+def _missing_last(codes: np.ndarray, number: int) -> NDArray[np.int64]:
+    return np.where(codes < 0, number, codes).astype(np.int64, copy=False)
+
+
+def _same_values(one: ExtensionArray, other: ExtensionArray) -> bool:
+    """Whether two columns are equal, where that is cheap to see; else False."""
+    if one.dtype is not other.dtype and one.dtype != other.dtype:
+        return False
+    if isinstance(one, pd.Categorical) and isinstance(other, pd.Categorical):
+        return one.categories.equals(other.categories) and bool((one.codes == other.codes).all())
+    return pd.Series(one).equals(pd.Series(other))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _fold(codes: Codes, column: np.ndarray, number: int, seen: np.ndarray) -> None:
+    """Join a column of codes (-1: missing, becomes the last of `number`) to `codes`, and mark what occurs."""
+    for i in range(len(codes)):
+        code = column[i] if column[i] >= 0 else number - 1
+        codes[i] = codes[i] * number + code
+        seen[codes[i]] = True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _renumber(codes: Codes, numbers: np.ndarray) -> None:
+    """Replace every code by its new number, in place."""
+    for i in range(len(codes)):
+        codes[i] = numbers[codes[i]]

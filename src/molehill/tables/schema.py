@@ -1,0 +1,329 @@
+"""What each column is for, and what kind of values it has."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from molehill.errors import InputError, nearest
+from molehill.tables.table import Table, as_table
+
+Role = Literal["known", "sensitive", "predictor", "carried"]
+Kind = Literal["categorical", "count", "continuous", "semicontinuous"]
+Missing = Literal["error", "keep", "category"]
+
+_LOOKED_AT = 10_000
+_FEW = 10
+_REPEATS = 5
+_AMOUNT = 10_000
+_ZERO_SHARE = 0.005
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is known of one column.
+
+    Attributes
+    ----------
+    name
+        Its name in the table.
+    roles
+        What it is for. A column can be both known and predictor; one without any use is carried along.
+    kind
+        What its values are.
+    reason
+        Why this kind, in words that repeat no value of the table.
+    breaks
+        Where its groups begin, if it is grouped.
+    missing
+        What happens to a missing value: it is an error, it is kept missing, or it is a category.
+    """
+
+    name: str
+    roles: tuple[Role, ...]
+    kind: Kind
+    reason: str
+    breaks: tuple[float, ...] = ()
+    missing: Missing = "keep"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in its order: printing it shows what was decided of each, and why."""
+
+    columns: tuple[Column, ...]
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        names = [column.name for column in self.columns]
+        raise InputError("name", f"there is no column {name!r}", nearest(str(name), names))
+
+    def having(self, role: Role) -> tuple[str, ...]:
+        """Give the names of the columns that have a role, in the table's order."""
+        return tuple(column.name for column in self.columns if role in column.roles)
+
+    def __str__(self) -> str:
+        rows = [("column", "roles", "kind", "missing", "groups", "reason")]
+        for column in self.columns:
+            groups = "; ".join(group_labels(column.breaks)) if column.breaks else "-"
+            roles = ", ".join(column.roles)
+            rows.append((column.name, roles, column.kind, column.missing, groups, column.reason))
+        widths = [max(len(cell) for cell in cells) for cells in zip(*rows, strict=True)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def infer_schema(
+    data: object,
+    *,
+    known: str | Sequence[str] = (),
+    sensitive: str | Sequence[str] = (),
+    predictors: str | Sequence[str] = (),
+    kinds: Mapping[str, Kind] | None = None,
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    missing: Missing = "error",
+    columns: Sequence[str] | None = None,
+) -> Schema:
+    """Settle what each column is for and what kind of values it has, and say why.
+
+    Roles are as given; a column without one is carried along. Kinds are as given in `kinds`, and inferred
+    by `infer_kind` otherwise. A missing value of a known column or a predictor is a category of its own.
+
+    Parameters
+    ----------
+    data
+        The table: anything that `as_table` takes.
+    known
+        The columns that an intruder has, one name or several.
+    sensitive
+        The columns that will be replaced. None of them can be known or a predictor.
+    predictors
+        The columns that the model conditions on.
+    kinds
+        The kind of a column, where the inferred one is wrong.
+    breaks
+        For a numeric known column or predictor: where its groups begin. A break is in the group above it.
+    missing
+        What to do with a missing sensitive value: "error", or "keep" it missing.
+    columns
+        The columns to describe, all by default: looking at a wide and long table takes time.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [31, 54, 47], "region": ["N", "S", "S"], "wage": [9.5, 20.1, 14.25]})
+    >>> print(infer_schema(people, known=["age", "region"], sensitive="wage", breaks={"age": [40]}))
+    column  roles      kind         missing   groups                 reason
+    age     known      count        category  under 40; 40 and over  whole numbers, not negative, below 10,000
+    region  known      categorical  category  -                      text
+    wage    sensitive  continuous   error     -                      numbers with fractions
+    """
+    table = as_table(data)
+    role_names: dict[Role, list[str]] = {
+        "known": find_columns(table, known, "known"),
+        "sensitive": find_columns(table, sensitive, "sensitive"),
+        "predictor": find_columns(table, predictors, "predictors"),
+    }
+    for role in ("known", "predictor"):
+        both = [name for name in role_names["sensitive"] if name in role_names[role]]
+        if both:
+            problem = f"{both[0]!r} is also {'known' if role == 'known' else 'a predictor'}"
+            raise InputError("sensitive", problem, "Give each such column one of the two roles")
+    if missing not in ("error", "keep"):
+        raise InputError("missing", f"{missing!r} is not a choice", "Choose 'error' or 'keep'")
+    given_kinds = _given_kinds(table, kinds or {})
+    given_breaks = _given_breaks(table, breaks or {}, [*role_names["known"], *role_names["predictor"]])
+    described = []
+    for name in table.frame.columns if columns is None else columns:
+        roles: list[Role] = [role for role, names in role_names.items() if name in names] or ["carried"]
+        if "sensitive" in roles and _holds_dates(table.frame[name]):
+            raise InputError("sensitive", f"{name!r} holds dates", "Turn it into a number, such as an age")
+        given = given_kinds.get(name)
+        kind, reason = (given, "given by the caller") if given else infer_kind(table, name)
+        policy = missing if "sensitive" in roles else "keep" if "carried" in roles else "category"
+        described.append(Column(name, tuple(roles), kind, reason, given_breaks.get(name, ()), policy))
+    return Schema(tuple(described))
+
+
+def find_columns(table: Table, names: str | Sequence[str], argument: str) -> list[str]:
+    """Take one name or several; the table must have each of them, and none may be named twice.
+
+    `argument` is what the caller calls the names, for errors.
+    """
+    several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    columns = table.frame.columns
+    for name in several:
+        if not isinstance(name, str):
+            problem = f"a column's name must be text, not {type(name).__name__}"
+            raise InputError(argument, problem, "Give one name, or a list of names")
+        if name not in columns:
+            problem = f"there is no column {name!r}" if name else "a name is empty"
+            raise InputError(argument, problem, nearest(name, columns))
+        if several.count(name) > 1:
+            raise InputError(argument, f"{name!r} is named more than once", "Name it once")
+    return several
+
+
+def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
+    """Tell the kind of a column from its values, and why.
+
+    The rules, of which the first that fits decides:
+
+    - text, categories, true or false, dates, and a column that is missing throughout: categorical;
+    - numbers that all have value labels: categorical;
+    - whole numbers, at most 10 different ones, each five times or more on average: categorical;
+    - whole numbers, none negative, all below 10,000: count;
+    - other numbers are amounts: semicontinuous if at least 0.5% of them are exactly zero, or if they have
+      both signs (numbers with fractions: both signs and a zero), and continuous otherwise.
+
+    The smallest, the largest and whether all are whole is found from every record. How many are different
+    and how many are zero is found from at most 10,000 evenly spaced records that have a value.
+    """
+    column = table.frame[name]
+    if (reason := _reason_not_numeric(column)) is not None:
+        return "categorical", reason
+    values = column_numbers(table, name)
+    absent = np.isnan(values)
+    values = values[~absent] if absent.any() else values
+    if not len(values):
+        return "categorical", "every value is missing"
+    # The labels may be of text codes, which no number has.
+    codes = [code for code in table.value_labels.get(name, {}) if not isinstance(code, str)]
+    if codes and np.isin(values, np.array(codes, dtype=np.float64)).all():
+        return "categorical", "value labels name every value"
+    return _kind_of_numbers(values)
+
+
+def _kind_of_numbers(values: NDArray[np.float64]) -> tuple[Kind, str]:
+    looked_at = values
+    if len(values) > _LOOKED_AT:
+        looked_at = values[np.linspace(0, len(values) - 1, _LOOKED_AT).astype(np.int64)]
+    zeros = float(np.mean(looked_at == 0))
+    # Many different values mostly show among the first hundred; only to count few takes them all.
+    different = len(np.unique(looked_at[:100]))
+    different = len(np.unique(looked_at)) if different <= _FEW else different
+    least, most = values.min(), values.max()
+    both_signs = bool(least < 0 < most)
+    # A fraction is mostly found at once; only to be sure that there is none takes every record.
+    if not all((part == np.floor(part)).all() for part in (looked_at, values)):
+        return _amount("numbers with fractions", zeros, both_signs=both_signs and zeros > 0)
+    if different <= _FEW and len(looked_at) >= _REPEATS * different:
+        seen = "" if len(looked_at) == len(values) else f" in {_LOOKED_AT:,} records looked at"
+        return (
+            "categorical",
+            f"whole numbers, {different} different {'one' if different == 1 else 'ones'}{seen}",
+        )
+    if least >= 0 and most < _AMOUNT:
+        return "count", "whole numbers, not negative, below 10,000"
+    size = "some negative" if least < 0 else "reaching 10,000"
+    return _amount(f"whole numbers, {size}", zeros, both_signs=both_signs)
+
+
+def _amount(what: str, zeros: float, *, both_signs: bool) -> tuple[Kind, str]:
+    if zeros >= _ZERO_SHARE:
+        return "semicontinuous", f"{what}, zero in at least 0.5% of the records"
+    if both_signs:
+        return "semicontinuous", f"{what}, of both signs"
+    return "continuous", what
+
+
+def _reason_not_numeric(column: pd.Series) -> str | None:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return "categories"
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return "true or false"
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return None
+    if column.isna().all():
+        return "every value is missing"
+    return "dates, compared as they are" if _holds_dates(column) else "text"
+
+
+def _holds_dates(column: pd.Series) -> bool:
+    if column.dtype != object:
+        return pd.api.types.is_datetime64_any_dtype(column.dtype)
+    # Dates without a time of day lie in a frame as objects.
+    inferred = pd.api.types.infer_dtype(column.iloc[:_LOOKED_AT], skipna=True)
+    return inferred in ("date", "datetime", "datetime64")
+
+
+def group_labels(breaks: Sequence[float]) -> list[str]:
+    """Name the groups that breaks make.
+
+    Examples
+    --------
+    >>> group_labels([25, 35])
+    ['under 25', '25 to under 35', '35 and over']
+    """
+    ends = [str(int(end)) if float(end).is_integer() else str(float(end)) for end in breaks]
+    between = [f"{low} to under {high}" for low, high in pairwise(ends)]
+    return [f"under {ends[0]}", *between, f"{ends[-1]} and over"]
+
+
+def cut_into_groups(values: np.ndarray, breaks: Sequence[float], name: str) -> NDArray[np.int64]:
+    """Number the group of every value: 0 below the first break, -1 where it is missing (NaN).
+
+    A value equal to a break is in the group above it. `name` is what to call the column in errors.
+
+    Examples
+    --------
+    >>> cut_into_groups(np.array([24.9, 25, np.nan, 70]), [25, 35], "age")
+    array([ 0,  1, -1,  2])
+    """
+    ends = _check_breaks(breaks, name)
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        problem = f"the column {name!r} is infinite in row {infinite[0] + 1}"
+        raise InputError("data", problem, "Correct it, or make it missing")
+    return np.where(np.isnan(values), -1, np.searchsorted(ends, values, side="right"))
+
+
+def _check_breaks(breaks: Sequence[float], name: str) -> tuple[float, ...]:
+    """Accept breaks that are numbers, finite and strictly increasing, and at least one."""
+    try:
+        ends = np.array(breaks, dtype=np.float64)
+    except (TypeError, ValueError):
+        ends = np.array([])
+    if ends.ndim != 1 or not len(ends) or not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
+        problem = f"those of {name!r} are not a list of rising, finite numbers"
+        raise InputError("breaks", problem, f"Write for instance breaks={{{name!r}: [25, 45, 65]}}")
+    return tuple(ends.tolist())
+
+
+def _given_breaks(
+    table: Table, breaks: Mapping[str, Sequence[float]], usable: Sequence[str]
+) -> dict[str, tuple[float, ...]]:
+    for name in find_columns(table, list(breaks), "breaks"):
+        if name not in usable:
+            problem = f"{name!r} is neither known nor a predictor"
+            raise InputError("breaks", problem, "Leave it out, or name the column in known or predictors")
+        if _reason_not_numeric(table.frame[name]) is not None:
+            raise InputError("breaks", f"{name!r} is not numeric", "Only numbers can be grouped by breaks")
+    return {name: _check_breaks(ends, name) for name, ends in breaks.items()}
+
+
+def _given_kinds(table: Table, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+    for name in find_columns(table, list(kinds), "kinds"):
+        if kinds[name] not in get_args(Kind):
+            problem = f"{kinds[name]!r} for {name!r} is not a kind"
+            raise InputError("kinds", problem, f"The kinds are {', '.join(get_args(Kind))}")
+        if kinds[name] != "categorical" and _reason_not_numeric(table.frame[name]) is not None:
+            problem = f"{name!r} is not numeric, so that it cannot be {kinds[name]}"
+            raise InputError("kinds", problem, "Turn the column into numbers, or call it categorical")
+    return dict(kinds)
+
+
+def column_numbers(table: Table, name: str, argument: str = "data") -> NDArray[np.float64]:
+    """Give the values of a numeric column, NaN where missing; an error if the column is not numeric."""
+    column = table.frame[name]
+    # The usual case first: this is called for every table of a release.
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return column.to_numpy().astype(np.float64, copy=False)
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        raise InputError(argument, f"the column {name!r} is not numeric", "Turn it into numbers")
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)

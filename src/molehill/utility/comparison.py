@@ -1,0 +1,276 @@
+"""What analyses find in the confidential table and in released ones, interval by interval."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from molehill.errors import InputError, check_choice, check_whole
+from molehill.tables.intervals import jackknife
+from molehill.utility import resampling
+from molehill.utility.analyses import (
+    Analysis,
+    read_formula,
+)
+from molehill.utility.estimates import (
+    Estimate,
+    Rule,
+    around,
+    check_level,
+    combine,
+    correlation_and_variance,
+    mean_and_variance,
+    quantile_and_variance,
+    quantile_degrees,
+    sd_and_variance,
+)
+from molehill.utility.regressions import fit_regression
+from molehill.utility.sides import Floats, Groups, Missing, Part, Side, read_numbers, read_parts
+
+Interval = Literal["combined", "bootstrap"]
+
+# How a released interval compares with the confidential one, and what each measure cannot pass.
+_MEASURES = {"overlap": (0.0, 1.0), "width_ratio": (0.0, np.inf), "relative_bias": (-np.inf, np.inf)}
+# Without one of them there must still be several, or nothing could be said of the spread between them.
+_LEAST_TABLES = 3
+
+
+class _Found(NamedTuple):
+    """An estimate of the confidential table, of the released ones, and of these without each in turn (arrays)."""
+
+    name: str
+    own: Estimate
+    other: Estimate
+    rest: Estimate
+
+
+def estimate(
+    data: Any,
+    released: Any,
+    analyses: Analysis | Sequence[Analysis],
+    *,
+    interval: Interval = "combined",
+    rule: Rule = "partial",
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+    groups: Groups = None,
+    missing: Missing = "error",
+) -> pd.DataFrame:
+    """Compare what analyses find in the confidential table and in released ones, with intervals.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    released
+        One released table, or a sequence of them.
+    analyses
+        What to compute: `mean("income")`, `quantile("income", 0.9)`, `regression("income ~ age")`, one or several.
+    interval
+        "combined": each table's own interval, and `combine` for the released ones. "bootstrap", as in the paper:
+        every table is resampled `replicates` times, the values of all released tables are pooled, and their mean and
+        quantiles are the point and the ends; regressions are combined in either case.
+    rule
+        Of `combine`: "partial" or "full".
+    level
+        Of the intervals.
+    replicates, seed
+        Of the bootstrap.
+    groups
+        Columns within whose groups to do it all.
+    missing
+        A missing value in a column of an analysis: "error", or "keep": the record takes no part in that analysis.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per analysis (and coefficient, and group): `analysis`, `column`, `confidential`, `confidential_low`,
+        `confidential_high`, `released`, `released_low`, `released_high`; `overlap` of the two intervals (see
+        `interval_overlap`); `width_ratio`, released over confidential; `relative_bias`, the difference of the points
+        over the size of the confidential one. The last two are missing where that would divide by zero. Each of the
+        three has `_low` and `_high`: how far it would move if other tables had been drawn, by leaving out each of them
+        in turn (the jackknife, with Student's t); missing for fewer than three tables.
+
+    References
+    ----------
+    Hu, Savitsky and Williams, Risk-Efficient Bayesian Data Synthesis for Privacy Protection, section 2.3. Karr, Kohnen,
+    Oganian, Reiter and Sanil, A Framework for Evaluating the Utility of Data Altered to Protect Confidentiality (2006).
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": [10.0, 12.0, 14.0, 16.0, 18.0]})
+    >>> found = estimate(data, data + 1.0, mean("pay"))
+    >>> found[["analysis", "confidential", "released", "overlap", "width_ratio"]].round(3)
+          analysis  confidential  released  overlap  width_ratio
+    0  mean of pay          14.0      15.0    0.873          1.0
+    """
+    check_choice("interval", interval, ("combined", "bootstrap"))
+    check_choice("rule", rule, ("partial", "full"))
+    check_level(level)
+    check_whole("replicates", replicates, 2)
+    check_whole("seed", seed, 0)
+    several = _read_analyses(analyses)
+    columns = [name for analysis in several for name in _columns_of(analysis)]
+    parts = read_parts(data, released, columns, groups=groups, missing=missing, argument="analyses")
+    rows = []
+    for place, part in enumerate(parts):
+        for number, analysis in enumerate(several):
+            if analysis.kind == "regression":
+                found = _combine_regression(analysis, part, rule, level, missing)
+            elif interval == "combined":
+                found = [_combine_summary(analysis, part, rule, level, missing)]
+            else:
+                generators = [np.random.default_rng([seed, place, number, i]) for i in range(len(part.sides))]
+                values = [
+                    _resample(analysis, side, missing, replicates, generator)
+                    for side, generator in zip(part.sides, generators, strict=True)
+                ]
+                found = [_pool_summary(analysis, values, level)]
+            rows += [_compare(part.group, analysis.column, one, len(part.sides) - 1, level) for one in found]
+    frame = pd.DataFrame(rows)
+    return frame if groups is not None else frame.drop(columns="group")
+
+
+def interval_overlap(low: Any, high: Any, other_low: Any, other_high: Any) -> Any:
+    """Measure how far two intervals overlap, from 0 to 1.
+
+    The length that they share, as a share of the first and as a share of the second: the mean of the two. Intervals
+    that do not meet give 0. One without width counts as all shared if it lies in the other, and as nothing if not.
+
+    Examples
+    --------
+    >>> interval_overlap(0.0, 4.0, 2.0, 10.0)
+    0.375
+    """
+    low, high, other_low, other_high = (np.asarray(end, dtype=np.float64) for end in (low, high, other_low, other_high))
+    start, end = np.maximum(low, other_low), np.minimum(high, other_high)
+    shares = []
+    for width in (high - low, other_high - other_low):
+        share = np.divide(end - start, width, out=np.ones_like(end), where=width > 0)
+        shares.append(np.where(end >= start, share, 0.0))
+    mean_share = (shares[0] + shares[1]) / 2
+    return float(mean_share) if mean_share.ndim == 0 else mean_share
+
+
+def _read_analyses(analyses: Analysis | Sequence[Analysis]) -> list[Analysis]:
+    several = [analyses] if isinstance(analyses, Analysis) else list(analyses)
+    if not several or not all(isinstance(analysis, Analysis) for analysis in several):
+        raise InputError("analyses", "it holds something else, or nothing", "Give for instance [mean('income')]")
+    return several
+
+
+def _columns_of(analysis: Analysis) -> tuple[str, ...]:
+    if analysis.kind == "regression":
+        return read_formula(analysis.formula).columns
+    return (analysis.column, analysis.other) if analysis.other else (analysis.column,)
+
+
+def _read_summary(analysis: Analysis, side: Side, missing: Missing) -> Floats:
+    columns = _columns_of(analysis)
+    values = read_numbers(side, columns, missing, least=2 if len(columns) == 1 else 4)
+    if analysis.kind == "correlation":
+        for name, numbers in zip(columns, values, strict=True):
+            if np.ptp(numbers) == 0:
+                problem = f"column {name!r} is the same for every record"
+                raise side.refuse(problem, "A constant has no correlation: leave the analysis out")
+    return values
+
+
+def _summarise(analysis: Analysis, values: Floats) -> tuple[Floats, Floats, float]:
+    """The estimate, its variance and degrees of freedom; a correlation on Fisher's scale."""
+    if analysis.kind == "mean":
+        return *mean_and_variance(values[0]), values.shape[1] - 1
+    if analysis.kind == "quantile":
+        degrees = quantile_degrees(values.shape[1], analysis.share)
+        return *quantile_and_variance(values[0], analysis.share), degrees
+    if analysis.kind == "sd":
+        return *sd_and_variance(values[0]), np.inf
+    return *correlation_and_variance(values[0], values[1]), np.inf
+
+
+def _combine_summary(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> _Found:
+    found = [_summarise(analysis, _read_summary(analysis, side, missing)) for side in part.sides]
+    points, variances, degrees = (np.array(column, dtype=np.float64) for column in zip(*found, strict=True))
+    one = _combine(analysis.name, points, variances, degrees, rule, level)
+    if analysis.kind == "correlation":
+        return _Found(one.name, *map(_from_fisher, one[1:]))
+    return one
+
+
+def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, rule: Rule, level: float) -> _Found:
+    """Combine one estimate of every table, the confidential one first, all at once and without each table in turn."""
+    settings: dict[str, Any] = {"rule": rule, "level": level, "degrees": degrees[1:].min()}
+    own = around(points[0], variances[0], degrees[0], level)
+    other = combine(points[1:], variances[1:], **settings)
+    tables = len(points) - 1
+    if tables < _LEAST_TABLES:
+        nothing = np.empty(0)
+        return _Found(name, own, other, Estimate(nothing, nothing, nothing))
+    rest = np.array([np.delete(np.arange(1, tables + 1), i) for i in range(tables)]).T
+    return _Found(name, own, other, combine(points[rest], variances[rest], **settings))
+
+
+def _from_fisher(found: Estimate) -> Estimate:
+    return Estimate(*(np.tanh(end) for end in (found.point, found.low, found.high)))
+
+
+def _combine_regression(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> list[_Found]:
+    fits = fit_regression(analysis, part, missing)
+    return [
+        _combine(f"{name} in {analysis.name}", fits.points[:, i], fits.variances[:, i], fits.degrees, rule, level)
+        for i, name in enumerate(fits.names)
+    ]
+
+
+def _resample(
+    analysis: Analysis, side: Side, missing: Missing, replicates: int, generator: np.random.Generator
+) -> Floats:
+    values = _read_summary(analysis, side, missing)
+    if analysis.kind == "mean":
+        return resampling.resample_means(values[0], replicates, generator)
+    if analysis.kind == "quantile":
+        return resampling.resample_quantiles(values[0], analysis.share, replicates, generator)
+    if analysis.kind == "sd":
+        return resampling.resample_sds(values[0], replicates, generator)
+    found = resampling.resample_correlations(values[0], values[1], replicates, generator)
+    if np.isnan(found).any():
+        raise side.refuse("a resample is constant, without a correlation", "Use interval='combined', or more records")
+    return found
+
+
+def _pool_summary(analysis: Analysis, values: Sequence[Floats], level: float) -> _Found:
+    tables = len(values) - 1
+    rest = [
+        _pool([*values[1 : i + 1], *values[i + 2 :]], level) for i in range(tables if tables >= _LEAST_TABLES else 0)
+    ]
+    ends = [np.array([getattr(one, end) for one in rest]) for end in ("point", "low", "high")]
+    return _Found(analysis.name, _pool(values[:1], level), _pool(values[1:], level), Estimate(*ends))
+
+
+def _pool(values: Sequence[Floats], level: float) -> Estimate:
+    pooled = np.concatenate(values)
+    low, high = np.quantile(pooled, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(float(pooled.mean()), float(low), float(high))
+
+
+def _compare(group: str, column: str, found: _Found, tables: int, level: float) -> dict[str, Any]:
+    own, other = found.own, found.other
+    row = {"group": group, "analysis": found.name, "column": column}
+    for side, one in (("confidential", own), ("released", other)):
+        row |= {side: float(one.point), f"{side}_low": float(one.low), f"{side}_high": float(one.high)}
+    values, rest = _compare_intervals(own, other), _compare_intervals(own, found.rest)
+    for name, (least, most) in _MEASURES.items():
+        figure = jackknife(float(values[name]), rest[name], tables, level=level, least=least, most=most)
+        row |= {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}
+    return row
+
+
+def _compare_intervals(own: Estimate, other: Estimate) -> dict[str, Any]:
+    width, size = own.high - own.low, abs(own.point)
+    return {
+        "overlap": interval_overlap(own.low, own.high, other.low, other.high),
+        "width_ratio": (other.high - other.low) / (width if width > 0 else np.nan),
+        "relative_bias": (other.point - own.point) / (size if size > 0 else np.nan),
+    }

@@ -1,0 +1,428 @@
+"""How far released tables lie from the confidential one: empirical distributions and two-way tables."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from molehill.errors import InputError, check_choice, check_whole
+from molehill.machine import workers
+from molehill.tables.intervals import mean_over_tables
+from molehill.tables.patterns import learn_patterns
+from molehill.tables.schema import column_numbers, infer_kind
+from molehill.tables.table import Table, as_table
+from molehill.utility.sides import Floats, Groups, Missing, Side, read_complete, read_numbers, read_parts
+
+MOST_LEVELS = 100
+
+# The mean of Kolmogorov's distribution, sqrt(pi / 2) log(2).
+_KOLMOGOROV_MEAN = float(np.sqrt(np.pi / 2) * np.log(2))
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Measures of how far released tables lie from the confidential one.
+
+    Attributes
+    ----------
+    summary
+        One row per measure: `column`, `measure`, `value` (the mean over the tables) and its 95% interval from `low` to
+        `high`, missing for a single table; with groups, also `group`.
+    by_table
+        The same measures of every table, numbered from 1 in the column `table`.
+    """
+
+    summary: pd.DataFrame
+    by_table: pd.DataFrame
+
+    def value(self, measure: str, *, column: str | None = None, group: str | None = None) -> float:
+        """Give one mean over the tables; say which column or group where there are several."""
+        rows = self.summary[self.summary["measure"] == measure]
+        for name, wanted in (("column", column), ("group", group)):
+            if wanted is not None and name in rows:
+                rows = rows[rows[name] == wanted]
+        if len(rows) != 1:
+            measures = ", ".join(map(repr, self.summary["measure"].unique()))
+            problem = f"{len(rows)} rows of the summary are {measure!r} with that column and group"
+            raise InputError("measure", problem, f"The measures are {measures}; name the column or the group as well")
+        return float(rows["value"].iloc[0])
+
+
+def ecdf_distances(
+    data: Any, released: Any, column: str, *, groups: Groups = None, missing: Missing = "error"
+) -> Distances:
+    """Compare the empirical distribution functions of one numeric column.
+
+    Over the pooled points z of the confidential and the released table, each as often as it occurs, `U_m` is the
+    largest |F(z) - F*(z)| and `U_a` the mean of (F(z) - F*(z))^2. Two further measures say what a fresh sample of the
+    same population, as large as the released table, would be expected to show: no release needs to do better.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    released
+        One released table, or a sequence of them.
+    column
+        A numeric column.
+    groups
+        Columns within whose groups to compare.
+    missing
+        A missing value: "error", or "keep": the record takes no part.
+
+    References
+    ----------
+    Woo, Reiter, Oganian and Karr, Global Measures of Data Utility for Microdata Masked for Disclosure Limitation
+    (2009).
+
+    Examples
+    --------
+    >>> data, released = pd.DataFrame({"pay": [1.0, 2.0]}), pd.DataFrame({"pay": [2.0, 3.0]})
+    >>> found = ecdf_distances(data, released, "pay")
+    >>> found.value("U_m"), found.value("U_a")
+    (0.5, 0.1875)
+    """
+    return _compare_numbers(data, released, column, groups, missing, _ecdf_measures)
+
+
+def wasserstein(
+    data: Any, released: Any, column: str, *, groups: Groups = None, missing: Missing = "error"
+) -> Distances:
+    """Measure how far the values of one numeric column must be moved to turn one distribution into the other.
+
+    The area between the two empirical distribution functions (the first Wasserstein distance), in the units of the
+    column and in standard deviations of the confidential one.
+
+    Parameters
+    ----------
+    data, released, column, groups, missing
+        As in `ecdf_distances`.
+
+    Examples
+    --------
+    >>> data, released = pd.DataFrame({"pay": [1.0, 2.0]}), pd.DataFrame({"pay": [2.0, 5.0]})
+    >>> wasserstein(data, released, "pay").value("Wasserstein distance")
+    2.0
+    """
+    return _compare_numbers(data, released, column, groups, missing, _wasserstein_measures)
+
+
+def table_difference(
+    data: Any,
+    released: Any,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    groups: Groups = None,
+) -> Distances:
+    """Compare the shares of records in the cells of two-way tables.
+
+    "total variation" is half the sum of the absolute differences of all cells: the share of records that would have
+    to change their cell. "largest difference" is that of one cell. A missing value is a category of its own.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    released
+        One released table, or a sequence of them.
+    pairs
+        Pairs of categorical columns, such as `[("region", "earner")]`.
+    breaks
+        Groups for numeric columns, by name: `{"income": [20_000, 50_000]}`, left-closed.
+    groups
+        Columns within whose groups to compare.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"town": ["A", "A", "B", "B"], "sex": ["f", "m", "f", "m"]})
+    >>> released = data.assign(sex=["f", "f", "f", "m"])
+    >>> table_difference(data, released, [("town", "sex")]).value("total variation")
+    0.25
+    """
+    listed = list(pairs)
+    for pair in listed or [("", "")]:
+        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+            raise InputError("pairs", "a pair is two different columns", "Write for instance [('region', 'earner')]")
+    names = [name for pair in listed for name in pair]
+    rows = []
+    for part in read_parts(data, released, names, groups=groups, missing="keep", argument="pairs"):
+        for pair in listed:
+            for number, side in enumerate(part.released, 1):
+                cells = _cell_differences(part.confidential, side, list(pair), breaks or {})
+                called = {"group": part.group, "table": number, "column": " x ".join(pair)}
+                rows.append({**called, "measure": "total variation", "value": float(np.abs(cells).sum() / 2)})
+                rows.append({**called, "measure": "largest difference", "value": float(np.abs(cells).max())})
+    return gather(rows, grouped=groups is not None)
+
+
+def gather(rows: list[dict[str, Any]], *, grouped: bool) -> Distances:
+    """Make the result from rows with group, table, column, measure and value."""
+    by_table = pd.DataFrame(rows)
+    summary = []
+    for (group, column, measure), values in by_table.groupby(["group", "column", "measure"], sort=False)["value"]:
+        named = {"group": group, "column": column, "measure": measure}
+        summary.append(named | mean_over_tables(values.to_numpy())._asdict())
+    frames = (pd.DataFrame(summary), by_table)
+    return Distances(*(frame if grouped else frame.drop(columns="group") for frame in frames))
+
+
+def _compare_numbers(
+    data: Any, released: Any, column: str, groups: Groups, missing: Missing, measures: Any
+) -> Distances:
+    rows = []
+    for part in read_parts(data, released, [column], groups=groups, missing=missing, argument="column"):
+        own = np.sort(read_numbers(part.confidential, [column], missing)[0])
+        for number, side in enumerate(part.released, 1):
+            other = np.sort(read_numbers(side, [column], missing)[0])
+            called = {"group": part.group, "table": number, "column": column}
+            rows += [{**called, "measure": name, "value": value} for name, value in measures(own, other).items()]
+    return gather(rows, grouped=groups is not None)
+
+
+def _pooled_differences(own: Floats, other: Floats) -> tuple[Floats, Floats, Floats]:
+    """The pooled points in order, F - F* there, and how many of the pooled points lie at or below each."""
+    pooled = np.sort(np.concatenate([own, other]), kind="stable")
+    first = np.searchsorted(own, pooled, side="right")
+    second = np.searchsorted(other, pooled, side="right")
+    return pooled, first / len(own) - second / len(other), (first + second).astype(np.float64)
+
+
+def _ecdf_measures(own: Floats, other: Floats) -> dict[str, float]:
+    _, difference, below = _pooled_differences(own, other)
+    number, total = len(own) * len(other), len(own) + len(other)
+    # Under random labels the number of confidential points at or below z is hypergeometric.
+    fresh = float((below * (total - below)).mean() / (number * (total - 1)))
+    return {
+        "U_m": float(np.abs(difference).max()),
+        "U_a": float((difference**2).mean()),
+        "U_m of a fresh sample": _KOLMOGOROV_MEAN * float(np.sqrt(total / number)),
+        "U_a of a fresh sample": fresh,
+    }
+
+
+def _wasserstein_measures(own: Floats, other: Floats) -> dict[str, float]:
+    pooled, difference, _ = _pooled_differences(own, other)
+    area = float((np.abs(difference[:-1]) * np.diff(pooled)).sum())
+    spread = float(own.std(ddof=1)) if len(own) > 1 else 0.0
+    scaled = area / spread if spread > 0 else np.nan
+    return {"Wasserstein distance": area, "Wasserstein distance in sd": scaled}
+
+
+def _cell_differences(own: Side, other: Side, pair: list[str], breaks: Mapping[str, Sequence[float]]) -> Floats:
+    """Share of records in every cell that occurs in either table: released less confidential."""
+    chosen = {name: ends for name, ends in breaks.items() if name in pair}
+    for name in pair:
+        values = own.frame[name].drop_duplicates()
+        if name in chosen:
+            continue
+        if len(values) > MOST_LEVELS:
+            problem = f"column {name!r} has more than {MOST_LEVELS} different values"
+            raise InputError("pairs", problem, f"Group it, for instance by breaks={{{name!r}: [...]}}")
+        if not other.frame[name].isin(values).any():
+            problem = f"no value of column {name!r} occurs in the confidential table"
+            raise other.refuse(problem, "Code the column as it is coded there (the same labels, or the same numbers)")
+    stacked = pd.concat([own.frame[pair].astype(object), other.frame[pair].astype(object)], ignore_index=True)
+    for name in chosen:
+        stacked[name] = stacked[name].astype(np.float64)
+    patterns = learn_patterns(Table(stacked), pair, chosen)
+    split = len(own.frame)
+    counts = [np.bincount(codes, minlength=patterns.number) for codes in np.split(patterns.codes, [split])]
+    return counts[1] / len(other.frame) - counts[0] / split
+
+
+Method = Literal["logistic", "tree"]
+
+PERMUTATIONS = 100
+LEAST_LEAF = 20
+MOST_TERMS = 500
+
+# So little shrinkage that it only matters where the tables can be told apart perfectly, and coefficients would run off.
+_SHRINKAGE = 1e-8
+_SINGULAR = 1e-9
+
+
+def propensity(
+    data: Any,
+    released: Any,
+    columns: str | Sequence[str],
+    *,
+    method: Method = "logistic",
+    permutations: int | None = None,
+    interactions: bool = True,
+    pairs: bool | None = None,
+    seed: int = 0,
+    groups: Groups = None,
+    missing: Missing = "error",
+) -> Distances:
+    """Measure how well a classifier tells released records from confidential ones.
+
+    The two tables are stacked, N records of which a share c are released, and the classifier gives every record its
+    probability p of being released. "pMSE" is the mean of (p - c)^2: 0 if nothing can be told, c (1 - c) if all can.
+    Some can be told by chance alone. "pMSE expected" is what a fresh sample of the same population would show, and
+    "pMSE ratio" is the one over the other: about 1 for a release that is as good as a fresh sample.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    released
+        One released table, or a sequence of them.
+    columns
+        The columns to look at; categorical or numeric as `infer_schema` finds them.
+    method
+        "logistic" regression, or a classification "tree" with at least 20 records a leaf.
+    permutations
+        How many times to shuffle which records are released, to find the expectation; spread over the tables. None: 100
+        for a tree; none for logistic regression, where there is a formula.
+    interactions
+        Whether the logistic regression has, beside every column, products of all pairs of columns and squares of
+        numbers. Without these it can only tell means and shares apart.
+    pairs
+        For released tables in which only some of `columns` were replaced, row by row: whether the expectation shuffles
+        within the pairs of a confidential record and the released one in the same row. The columns that were kept then
+        stay alike in the expectation as they do in the release. None: where the tables have the same number of records
+        and one of the columns, but not all, is the same in every row.
+    seed
+        Of the permutations.
+    groups
+        Columns within whose groups to do it all.
+    missing
+        A missing value: "error", or "keep": the record takes no part.
+
+    References
+    ----------
+    Snoke, Raab, Nowok, Dibben and Slavkovic, General and Specific Utility Measures for Synthetic Data (2018). Their
+    expectation takes the confidential table as the truth, and is 1 - c times this one.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": [float(pay) for pay in range(100)]})
+    >>> propensity(data, data, "pay").value("pMSE") < 1e-12
+    True
+    """
+    check_choice("method", method, ("logistic", "tree"))
+    check_whole("seed", seed, 0)
+    several = [columns] if isinstance(columns, str) else list(columns)
+    if not several:
+        raise InputError("columns", "no column is named", "Name the columns to look at")
+    number = PERMUTATIONS if permutations is None else check_whole("permutations", permutations, 1)
+    closed = permutations is None and method == "logistic"
+    if pairs and missing == "keep":
+        raise InputError("pairs", "records left out for a missing value would break them", "Use one or the other")
+    table = as_table(data)
+    parts = read_parts(table, released, several, groups=groups, missing=missing, argument="columns")
+    numeric = [name for name in several if infer_kind(table, name)[0] != "categorical"]
+    rows = []
+    for place, part in enumerate(parts):
+        own = read_complete(part.confidential, several, missing, least=2)
+        others = [read_complete(side, several, missing, least=2) for side in part.released]
+        paired = pairs is not False and _find_pairs(own, others, part.released, asked=bool(pairs))
+        designs = [
+            _stack(own, other, numeric, side, interactions=interactions and method == "logistic")
+            for other, side in zip(others, part.released, strict=True)
+        ]
+        labels = [np.repeat([0, 1], [len(own), len(other)]) for other in others]
+        found = _classify(designs, labels, method)
+        if closed:
+            expected = [_expect(design, label, paired=paired) for design, label in zip(designs, labels, strict=True)]
+        else:
+            generator = np.random.default_rng([seed, place])
+            tries = [step % len(designs) for step in range(number)]
+            mixed = [_shuffle(labels[at], generator, paired=paired) for at in tries]
+            shuffled = _classify([designs[at] for at in tries], mixed, method)
+            expected = [float(np.mean(shuffled))] * len(designs)
+        for table_number, (pmse, null) in enumerate(zip(found, expected, strict=True), 1):
+            called = {"group": part.group, "table": table_number, "column": ", ".join(several)}
+            measures = {"pMSE": pmse, "pMSE expected": null, "pMSE ratio": pmse / null if null > 0 else np.nan}
+            rows += [{**called, "measure": name, "value": value} for name, value in measures.items()]
+    return gather(rows, grouped=groups is not None)
+
+
+def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side: Side, *, interactions: bool) -> Floats:
+    """Both tables in one, as numbers: standardised, or one column per category but the first."""
+    blocks: list[Floats] = []
+    for name in own.columns:
+        if name in numeric:
+            halves = [column_numbers(Table(own), name), column_numbers(Table(other), name, side.argument)]
+            values = np.concatenate(halves)
+            if not np.isfinite(values).all():
+                raise side.refuse(f"column {name!r} holds an infinite value", "Correct or remove the record")
+            spread = values.std()
+            blocks.append(((values - values.mean()) / spread)[:, None] if spread > 0 else np.empty((len(values), 0)))
+        else:
+            codes, levels = pd.factorize(pd.concat([own[name].astype(object), other[name].astype(object)]))
+            blocks.append(np.equal.outer(codes, np.arange(1, len(levels))).astype(np.float64))
+    if interactions:
+        # A number with itself gives its square, a category with itself nothing new.
+        couples = [
+            (first, second)
+            for place, first in enumerate(blocks)
+            for second in (blocks[place:] if own.columns[place] in numeric else blocks[place + 1 :])
+        ]
+        blocks += [np.einsum("ni,nj->nij", *couple).reshape(len(couple[0]), -1) for couple in couples]
+    if sum(block.shape[1] for block in blocks) > MOST_TERMS:
+        problem = f"they make more than {MOST_TERMS} terms"
+        raise InputError("columns", problem, "Name fewer, or use interactions=False, or method='tree'")
+    design = np.concatenate(blocks, axis=1)
+    if not design.shape[1]:
+        raise side.refuse("every column is the same for all records of both tables", "Name other columns")
+    return design
+
+
+def _classify(designs: Sequence[Floats], labels: Sequence[np.ndarray], method: Method) -> list[float]:
+    """Give the pMSE of every design, on all cores."""
+    # Threads of BLAS within these would fight for the cores with each other, and with every other process.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
+        return list(pool.map(_pmse, designs, labels, repeat(method)))
+
+
+def _pmse(design: Floats, labels: np.ndarray, method: Method) -> float:
+    share = labels.mean()
+    if method == "logistic":
+        weight = 1 / _SHRINKAGE / len(labels)
+        classifier = LogisticRegression(C=weight, solver="newton-cholesky", tol=1e-8, max_iter=200)
+    else:
+        classifier = DecisionTreeClassifier(min_samples_leaf=LEAST_LEAF, random_state=0)
+    scores = np.asarray(classifier.fit(design, labels).predict_proba(design))[:, 1]
+    return float(((scores - share) ** 2).mean())
+
+
+def _expect(design: Floats, labels: np.ndarray, *, paired: bool) -> float:
+    """The expectation of pMSE under shuffled labels s (with mean 0): that of s' H s / N, H projecting on the design."""
+    share = labels.mean()
+    centred = design - design.mean(axis=0)
+    sizes = np.sqrt((centred**2).sum(axis=0))
+    unit = centred[:, sizes > 0] / sizes[sizes > 0]
+    weights, axes = np.linalg.eigh(unit.T @ unit)
+    axes = axes[:, weights > _SINGULAR] / np.sqrt(weights[weights > _SINGULAR])
+    if not paired:
+        return float(axes.shape[1] * share * (1 - share) / len(labels))
+    first, second = np.split(unit, 2)
+    return float((((first - second) @ axes) ** 2).sum() / 4 / len(labels))
+
+
+def _find_pairs(own: pd.DataFrame, others: Sequence[pd.DataFrame], sides: Sequence[Side], *, asked: bool) -> bool:
+    """Whether the records of all tables stand in pairs; an error if that was asked for and cannot be."""
+    for other, side in zip(others, sides, strict=True):
+        if asked and len(other) != len(own):
+            problem = f"it has {len(other):,} records where the confidential table has {len(own):,}"
+            raise side.refuse(problem, "Pairs need the same records in the same order: leave out `pairs`")
+    if asked:
+        return True
+    kept = [[len(other) == len(own) and own[name].equals(other[name]) for name in own.columns] for other in others]
+    return all(any(each) and not all(each) for each in kept)
+
+
+def _shuffle(labels: np.ndarray, generator: np.random.Generator, *, paired: bool) -> np.ndarray:
+    if not paired:
+        return generator.permutation(labels)
+    swapped = generator.integers(0, 2, len(labels) // 2)
+    return np.concatenate([swapped, 1 - swapped])

@@ -1,0 +1,169 @@
+"""Estimates with intervals: from one table, and combined from several released ones.
+
+Every summary works along the last axis, so that many samples of the same size are one call.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from molehill.errors import InputError, check_choice
+from molehill.utility.sides import Floats
+
+Rule = Literal["partial", "full"]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A point with its interval: numbers, or arrays of the same shape."""
+
+    point: Any
+    low: Any
+    high: Any
+
+
+def combine(
+    points: Any, variances: Any, *, rule: Rule = "partial", level: float = 0.95, degrees: Any = np.inf
+) -> Estimate:
+    """Combine the estimates of several released tables into one, with an interval.
+
+    With L tables, the point is the mean of their points, b the variance between these (denominator L - 1) and v the
+    mean of their variances. The interval is the point, more or less a t quantile times the root of T:
+
+    - "partial", for tables in which values of the confidential records were replaced:
+      T = v + b / L, degrees of freedom (L - 1) (1 + L v / b)^2;
+    - "full", for tables of records that are all made up:
+      T = (1 + 1 / L) b - v, degrees of freedom (L - 1) (1 - v / ((1 + 1 / L) b))^2, at least 1. Where that T is not
+      positive, v takes its place with infinite degrees, as its inventors advise.
+
+    One table alone says nothing of b: "partial" then gives the interval of that table, too short if it is synthetic.
+
+    Parameters
+    ----------
+    points, variances
+        The estimates and their variances; the first axis runs over the tables.
+    rule
+        "partial" or "full".
+    level
+        Of the interval.
+    degrees
+        Degrees of freedom of one table's own t interval, if it has such (records less coefficients, in a linear
+        regression). Those of the rule, d, then become 1 / (1 / d + 1 / degrees).
+
+    References
+    ----------
+    Reiter, Inference for Partially Synthetic, Public Use Microdata Sets (2003). Raghunathan, Reiter and Rubin, Multiple
+    Imputation for Statistical Disclosure Limitation (2003). Reiter, Satisfying Disclosure Restrictions with Synthetic
+    Data Sets (2002).
+
+    Examples
+    --------
+    >>> found = combine([10.0, 12.0, 14.0], [4.0, 4.0, 4.0])
+    >>> print(f"{found.point:.1f} [{found.low:.2f}, {found.high:.2f}]")
+    12.0 [7.30, 16.70]
+    """
+    check_level(level)
+    points, variances = np.asarray(points, dtype=np.float64), np.asarray(variances, dtype=np.float64)
+    if points.ndim == 0 or points.shape != variances.shape:
+        problem = f"points have shape {points.shape}, variances {variances.shape}"
+        raise InputError("points", problem, "Give one of each for every table")
+    if not (np.isfinite(points).all() and np.isfinite(variances).all() and (variances >= 0).all()):
+        raise InputError("variances", "some are negative or not finite, or a point is not", "Check the estimates")
+    total, own = combined_variance(points, variances, rule)
+    with np.errstate(divide="ignore"):
+        all_degrees = 1 / (1 / own + 1 / np.asarray(degrees, dtype=np.float64))
+    return around(points.mean(axis=0), total, all_degrees, level)
+
+
+def combined_variance(points: Floats, variances: Floats, rule: Rule) -> tuple[Floats, Floats]:
+    """Give T and its degrees of freedom; the first axis runs over the tables."""
+    check_choice("rule", rule, ("partial", "full"))
+    tables = len(points)
+    if tables == 0:
+        raise InputError("points", "there are none", "Give one for every table")
+    within = variances.mean(axis=0)
+    if tables == 1:
+        if rule == "full":
+            raise InputError("rule", "'full' needs at least two released tables", "Release more, or use 'partial'")
+        return within, np.full_like(within, np.inf)
+    between = points.var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if rule == "partial":
+            degrees = (tables - 1) * (1 + tables * within / between) ** 2
+            return within + between / tables, np.where(between > 0, degrees, np.inf)
+        total = (1 + 1 / tables) * between - within
+        degrees = (tables - 1) * (1 - within / ((1 + 1 / tables) * between)) ** 2
+        return np.where(total > 0, total, within), np.where(total > 0, np.maximum(degrees, 1.0), np.inf)
+
+
+def around(point: Any, variance: Any, degrees: Any, level: float) -> Estimate:
+    """Give the t interval around a point; with infinite degrees, the normal one."""
+    upper = (1 + level) / 2
+    degrees = np.asarray(degrees, dtype=np.float64)
+    finite = np.isfinite(degrees)
+    factor = np.where(finite, stdtrit(np.where(finite, degrees, 1.0), upper), ndtri(upper))
+    reach = factor * np.sqrt(variance)
+    return Estimate(_plain(point), _plain(point - reach), _plain(point + reach))
+
+
+def mean_and_variance(values: Floats) -> tuple[Floats, Floats]:
+    """The mean, and its variance s^2 / n."""
+    return values.mean(axis=-1), values.var(axis=-1, ddof=1) / values.shape[-1]
+
+
+def quantile_and_variance(values: Floats, share: float) -> tuple[Floats, Floats]:
+    """A quantile (type 7), and its variance from the distance of two others nearby, after Woodruff.
+
+    The share of records below the quantile has the standard error e = sqrt(share (1 - share) / n). The quantiles of
+    share - 1.96 e and share + 1.96 e show how far the quantile moves with the share. They have about 3.92 n e records
+    between them, so few that the interval needs `quantile_degrees`.
+    """
+    error = np.sqrt(share * (1 - share) / values.shape[-1])
+    ends = np.clip([share - 1.96 * error, share + 1.96 * error], 0.0, 1.0)
+    point, low, high = np.quantile(values, [share, *ends], axis=-1)
+    return point, (error * (high - low) / (ends[1] - ends[0])) ** 2
+
+
+def quantile_degrees(records: int, share: float) -> float:
+    """Degrees of freedom of the variance of a quantile: a sum of m gaps is as sure as a variance with m / 2 of them."""
+    return 1.96 * float(np.sqrt(records * share * (1 - share)))
+
+
+def sd_and_variance(values: Floats) -> tuple[Floats, Floats]:
+    """The standard deviation, and its variance (m4 - m2^2) / (4 n s^2) with m2, m4 the central moments."""
+    number = values.shape[-1]
+    squares = (values - values.mean(axis=-1, keepdims=True)) ** 2
+    second = squares.mean(axis=-1)
+    spread = squares.var(axis=-1)
+    point = np.sqrt(second * number / (number - 1))
+    return point, np.divide(spread, 4 * number * point**2, out=np.zeros_like(point), where=point > 0)
+
+
+def correlation_and_variance(values: Floats, others: Floats) -> tuple[Floats, Floats]:
+    """Fisher's z = atanh(r), and its variance: of the influence of a record, over n, whatever the distribution.
+
+    With u and w the standardised columns, the influence on r is u w - r (u^2 + w^2) / 2, and on z that over 1 - r^2.
+    """
+    u, w = _standardise(values), _standardise(others)
+    r = np.clip((u * w).mean(axis=-1, keepdims=True), -1.0, 1.0)
+    rest = np.maximum(1 - r**2, 1e-15)
+    influence = (u * w - r * (u**2 + w**2) / 2) / rest
+    exact = rest[..., 0] <= 1e-12
+    point = np.arctanh(np.clip(r[..., 0], -1 + 1e-15, 1 - 1e-15))
+    return point, np.where(exact, 0.0, (influence**2).mean(axis=-1) / values.shape[-1])
+
+
+def check_level(level: float) -> None:
+    """Accept a level of confidence between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise InputError("level", "it must be a number between 0 and 1", "Write 0.95 for 95%")
+
+
+def _standardise(values: Floats) -> Floats:
+    return (values - values.mean(axis=-1, keepdims=True)) / values.std(axis=-1, keepdims=True)
+
+
+def _plain(number: Any) -> Any:
+    return float(number) if np.ndim(number) == 0 else number

@@ -1,0 +1,168 @@
+"""Regressions of the confidential and of released tables: designs by Formulaic, fits by statsmodels.
+
+The levels of categories, and what else a design learns, come from the confidential table, so that a coefficient means
+the same in every table.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from formulaic import ModelSpecs, model_matrix
+from formulaic.errors import DataMismatchWarning, FormulaicError
+from statsmodels.genmod import families
+from statsmodels.genmod.generalized_linear_model import GLM
+from statsmodels.regression.linear_model import OLS
+
+from molehill.errors import InputError, nearest
+from molehill.tables.schema import column_numbers
+from molehill.tables.table import Table
+from molehill.utility.analyses import Analysis, ReadFormula, read_formula
+from molehill.utility.sides import Floats, Missing, Part, Side, read_complete
+
+_CONTEXT = {"sqrt": np.sqrt, "log1p": np.log1p, "log10": np.log10, "log": np.log, "exp": np.exp}
+_FAMILIES = {"logit": families.Binomial, "poisson": families.Poisson}
+_SINGULAR = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """The coefficients that were asked for, of every table, the confidential one first.
+
+    `points` and `variances` are (tables, coefficients); `degrees` are those of the residuals, one per table, infinite
+    where the family has no such.
+    """
+
+    names: tuple[str, ...]
+    points: Floats
+    variances: Floats
+    degrees: Floats
+
+
+def fit_regression(analysis: Analysis, part: Part, missing: Missing) -> Fits:
+    """Fit one regression to every table."""
+    formula = read_formula(analysis.formula)
+    frames = [read_complete(side, formula.columns, missing, least=2) for side in part.sides]
+    levels = {name: _levels(frames[0][name]) for name in formula.columns}
+    spec: ModelSpecs | None = None
+    names: list[str] = []
+    rows = []
+    for side, frame in zip(part.sides, frames, strict=True):
+        coded = _code(side, frame, formula, levels)
+        outcome, design, spec = _design(side, coded, formula, spec)
+        names = names or [formula.restore(column) for column in design.columns]
+        rows.append(_fit(side, analysis, _check_outcome(side, outcome, analysis), design.to_numpy(np.float64), names))
+    chosen = _choose(names, analysis.terms)
+    points, variances, degrees = (np.stack(column) for column in zip(*rows, strict=True))
+    return Fits(tuple(names[place] for place in chosen), points[:, chosen], variances[:, chosen], degrees)
+
+
+def _levels(column: pd.Series) -> pd.Index | None:
+    """The categories of a column that occur, in their order; None for a column of numbers."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return None
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.remove_unused_categories().cat.categories
+    return pd.Index(sorted(column.unique(), key=str))
+
+
+def _code(side: Side, frame: pd.DataFrame, formula: ReadFormula, levels: dict[str, pd.Index | None]) -> pd.DataFrame:
+    """Columns under neutral names: numbers as numbers, all others with the categories of the confidential table."""
+    coded: dict[str, Any] = {}
+    for name, categories in levels.items():
+        if categories is None:
+            numbers = column_numbers(Table(frame), name, side.argument)
+            # Whole numbers stay whole, so that the level of a C() is called 2 and not 2.0.
+            whole = pd.api.types.is_integer_dtype(frame[name].dtype)
+            coded[formula.neutral(name)] = numbers.astype(np.int64) if whole else numbers
+            continue
+        places = categories.get_indexer(pd.Index(frame[name]))
+        if (places < 0).any():
+            problem = f"column {name!r} has a category that the confidential records do not have"
+            raise side.refuse(problem, "Code it as it is coded there, or leave it out of the formula")
+        coded[formula.neutral(name)] = pd.Categorical.from_codes(places, categories=categories)
+    return pd.DataFrame(coded)
+
+
+def _design(
+    side: Side, coded: pd.DataFrame, formula: ReadFormula, spec: ModelSpecs | None
+) -> tuple[pd.DataFrame, pd.DataFrame, ModelSpecs]:
+    """The outcome, the design, and what was learned to make them."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)
+            made: Any = model_matrix(spec or formula.text, coded, context=_CONTEXT, na_action="ignore")
+    except DataMismatchWarning:
+        problem = "a column within C() has a value that the confidential records do not have"
+        raise side.refuse(problem, "Code it as it is coded there, or leave it out of the formula") from None
+    except (FormulaicError, SyntaxError, TypeError, ValueError):
+        # Not chained: the words of Formulaic may quote values.
+        raise InputError("formula", "it cannot be evaluated", "Write for instance 'income ~ age + C(region)'") from None
+    outcome, design = pd.DataFrame(made.lhs), pd.DataFrame(made.rhs)
+    if not (np.isfinite(outcome.to_numpy(np.float64)).all() and np.isfinite(design.to_numpy(np.float64)).all()):
+        problem = f"the formula {formula.restore(formula.text)!r} gives a value that is not finite"
+        raise side.refuse(problem, "A logarithm needs numbers above 0: leave it out, or use log1p")
+    return outcome, design, made.model_spec
+
+
+def _check_outcome(side: Side, outcome: pd.DataFrame, analysis: Analysis) -> Floats:
+    """The outcome as numbers that the family can have."""
+    if outcome.shape[1] > 2 or (outcome.shape[1] == 2 and analysis.family != "logit"):
+        problem = f"the outcome {analysis.column!r} is categorical"
+        raise side.refuse(problem, "Use a numeric outcome, or one of two categories with family='logit'")
+    # Of two categories, the second is the event.
+    values = outcome.iloc[:, -1].to_numpy(np.float64)
+    if analysis.family == "logit" and not np.isin(values, (0.0, 1.0)).all():
+        problem = f"the outcome {analysis.column!r} is not 0 or 1 throughout"
+        raise side.refuse(problem, "Make it so, or use two categories")
+    if analysis.family == "poisson" and (values < 0).any():
+        raise side.refuse(f"the outcome {analysis.column!r} is negative somewhere", "A count is 0 or more")
+    if np.ptp(values) == 0:
+        problem = f"the outcome {analysis.column!r} is the same for every record"
+        raise side.refuse(problem, "Use another outcome, or more records")
+    return values
+
+
+def _fit(
+    side: Side, analysis: Analysis, outcome: Floats, design: Floats, names: Sequence[str]
+) -> tuple[Floats, Floats, float]:
+    """Coefficients, their variances and the degrees of freedom."""
+    records, terms = design.shape
+    if records <= terms:
+        problem = f"there are {records} records for {terms} coefficients"
+        raise side.refuse(problem, "Use more records, or fewer terms")
+    _check_rank(side, design, names)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            if analysis.family == "linear":
+                found: Any = OLS(outcome, design).fit()
+            else:
+                found = GLM(outcome, design, family=_FAMILIES[analysis.family]()).fit()
+    except (Warning, np.linalg.LinAlgError, ValueError):
+        problem = f"the {analysis.family} regression of {analysis.column!r} did not converge"
+        raise side.refuse(problem, "Leave out terms that tell the outcome perfectly, or rescale") from None
+    degrees = float(records - terms) if analysis.family == "linear" else np.inf
+    return np.asarray(found.params), np.asarray(found.bse) ** 2, degrees
+
+
+def _check_rank(side: Side, design: Floats, names: Sequence[str]) -> None:
+    sizes = np.sqrt((design**2).sum(axis=0))
+    empty = np.flatnonzero(sizes == 0)
+    if len(empty):
+        problem = f"no record says anything of the coefficient {names[empty[0]]!r}"
+        raise side.refuse(problem, "Leave the term out, or join rare categories")
+    unit = design / sizes
+    if np.linalg.eigvalsh(unit.T @ unit)[0] < _SINGULAR:
+        problem = "the predictors of the formula are constant or tell the same twice"
+        raise side.refuse(problem, "Leave out terms until each says something of its own")
+
+
+def _choose(names: Sequence[str], terms: Sequence[str]) -> list[int]:
+    for term in terms:
+        if term not in names:
+            raise InputError("terms", f"there is no coefficient {term!r}", nearest(term, names))
+    return [names.index(term) for term in terms] or list(range(len(names)))

@@ -1,0 +1,284 @@
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import molehill
+from molehill import Table, read_table, write_table
+from molehill.tables.populations import consumer_survey
+
+SURVEY = ["--known", "gender,age,region", "--sensitive", "income", "--radius", "0.2"]
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", "from molehill.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"} | environment,
+    )
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    path = tmp_path_factory.mktemp("survey") / "survey.csv"
+    molehill.write_table(consumer_survey(), path)
+    return path
+
+
+def test_version_and_help():
+    assert run("--version").stdout.strip() == f"molehill {molehill.__version__}"
+    for arguments in (
+        ["--help"],
+        *([name, "--help"] for name in ("risk", "evaluate", "init", "run", "report", "demo")),
+    ):
+        shown = run(*arguments)
+        assert shown.returncode == 0
+        assert "Usage" in shown.stdout
+    assert "Exit codes" in run("--help").stdout
+
+
+def test_risk_prints_a_summary_without_values_or_records(survey):
+    done = run("risk", survey, *SURVEY, "--order", 2)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "Identification risk of order 2: 6,208 records, 40 patterns of gender, age, region" in done.stdout
+    for words in ("records above 0.5", "records above 0.95", "riskiest patterns", "maximum", "negative value"):
+        assert words in done.stdout
+    table = pd.read_csv(survey)
+    unusual = table["income"][table["income"] % 100 != 0].drop_duplicates()
+    words = set(done.stdout.replace(",", "").split())
+    assert not words & {str(value) for value in unusual if abs(value) > 6208}
+
+
+def test_risk_as_json_agrees_with_the_library(survey):
+    done = run("risk", survey, *SURVEY, "--json")
+    summary = json.loads(done.stdout)
+    result = molehill.confidential_risk(
+        molehill.read_table(survey), known=["gender", "age", "region"], sensitive="income", radius=0.2
+    )
+    assert summary["distribution"]["mean"] == pytest.approx(result.risk.mean(), abs=1e-12)
+    assert summary["above"][2]["records"] == int((result.risk > 0.95).sum())
+    assert summary["records"] == 6208
+    assert len(summary["riskiest_patterns"]) == 10
+
+
+def test_record_level_results_only_when_asked_and_for_the_owner(survey, tmp_path):
+    out, figure = tmp_path / "records.csv", tmp_path / "risk.svg"
+    done = run("risk", survey, *SURVEY, "--out", out, "--figure", figure)
+    assert done.returncode == 0, done.stderr
+    records = pd.read_csv(out)
+    assert list(records) == ["record", "risk", "weight", "pattern_size", "within"]
+    assert len(records) == 6208
+    assert (records["risk"] + records["weight"]).round(12).eq(1).all()
+    assert stat.S_IMODE(out.stat().st_mode) == stat.S_IMODE(figure.stat().st_mode) == 0o600
+    again = run("risk", survey, *SURVEY, "--out", out)
+    assert again.returncode == 2
+    assert "out:" in again.stderr
+    assert "--overwrite" in again.stderr
+    assert run("risk", survey, *SURVEY, "--out", out, "--overwrite").returncode == 0
+
+
+def test_output_is_plain_when_piped_and_without_colour(survey):
+    assert "\x1b" not in run("risk", survey, *SURVEY).stdout
+    assert "\x1b" not in run("risk", survey, *SURVEY, NO_COLOR="1", FORCE_COLOR="").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["none.csv", *SURVEY], 2, "none.csv"),
+        (["--known", "gender", "--sensitive", "income", "--radius", "0.2"], 2, "Missing argument"),
+        ("known", 2, "Did you mean 'gender'"),
+        ("radius", 2, "radius: a relative radius above 1"),
+        ("kind", 2, "kind: 'income' is not of the form"),
+        ("breaks", 2, "breaks: those of 'age' are not numbers"),
+    ],
+)
+def test_bad_input_gets_one_clear_line_and_exit_code_2(survey, arguments, code, words):
+    changed = {
+        "known": [survey, "--known", "gnder", *SURVEY[2:]],
+        "radius": [survey, *SURVEY[:-1], "20"],
+        "kind": [survey, *SURVEY, "--kind", "income"],
+        "breaks": [survey, *SURVEY, "--breaks", "age=x,y"],
+    }
+    done = run("risk", *(changed[arguments] if isinstance(arguments, str) else arguments))
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_names_with_commas_and_markup_are_taken_whole(tmp_path):
+    path = tmp_path / "odd.csv"
+    frame = pd.DataFrame({"age, in years": [30, 30, 40, 40], "[red]pay": [1.5, 2.5, 3.5, 9.5]})
+    molehill.write_table(frame, path)
+    done = run("risk", path, "--known", "age, in years", "--sensitive", "[red]pay", "--radius", "0.2")
+    assert done.returncode == 0, done.stderr
+    assert "[red]pay" in done.stdout
+    grouped = run(
+        *("risk", path, "--known", "age, in years", "--breaks", "age, in years=35"),
+        *("--sensitive", "[red]pay", "--radius", "0.2", "--kind", "[red]pay=continuous"),
+    )
+    assert "35 and over" in grouped.stdout
+
+
+def test_a_full_disk_is_told_in_one_line(survey, tmp_path):
+    code = (
+        "import resource, signal, sys\n"
+        "import molehill.cli, molehill\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "molehill.cli.main()\n"
+    )
+    arguments = ["risk", str(survey), *SURVEY, "--out", str(tmp_path / "records.csv")]
+    # Compiled code is cached already; a process that cannot write may not be able to cache it.
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["Error: the system refused: File too large"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_ends_with_130_and_leaves_nothing_in_part(survey, tmp_path):
+    code = (
+        "import os, signal, molehill.cli as cli, molehill.csv_files as files\n"
+        "files._csv_text = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "cli.main()\n"
+    )
+    arguments = ["risk", str(survey), *SURVEY, "--out", str(tmp_path / "records.csv")]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr.splitlines() == ["Error: interrupted; no file was written in part"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_releases_the_survey(tmp_path):
+    code = (
+        "import molehill.cli as cli, molehill.running as running\n"
+        "def told(data, settings, out, **how):\n"
+        "    print(len(data), settings.sensitive, settings.known, out, how['overwrite'])\n"
+        "running.run_settings = told; cli._report_release = lambda *_, **__: None\n"
+        "cli.main()\n"
+    )
+    arguments = ["demo", "--out", str(tmp_path / "demo"), "--overwrite"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == f"6208 income ('gender', 'age', 'region') {tmp_path / 'demo'} True", done.stderr
+
+
+# Anybody's files.
+
+
+def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
+    people = pd.DataFrame({"town": ["A"] * 60 + ["B"] * 60, "pay": np.arange(120.0) ** 2 + 5})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    for number in (1, 2):
+        people.assign(pay=people["pay"] * (1 + number / 100)).to_csv(tmp_path / f"made_{number}.csv", index=False)
+    people.assign(pay=people["pay"].clip(upper=9000)).to_csv(tmp_path / "top.csv", index=False)
+    files = [tmp_path / "people.csv", tmp_path / "made_1.csv", tmp_path / "made_2.csv"]
+    known = [
+        "--known",
+        "town",
+        "--sensitive",
+        "pay",
+        "--radius",
+        "0.1",
+        "--against",
+        f"topcoded={tmp_path / 'top.csv'}",
+    ]
+    done = run("evaluate", *files, *known, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "mean risk" in done.stdout
+    assert "topcoded" in done.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"risk.csv", "utility.csv", "records.csv"}
+    content = json.loads(run("evaluate", *files, *known, "--json").stdout)
+    schemes = {row["scheme"] for row in content["risk"]}
+    assert schemes == {"confidential", "released", "topcoded"}
+    assert run("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
+    wrong = run("evaluate", *files, *known[:-1], "topcoded")
+    assert wrong.returncode == 2
+    assert "NAME=" in wrong.stderr
+
+
+# A new user: from a file of their own to a saved release.
+
+
+PLANTED = 8273
+
+
+def labelled_people() -> Table:
+    random = np.random.default_rng(2)
+    visits = pd.array(random.negative_binomial(4, 0.05, 150), dtype="Int64")
+    visits[3] = pd.NA
+    visits[8] = PLANTED
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(1000, 1150),
+            "region": random.integers(1, 4, 150),
+            "sex": random.choice(["f", "m"], 150),
+            "visits": visits,
+        }
+    )
+    labels: dict[float | str, str] = {1: "North <b>", 2: 'the "South"', 3: "\u897f"}
+    return Table(frame, {"visits": "Visits to a doctor"}, {"region": labels})
+
+
+@pytest.mark.parametrize("ending", [".csv", ".sav", ".dta"])
+def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
+    people = labelled_people()
+    write_table(people, tmp_path / f"people{ending}")
+    settings = tmp_path / "settings.toml"
+    made = run("init", tmp_path / f"people{ending}", "--out", settings)
+    assert made.returncode == 0, made.stderr
+    assert "Sensitive: visits. Known: region, sex." in made.stdout
+    text = settings.read_text()
+    assert "Left out, as constant or like a name: id." in text
+    assert 'missing = "keep"' in text
+    text = re.sub(r"(?m)^datasets = .*$", "datasets = 2", text)
+    text = re.sub(r"(?m)^compare = .*$", 'compare = ["topcoding"]', text)
+    text = re.sub(r"(?m)^targets = .*$", 'targets = ["U_m <= 0.5"]', text)
+    settings.write_text(re.sub(r"(?m)^expected_tables = .*$", "expected_tables = 0", text))
+    out = tmp_path / "out"
+    done = run("run", settings, "--out", out, "--seed", "5", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["scheme"] == "pairwise"
+    assert "only `molehill search` keeps to them" in done.stderr
+    assert "5" not in re.findall(r"seed\D+(\d+)", done.stdout + done.stderr)
+    for text in (made.stdout, made.stderr, done.stdout, done.stderr, settings.read_text()):
+        assert str(PLANTED) not in text.replace(",", "")
+    for path in (out / "release").iterdir():
+        assert str(PLANTED).encode() not in path.read_bytes().replace(b",", b""), path
+    released = read_table(out / "release" / f"synthetic_01{ending}")
+    assert list(released.frame.columns) == ["id", "region", "sex", "visits"]
+    assert released.frame["visits"].isna().tolist() == people.frame["visits"].isna().tolist()
+    assert released.frame["region"].tolist() == people.frame["region"].tolist()
+    if ending != ".csv":
+        assert dict(released.value_labels["region"]) == dict(people.value_labels["region"])
+        assert released.column_labels["visits"] == "Visits to a doctor"
+    again = run("run", settings, "--out", out)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+    assert run("report", out).returncode == 0
+
+
+def test_run_tells_every_problem_of_the_settings(tmp_path):
+    (tmp_path / "settings.toml").write_text('sensitive = "a"\nknown = ["b"]\nradius = 7\norder = 0\n')
+    done = run("run", tmp_path / "settings.toml")
+    assert done.returncode == 2
+    assert "2 problems" in done.stderr
+    (tmp_path / "settings.toml").write_text('sensitive = "a"\nknown = ["b"]\n')
+    assert "'data' is missing" in run("run", tmp_path / "settings.toml").stderr
+    assert "molehill init" in run("run", tmp_path / "none.toml").stderr
+
+
+def test_report_of_nothing_is_told(tmp_path):
+    done = run("report", tmp_path)
+    assert done.returncode == 2
+    assert "holds no saved release" in done.stderr

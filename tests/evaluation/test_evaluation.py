@@ -1,0 +1,308 @@
+"""One evaluation of any releases: hand-computed tables, the paper's topcoding, and what may be shown."""
+
+import re
+import stat
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from molehill import baselines, utility
+from molehill.errors import InputError
+from molehill.evaluation.evaluation import COLUMNS, evaluate
+from molehill.evaluation.risk_measures import other_radii
+from molehill.models import normal_linear
+from molehill.risk.identification import release_risk
+from molehill.synthesis.fitting import draw, fit
+from molehill.tables.formats import read_table
+from molehill.tables.populations import consumer_survey
+from molehill.tables.table import Table
+
+DATA = pd.DataFrame({"town": ["A"] * 4 + ["B"] * 2, "pay": [101.0, 111.0, 121.0, 909.0, 51.0, 53.0]})
+NOISY = [
+    DATA.assign(pay=[103.0, 300.0, 119.0, 905.0, 50.0, 99.0]),
+    DATA.assign(pay=[301.0, 113.0, 119.0, 20.0, 50.0, 52.0]),
+]
+SETTINGS: dict[str, Any] = {"known": "town", "sensitive": "pay", "radius": 0.1}
+
+
+def figure(evaluation: Any, measure, scheme="released", column="pay", frame="risk") -> Any:
+    rows = getattr(evaluation, frame)
+    rows = rows[(rows["scheme"] == scheme) & (rows["column"] == column) & (rows["measure"] == measure)]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+def of_scheme(evaluation: Any, scheme) -> Any:
+    return evaluation.records[evaluation.records["scheme"] == scheme].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, reference="as it is", **SETTINGS)
+
+
+def test_risk_by_hand(small):
+    # Table 1: of A 103, 119 and 905 are close to their own, each with 1 (103), 1 (119: 113 is not there), 1 close:
+    # 3/4, 0, 3/4, 3/4; of B 50 (with itself alone) and not 99: 1/2, 0.
+    # Table 2: 113 (with 119) and 119 (with 113): 1/2, 1/2; of B 50 and 52 are close to each other: 0, 0.
+    by_table = np.array([[3 / 4, 0, 3 / 4, 3 / 4, 1 / 2, 0], [0, 1 / 2, 1 / 2, 0, 0, 0]])
+    realised = by_table.mean(axis=0)
+    records = small.records[small.records["scheme"] == "noisy"]
+    assert records["risk"].to_numpy() == pytest.approx(realised)
+    assert records["error"].to_numpy() == pytest.approx(np.abs(np.diff(by_table, axis=0))[0] / 2)
+    assert records["linked"].tolist() == [0.5, 0.5, 1.0, 0.5, 1.0, 0.5]
+    assert records["record"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert figure(small, "mean risk", "noisy")["value"] == pytest.approx(realised.mean())
+    assert figure(small, "records with risk above 0.5", "noisy")["value"] == 1
+    assert figure(small, "largest risk", "noisy")["value"] == pytest.approx(5 / 8)
+    assert figure(small, "mean risk", "confidential")["value"] == pytest.approx((1 / 2 + 1 / 4 + 1 / 2 + 3 / 4) / 6)
+
+
+def test_match_rates_radii_and_guesses_are_those_of_their_functions(small):
+    wide = release_risk(DATA, NOISY, **{**SETTINGS, "radius": 0.2}).realised
+    assert figure(small, "mean risk, intruder radius 0.2", "noisy")["value"] == pytest.approx(wide.mean())
+    assert not (small.risk["measure"] == "mean risk, intruder radius 0.1").any()
+    # The second record is found uniquely in no table, the others of A in table 1, none in table 2 (113, 119 are two).
+    assert figure(small, "true match rate", "noisy")["value"] == pytest.approx((4 / 6 + 0 / 6) / 2)
+    assert figure(small, "expected right matches", "noisy")["value"] == pytest.approx((4 + (1 / 2 + 1 / 2 + 1)) / 2)
+    assert figure(small, "guesses within the radius", "noisy")["value"] == pytest.approx((4 + 4) / 12)
+    # Medians: 202, 206.5, 119, 462.5, 50, 75.5.
+    assert figure(small, "guesses within the radius, tables pooled", "noisy")["value"] == pytest.approx(2 / 6)
+    assert figure(small, "mean risk, tables pooled", "noisy")["value"] == pytest.approx((3 / 4 + 1 / 2) / 6)
+
+
+def test_the_confidential_table_released_as_it_is(small):
+    assert figure(small, "mean risk", "as it is")["value"] == figure(small, "mean risk", "confidential")["value"]
+    assert figure(small, "U_m", "as it is", frame="utility")["value"] == 0
+    assert figure(small, "interval overlap of mean of pay", "as it is", frame="utility")["value"] == 1
+    assert np.isnan(figure(small, "mean risk", "as it is")["low"])
+
+
+def test_rises_against_a_reference(small):
+    # Means .375, .25, .625, .375, .25, 0 against 1/2, 1/4, 1/2, 3/4, 0, 0: only the fifth rises by more than 0.2.
+    assert figure(small, "records whose risk rises by more than 0.2", "noisy")["value"] == 1
+    assert np.isnan(figure(small, "records whose risk rises by more than 0.2, by chance alone", "noisy")["value"])
+    assert not small.risk["measure"].str.startswith("moles").any()
+
+
+def test_utility_by_hand(small):
+    assert figure(small, "mean of pay", "confidential", frame="utility")["value"] == pytest.approx(DATA["pay"].mean())
+    points = [table["pay"].mean() for table in NOISY]
+    assert figure(small, "mean of pay", "noisy", frame="utility")["value"] == pytest.approx(np.mean(points))
+    bias = np.mean(points) / DATA["pay"].mean() - 1
+    assert figure(small, "relative bias of mean of pay", "noisy", frame="utility")["value"] == pytest.approx(bias)
+    ours = figure(small, "U_m", "noisy", frame="utility")
+    theirs = utility.ecdf_distances(DATA, NOISY, "pay").summary[["value", "low", "high"]].to_numpy()[0]
+    assert [ours["value"], ours["low"], ours["high"]] == pytest.approx(theirs)
+
+
+def test_frames_are_tidy(small):
+    for frame in (small.risk, small.utility):
+        assert frame.columns.tolist() == COLUMNS
+        assert not frame.duplicated(["scheme", "column", "measure"]).any()
+        told = frame.dropna()
+        assert len(told) > 10
+        assert ((told["low"] <= told["value"]) & (told["value"] <= told["high"])).all()
+    assert small.schemes == ("noisy", "as it is")
+    assert small.groups.columns.tolist() == [
+        *("scheme", "column", "by", "group", "records", "measure", "value", "low", "high")
+    ]
+    assert len(small.records) == 3 * 6
+    assert repr(small) == "Evaluation(noisy, as it is: 6 records)"
+
+
+def test_groups_by_hand(small):
+    rows = small.groups[(small.groups["scheme"] == "noisy") & (small.groups["measure"] == "mean risk")]
+    found = {(row.by, row.group): (row.records, row.value) for row in rows.itertuples()}
+    assert found[("pattern", "town A")] == (4, pytest.approx((0.375 + 0.25 + 0.625 + 0.375) / 4))
+    assert found[("pattern", "town B")] == (2, pytest.approx(0.125))
+    assert found[("size of pay", "50 to 100")] == (2, pytest.approx(0.125))
+    assert found[("size of pay", "500 to 1,000")] == (1, pytest.approx(0.375))
+    guesses = small.groups[
+        (small.groups["scheme"] == "noisy") & (small.groups["measure"] == "guesses within the radius")
+    ]
+    assert guesses[guesses["group"] == "town B"]["value"].tolist() == [pytest.approx(3 / 4)]
+
+
+def test_topcoding_protects_the_topcoded_only_as_the_paper_says():
+    survey = consumer_survey()
+    known = ["gender", "age", "region"]
+    topcoded = baselines.topcode(survey, "income", percentile=97.5)
+    changed = (survey["income"] != topcoded["income"]).to_numpy()
+    assert 0.02 < changed.mean() < 0.03
+    found = evaluate(survey, {"topcoded": topcoded}, known=known, sensitive="income", radius=0.2, propensity_methods=())
+    risk, confidential = (of_scheme(found, name)["risk"].to_numpy() for name in ("topcoded", "confidential"))
+    mean = topcoded["income"].max()
+    near = np.abs(mean - survey["income"]) <= 0.2 * np.abs(survey["income"])
+    # The topcoded are found only where the common value happens to be near their own; the paper's table has one such.
+    assert (risk[changed & ~near] == 0).all()
+    # Released as they are, the others keep what the confidential table has, but for those within reach of the common
+    # value, which lies far above most of them; a record with nobody close but itself is at full risk.
+    reach = (np.abs(survey["income"]) * 1.2 >= survey.loc[changed, "income"].min()) | changed
+    assert risk[~reach] == pytest.approx(confidential[~reach])
+    isolated = ~changed & (confidential > 0.99)
+    assert isolated.sum() > 10
+    assert risk[isolated].min() > 0.98
+    # In the list of the largest all are topcoded: zero risk.
+    top = found.top[(found.top["list"] == "largest income") & (found.top["scheme"] == "topcoded")]
+    assert (top["risk"].iloc[:5] == 0).all()
+
+
+def test_nothing_printed_is_a_value_of_a_record(small):
+    text = str(small)
+    for value in {f"{number:g}" for number in DATA["pay"]}:
+        assert not re.search(rf"(?<![\d.,]){value}(?![\d,]|\.\d)", text)
+    for name in ("top", "groups"):
+        frame = getattr(small, name)
+        words = " ".join(frame.select_dtypes(exclude="number").astype(str).to_numpy().ravel())
+        assert not any(f" {value:g}" in f" {words}" for value in DATA["pay"])
+    assert "500 to 1,000" in text
+    assert "mean risk" in text
+    # An estimate of the confidential table can be a record's value, as a median is: not printed.
+    odd = DATA.iloc[:3]
+    assert " 111" not in str(evaluate(odd, odd.assign(pay=[300.0, 200.0, 400.0]), **SETTINGS))
+
+
+def test_save_and_read_back(small, tmp_path):
+    for ending in ("csv", "parquet"):
+        folder = tmp_path / ending / "evaluation"
+        small.save(folder, ending=ending)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert sorted(path.name for path in folder.iterdir()) == sorted(
+            f"{name}.{ending}" for name in ("risk", "utility", "groups", "top", "records")
+        )
+        assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in folder.iterdir())
+        back = read_table(folder / f"risk.{ending}").frame
+        pd.testing.assert_frame_equal(back, small.risk, check_dtype=False)
+    bare = evaluate(DATA.assign(pay=DATA["pay"]), DATA, analyses=[], **SETTINGS)
+    bare.save(tmp_path / "csv" / "evaluation")
+    with pytest.raises(InputError, match="ending"):
+        small.save(tmp_path, ending="xlsx")  # pyright: ignore[reportArgumentType]
+
+
+def test_any_kind_of_table_is_taken(small):
+    for data, released in (
+        (Table(DATA), tuple(map(Table, NOISY))),
+        (pl.from_pandas(DATA), [pl.from_pandas(table) for table in NOISY]),
+    ):
+        found = evaluate(data, released, **SETTINGS)
+        assert found.schemes == ("released",)
+        assert figure(found, "mean risk")["value"] == figure(small, "mean risk", "noisy")["value"]
+
+
+def test_several_sensitive_columns_and_kinds():
+    random = np.random.default_rng(3)
+    data = pd.DataFrame(
+        {
+            "id": np.arange(80),
+            "town": random.choice(["A", "B"], 80),
+            "pay": random.lognormal(3, 0.5, 80),
+            "debt": random.lognormal(5, 0.5, 80),
+            "job": random.choice(["x", "y"], 80),
+        }
+    )
+    released = [
+        data.assign(pay=data["pay"] * random.lognormal(0, 0.1, 80), job=random.permutation(data["job"])).sample(
+            frac=1, random_state=seed
+        )
+        for seed in range(3)
+    ]
+    found = evaluate(
+        data,
+        released,
+        known="town",
+        sensitive=["pay", "debt", "job"],
+        radius={"pay": 0.2, "debt": 0.3},
+        key="id",
+        groups="town",
+        analyses=[utility.mean("pay"), utility.correlation("pay", "debt")],
+    )
+    column = "pay, debt, job"
+    assert figure(found, "mean risk, intruder radius 0.1 of pay, 0.15 of debt", column=column)["value"] >= 0
+    assert figure(found, "guesses within the radius", column="debt")["value"] == 1
+    assert figure(found, "right guesses, without the record", column="job")["value"] > 0
+    assert figure(found, "total variation", column="job x town", frame="utility")["value"] > 0
+    assert figure(found, "mean of pay, within A", frame="utility")["value"] > 0
+    assert figure(found, "U_m, within B", column="debt", frame="utility")["value"] == 0
+    assert figure(found, "pMSE ratio, logistic", column=f"{column}, town", frame="utility")["value"] > 0
+    assert set(found.top["list"]) == {"riskiest", "largest pay", "largest debt"}
+
+
+def test_other_radii():
+    assert other_radii(0.2) == [0.1, 0.3, 0.4]
+    assert other_radii(1.0) == [0.5]
+    assert other_radii(None) == []
+    assert other_radii({"pay": 0.5, "debt": 1.0}) == [
+        {"pay": 0.25, "debt": 0.5},
+        {"pay": 0.75, "debt": 1.0},
+        {"pay": 1.0, "debt": 1.0},
+    ]
+
+
+def test_a_missing_value_is_kept_out():
+    data = DATA.assign(pay=[101.0, np.nan, 121.0, 909.0, 51.0, 53.0])
+    found = evaluate(data, [data, data], missing="keep", **SETTINGS)
+    assert np.isnan(found.records["risk"].iloc[1])
+    assert figure(found, "guesses within the radius")["value"] == 1
+    assert figure(found, "mean of pay", frame="utility")["value"] == pytest.approx(data["pay"].mean())
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    random = np.random.default_rng(4)
+    town = np.repeat(["A", "B"], 30)
+    pay = 100 + 30 * (town == "B") + random.normal(0, 15, 60)
+    people = pd.DataFrame({"town": town, "pay": pay})
+    return people, fit(normal_linear("pay", "town"), people, seed=1, progress=False)
+
+
+def test_expected_risk_and_moles_of_posteriors(fitted):
+    people, posterior = fitted
+    schemes = {"one": draw(posterior, datasets=20, seed=2), "other": draw(posterior, datasets=20, seed=3)}
+    # As a third scheme tables that release the first record as it is: its risk rises, and is no matter of chance.
+    schemes["leaky"] = [table.assign(pay=[people["pay"][0], *table["pay"][1:]]) for table in schemes["other"]]
+    found = evaluate(
+        people,
+        schemes,
+        posteriors={"one": posterior, "other": posterior},
+        reference="one",
+        propensity_methods=(),
+        **SETTINGS,
+    )
+    expected, realised = (figure(found, f"mean {word}", "other") for word in ("expected risk", "risk"))
+    assert expected["high"] - expected["low"] < realised["high"] - realised["low"]
+    assert expected["value"] == pytest.approx(realised["value"], abs=2 * (realised["high"] - realised["low"]))
+    assert figure(found, "moles: records whose expected risk rises by more than 0.2", "other")["value"] == 0
+    null = figure(found, "records whose risk rises by more than 0.2, by chance alone", "other")
+    rises = figure(found, "records whose risk rises by more than 0.2", "other")["value"]
+    assert 0 < null["value"] < 20
+    assert null["low"] - 3 <= rises <= null["high"] + 3
+    one, other, leaky = (of_scheme(found, name) for name in schemes)
+    assert leaky["risk"][0] > one["risk"][0] + 0.2
+    assert other["mole"].eq(False).all()
+    assert leaky["mole"].isna().all()
+    assert other["rise"].to_numpy() == pytest.approx((other["expected_risk"] - one["expected_risk"]).to_numpy())
+    assert (other["expected_error"] > 0).mean() > 0.9
+
+
+def test_wrong_arguments_are_refused(fitted):
+    with pytest.raises(InputError, match=r"reference: there is no release 'nosy'. Did you mean 'noisy'"):
+        evaluate(DATA, {"noisy": NOISY}, reference="nosy", **SETTINGS)
+    with pytest.raises(InputError, match="posteriors: there is no release"):
+        evaluate(DATA, {"noisy": NOISY}, posteriors={"other": fitted[1]}, **SETTINGS)
+    with pytest.raises(InputError, match="posteriors: one was fitted to a table of another length"):
+        evaluate(DATA, NOISY, posteriors={"released": fitted[1]}, datasets=40, **SETTINGS)
+    with pytest.raises(InputError, match="released: 'confidential' cannot be the name"):
+        evaluate(DATA, {"confidential": NOISY}, **SETTINGS)
+    with pytest.raises(InputError, match="released: it names no release"):
+        evaluate(DATA, {}, **SETTINGS)
+
+
+def test_other_peoples_files_are_evaluated_without_loading_jax():
+    code = "import sys, molehill.evaluation; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,496 @@
+"""Every shipped synthesizer: its density against scipy's, its predictions against their law, its bad inputs."""
+
+import importlib
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import pandas as pd
+import pytest
+from numpyro.infer.util import log_density
+from scipy import stats
+from scipy.special import gammaln
+
+from molehill.errors import InputError
+from molehill.models import multinomial, negative_binomial, normal_linear, poisson
+from molehill.models.amounts import draw_truncated_normal
+from molehill.synthesis.synthesizer import Synthesizer
+from molehill.tables.table import Table
+
+RNG = np.random.default_rng(11)
+COUNT = 40
+HOURS = RNG.normal(35, 5, COUNT)
+PEOPLE = pd.DataFrame(
+    {
+        "hours": HOURS,
+        "region": RNG.choice(["N", "S", "W"], COUNT),
+        "wage": np.exp(RNG.normal(2 + 0.02 * HOURS, 0.5)),
+        "children": RNG.poisson(2.0, COUNT),
+        "job": pd.Categorical(RNG.choice(["c", "a", "b"], COUNT), categories=["c", "none", "a", "b"]),
+    }
+)
+WEIGHTS = RNG.uniform(0, 1, COUNT)
+WEIGHTS[3] = 0.0
+DRAWS = {
+    "normal": {"beta": np.array([0.1, 0.4, -0.3, 0.2]), "sigma": np.array(0.7)},
+    "poisson": {"beta": np.array([0.7, 0.2, -0.3, 0.4])},
+    "negative": {
+        "beta": np.array([0.7, 0.2, -0.3, 0.4]),
+        "inverse_phi": np.array(0.4),
+        "D": np.array([0.5, 1.0, 2.0, 0.8]),
+        "Omega_cholesky": np.linalg.cholesky(0.3 + 0.7 * np.eye(4)),
+    },
+    "multinomial": {"beta": np.array([[0.2, -0.5], [0.4, 0.1], [-0.3, 0.6], [0.0, 1.0]])},
+}
+
+
+@pytest.fixture(autouse=True)
+def _double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def made(name: str, **settings: Any) -> Synthesizer:
+    makers: dict[str, Any] = {
+        "normal": lambda: normal_linear("wage", "hours + region", transform="log", **settings),
+        "poisson": lambda: poisson("children", "hours + region", **settings),
+        "negative": lambda: negative_binomial("children", "hours + region", **settings),
+        "multinomial": lambda: multinomial("job", "hours + region", **settings),
+    }
+    return makers[name]()
+
+
+def learned(synthesizer: Synthesizer, frame: pd.DataFrame = PEOPLE):
+    assert synthesizer.learn
+    return synthesizer.learn(Table(frame))
+
+
+def density_of(synthesizer: Synthesizer, inputs, draw) -> float:
+    compiled = jax.jit(lambda inputs, draw: log_density(synthesizer.model, (), inputs, draw)[0])
+    return float(compiled(dict(inputs), draw))
+
+
+def predictions(synthesizer: Synthesizer, draw, inputs, count: int, seed: int = 0):
+    """Predict `count` tables from one draw, compiled with data as arguments."""
+    predict = synthesizer.predict
+    assert predict
+    compiled = jax.jit(jax.vmap(predict, in_axes=(0, None, None)))
+    made_of = compiled(jax.random.split(jax.random.key(seed), count), draw, dict(inputs))
+    return np.asarray(made_of.values[synthesizer.sensitive[0]]), np.asarray(made_of.outside)
+
+
+# The prior and the likelihood, transcribed.
+
+
+def half_t(x):
+    return stats.t.logpdf(x, 3).sum() + np.log(2) * np.size(x)
+
+
+def lkj_cholesky(factor, shape):
+    """Lewandowski, Kurowicka and Joe (2009), theorem 5, times the Jacobian of the Cholesky factor."""
+    size = len(factor)
+    k = np.arange(1, size)
+    constant = k / 2 * np.log(np.pi) + gammaln(shape + (size - 1 - k) / 2) - gammaln(shape + (size - 1) / 2)
+    return ((size - k - 1 + 2 * shape - 2) * np.log(np.diag(factor)[1:])).sum() - constant.sum()
+
+
+def prior_of(name, draw):
+    beta = draw["beta"]
+    if name == "normal":
+        return stats.norm.logpdf(beta, 0, 2.5).sum() + half_t(draw["sigma"])
+    if name == "poisson":
+        return stats.norm.logpdf(beta, 0, [5, 1, 1, 1]).sum()
+    if name == "multinomial":
+        return stats.norm.logpdf(beta, 0, np.array([[2.5], [1], [1], [1]])).sum()
+    factor, spread = draw["Omega_cholesky"], draw["D"]
+    covariance = np.diag(spread) @ factor @ factor.T @ np.diag(spread)
+    given = stats.multivariate_normal.logpdf(beta, np.zeros(4), covariance)
+    others = half_t(spread) + stats.halfcauchy.logpdf(draw["inverse_phi"], scale=5)
+    return given + others + lkj_cholesky(factor, 6)
+
+
+def design_by_hand():
+    hours = (HOURS - HOURS.mean()) / HOURS.std()
+    region = PEOPLE["region"].to_numpy()
+    return np.column_stack([np.ones(COUNT), hours, region == "S", region == "W"])
+
+
+def each_by_hand(name, draw):
+    """The log-likelihood of every record, and the laws that predictions are drawn from."""
+    predictor = design_by_hand() @ draw["beta"]
+    if name == "normal":
+        logs = np.log(PEOPLE["wage"].to_numpy())
+        return stats.norm.logpdf((logs - logs.mean()) / logs.std(), predictor, draw["sigma"])
+    if name == "multinomial":
+        odds = np.exp(np.column_stack([np.zeros(COUNT), predictor]))
+        codes = PEOPLE["job"].map({"c": 0, "a": 1, "b": 2}).to_numpy(int)
+        return np.log(odds[np.arange(COUNT), codes] / odds.sum(axis=1))
+    if name == "poisson":
+        return stats.poisson.logpmf(PEOPLE["children"], np.exp(predictor))
+    phi = 1 / draw["inverse_phi"]
+    return stats.nbinom.logpmf(PEOPLE["children"], phi, phi / (phi + np.exp(predictor)))
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_density_is_the_one_written_down(name):
+    synthesizer, draw = made(name), DRAWS[name]
+    value = density_of(synthesizer, learned(synthesizer).inputs, draw)
+    assert value == pytest.approx(prior_of(name, draw) + each_by_hand(name, draw).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["negative", "multinomial"])
+def test_the_moved_model_is_the_same_in_other_coordinates(name):
+    synthesizer, inputs = made(name), dict(learned(made(name)).inputs)
+    assert isinstance(synthesizer.engine, partial)
+    moved, move = synthesizer.engine.keywords["moved"], synthesizer.engine.keywords["move"]
+    sites = {key: jnp.asarray(value) for key, value in DRAWS[name].items()}
+
+    def of_beta(beta):
+        return move({**sites, "beta": beta.reshape(sites["beta"].shape)}, inputs)["z"]
+
+    with jax.enable_x64(new_val=True):
+        trace = numpyro.handlers.trace(numpyro.handlers.substitute(moved, move(sites, inputs))).get_trace(**inputs)
+        np.testing.assert_allclose(trace["beta"]["value"], sites["beta"], rtol=1e-9, atol=1e-12)
+        stretch = np.linalg.slogdet(np.asarray(jax.jacobian(of_beta)(jnp.ravel(sites["beta"]))))[1]
+        value, _ = log_density(moved, (), inputs, move(sites, inputs))
+    # The density of z is that of beta over the volume that the change of coordinates gives it.
+    assert float(value) + stretch == pytest.approx(density_of(synthesizer, inputs, DRAWS[name]), rel=1e-9)
+
+
+def test_the_negative_binomial_without_predictors_has_no_correlations():
+    synthesizer = negative_binomial("children")
+    draw: Any = {"beta": np.array([0.6]), "D": np.array([0.9]), "inverse_phi": np.array(0.5)}
+    value = density_of(synthesizer, learned(synthesizer).inputs, draw)
+    by_hand = stats.norm.logpdf(0.6, 0, 0.9) + half_t(0.9) + stats.halfcauchy.logpdf(0.5, scale=5)
+    by_hand += stats.nbinom.logpmf(PEOPLE["children"], 2, 2 / (2 + np.exp(0.6))).sum()
+    assert value == pytest.approx(by_hand, rel=1e-12)
+    trace = numpyro.handlers.trace(numpyro.handlers.substitute(synthesizer.model, draw))
+    assert float(trace.get_trace(**learned(synthesizer).inputs)["phi"]["value"]) == 2.0
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_one_observed_term_per_record(name):
+    synthesizer = made(name)
+    model = numpyro.handlers.substitute(synthesizer.model, DRAWS[name])
+    trace = numpyro.handlers.trace(model).get_trace(**learned(synthesizer).inputs)
+    assert [site["fn"].batch_shape for site in trace.values() if site.get("is_observed")] == [(COUNT,)]
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_functionals_are_the_ones_written_down(name):
+    synthesizer, draw = made(name), DRAWS[name]
+    assert synthesizer.functionals
+    found = jax.jit(synthesizer.functionals)(draw, dict(learned(synthesizer).inputs), WEIGHTS)
+    each = each_by_hand(name, draw)
+    np.testing.assert_allclose(found["weighted_loglik"], [(WEIGHTS * each).sum()], rtol=1e-12)
+    predictor = design_by_hand() @ draw["beta"]
+    if name == "multinomial":
+        odds = np.exp(predictor[np.linspace(0, COUNT - 1, 13).astype(int)])
+        shares = odds / (1 + odds.sum(axis=1, keepdims=True))
+        np.testing.assert_allclose(found["predictive_probability"], shares.ravel(), rtol=1e-12)
+        return
+    watched = predictor[np.linspace(0, COUNT - 1, 26).astype(int)]
+    mean = watched if name == "normal" else np.exp(watched)
+    variance = {"normal": np.full(26, 0.49), "poisson": mean, "negative": mean + 0.4 * mean**2}[name]
+    np.testing.assert_allclose(found["predictive_mean"], mean, rtol=1e-12)
+    np.testing.assert_allclose(found["predictive_variance"], variance, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["normal", "poisson", "negative"])
+def test_a_record_of_weight_0_cannot_spoil_the_log_likelihood(name):
+    synthesizer, draw = made(name), DRAWS[name]
+    inputs = dict(learned(synthesizer).inputs)
+    outcome = np.array(inputs["outcome"])
+    outcome[3] = np.inf
+    assert synthesizer.functionals
+    found = jax.jit(synthesizer.functionals)(draw, {**inputs, "outcome": outcome}, WEIGHTS)
+    assert np.isfinite(found["weighted_loglik"]).all()
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("weights", [np.ones(COUNT), WEIGHTS, np.zeros(COUNT)], ids=["ones", "some", "zeros"])
+def test_starts_are_inside_the_model_near_each_other_and_better_than_nothing(name, weights):
+    synthesizer = made(name)
+    inputs = dict(learned(synthesizer).inputs)
+    assert synthesizer.start
+    first, second = (jax.jit(synthesizer.start)(jax.random.key(seed), inputs, weights) for seed in (1, 2))
+    # The Cholesky factor of a correlation matrix and positive numbers: else the density would not be finite.
+    density = density_of(synthesizer, inputs, first)
+    assert np.isfinite(density)
+    if weights.all():
+        assert density > density_of(synthesizer, inputs, {**first, "beta": jnp.zeros_like(first["beta"])})
+    assert not np.array_equal(first["beta"], second["beta"])
+    np.testing.assert_allclose(first["beta"], second["beta"], atol=0.5)
+
+
+def test_the_normal_start_is_weighted_least_squares():
+    synthesizer = normal_linear("wage", ["hours"])
+    inputs = learned(synthesizer).inputs
+    assert synthesizer.start
+    root = np.sqrt(WEIGHTS)
+    by_hand = np.linalg.lstsq(root[:, None] * inputs["design"], root * inputs["outcome"])[0]
+    start = synthesizer.start(jax.random.key(0), inputs, jnp.asarray(WEIGHTS))
+    np.testing.assert_allclose(start["beta"], by_hand, atol=0.25)
+
+
+# Predictions.
+
+
+MEANS = np.array([2.0, 30.0, 150.0, 1e-20, 1e6])
+PHI = 8.0
+
+
+def counts_of(name, settings, means=MEANS, each=3000):
+    """Draw counts for records with several means; compiled, because supports are static and data are not."""
+    maker: Any = poisson if name == "poisson" else negative_binomial
+    synthesizer = maker("children", **settings)
+    draw = {"beta": np.log(means), "inverse_phi": np.array(1 / PHI)}
+    inputs = {"design": np.repeat(np.eye(len(means)), each, axis=0), "outcome": np.zeros(each * len(means))}
+    made_of = jax.jit(synthesizer.predict)(jax.random.key(5), draw, inputs)
+    return np.asarray(made_of.values["children"]).reshape(len(means), each), float(made_of.outside)
+
+
+def law_of(name, mean) -> Any:
+    return stats.poisson(mean) if name == "poisson" else stats.nbinom(PHI, PHI / (PHI + mean))
+
+
+def chi_square(values, law, low, high):
+    """Compare drawn counts with a law truncated to [low, high], in cells with at least five expected."""
+    most = int(min(high, values.max() + 1))
+    cells = np.arange(int(low), most + 1)
+    expected = np.exp(law.logpmf(cells) - law.logpmf(cells).max())
+    expected *= len(values) / expected.sum()
+    found = np.bincount((values - low).astype(int), minlength=len(cells))
+    kept = expected >= 5
+    rest = expected[~kept].sum() > 1
+    both = [np.append(v[kept], v[~kept].sum()) if rest else v[kept] for v in (found, expected)]
+    if len(both[0]) == 1:
+        return float(found[kept].sum() == len(values))
+    return stats.chisquare(both[0], both[1] * both[0].sum() / both[1].sum()).pvalue
+
+
+def test_normal_predictions_have_the_mean_and_spread_of_the_regression_in_units_of_the_data():
+    synthesizer = normal_linear("wage", "hours + region")
+    known = learned(synthesizer)
+    values, outside = predictions(synthesizer, DRAWS["normal"], known.inputs, 4000)
+    wage = PEOPLE["wage"].to_numpy()
+    mean = wage.mean() + wage.std() * (design_by_hand() @ DRAWS["normal"]["beta"])
+    np.testing.assert_allclose(values.mean(axis=0), mean, atol=4.5 * 0.7 * wage.std() / np.sqrt(4000))
+    assert ((values - mean) / wage.std()).std() == pytest.approx(0.7, rel=0.01)
+    assert not outside.any()
+    assert known.facts["centre"] == known.inputs["centre"] == pytest.approx(wage.mean())
+
+
+def test_log_normal_predictions_are_brought_back():
+    synthesizer = made("normal")
+    known = learned(synthesizer)
+    values, _ = predictions(synthesizer, DRAWS["normal"], known.inputs, 500)
+    logs = np.log(PEOPLE["wage"])
+    mean = design_by_hand() @ DRAWS["normal"]["beta"]
+    noise = ((np.log(values) - logs.mean()) / logs.std(ddof=0) - mean) / 0.7
+    assert stats.kstest(noise.ravel(), "norm").pvalue > 0.001
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative"])
+def test_counts_are_whole_numbers_with_the_moments_of_their_law_and_finite_for_absurd_draws(name):
+    values, outside = counts_of(name, {}, np.array([0.3, 12.0, 1e300]))
+    assert values.dtype == np.float64
+    np.testing.assert_array_equal(values, np.floor(values))
+    assert values.min() >= 0
+    assert outside == 0.0
+    for mean, drawn in zip([0.3, 12.0], values[:2], strict=True):
+        law = law_of(name, mean)
+        assert abs(drawn.mean() - mean) < 4.5 * law.std() / np.sqrt(len(drawn))
+        assert chi_square(drawn, law, 0, np.inf) > 0.001
+    assert np.isfinite(values).all()
+    assert values[2].min() > 1e15
+
+
+def test_levels_are_drawn_with_their_probabilities():
+    synthesizer = made("multinomial")
+    known = learned(synthesizer)
+    values, _ = predictions(synthesizer, DRAWS["multinomial"], known.inputs, 4000)
+    odds = np.exp(np.column_stack([np.zeros(COUNT), design_by_hand() @ DRAWS["multinomial"]["beta"]]))
+    for code in range(3):
+        share = odds[:, code] / odds.sum(axis=1)
+        error = ((values == code).mean(axis=0) - share) / np.sqrt(share * (1 - share) / 4000)
+        np.testing.assert_allclose(error, 0, atol=4.5)
+    assert synthesizer.levels
+    assert synthesizer.levels(known) == {"job": ("c", "a", "b")}
+    assert known.facts["levels"] == ("c", "a", "b")
+
+
+# The declared support.
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-1.0, 0.5), (-np.inf, -2.0), (1.0, 1.5), (3.0, np.inf), (9.0, 10.0), (-30.0, -20.0), (0.0, 50.0)],
+)
+def test_truncated_normal_draws_follow_the_truncated_law(low, high):
+    drawn, outside = draw_truncated_normal(jax.random.key(3), jnp.full(20_000, low), jnp.full(20_000, high))
+    assert low <= drawn.min()
+    assert drawn.max() <= high
+    assert stats.kstest(np.asarray(drawn), stats.truncnorm(low, high).cdf).pvalue > 0.001
+    assert float(outside[0]) == pytest.approx(stats.norm.cdf(low) + stats.norm.sf(high), rel=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("start", [38.0, 60.0, 1e4])
+def test_beyond_the_floating_range_the_excess_is_still_exact(start, sign):
+    ends = jnp.full(20_000, start), jnp.full(20_000, start + 3 / start)
+    low, high = ends if sign > 0 else (-ends[1], -ends[0])
+    drawn, outside = draw_truncated_normal(jax.random.key(4), low, high)
+    excess = np.asarray(sign * drawn - start)
+    assert excess.min() >= 0
+    assert excess.max() <= 3 / start * (1 + 1e-9)
+    # From scipy's logarithm of the upper tail.
+    inside = 1 - np.exp(stats.norm.logsf(start + excess) - stats.norm.logsf(start))
+    whole = 1 - np.exp(stats.norm.logsf(start + 3 / start) - stats.norm.logsf(start))
+    assert stats.kstest(inside / whole, "uniform").pvalue > 0.001
+    assert float(outside[0]) == 1.0
+
+
+@pytest.mark.parametrize("transform", ["identity", "log"])
+def test_amounts_stay_within_the_declared_support(transform):
+    draw = {"beta": np.array([0.0]), "sigma": np.array(1.0)}
+    synthesizer = normal_linear("wage", transform=transform, lower=8, upper=20)
+    known = learned(synthesizer)
+    values, outside = predictions(synthesizer, draw, known.inputs, 400)
+    assert values.min() >= 8
+    assert values.max() <= 20
+    move = np.log if transform == "log" else np.asarray
+    law = stats.norm(known.facts["centre"], known.facts["scale"])
+    low, high = law.cdf(move(8)), law.cdf(move(20))
+    uniform = (law.cdf(move(values.ravel())) - low) / (high - low)
+    assert stats.kstest(uniform, "uniform").pvalue > 0.001
+    np.testing.assert_allclose(outside, 1 - (high - low), rtol=1e-9)
+    wage = PEOPLE["wage"]
+    assert known.facts["records_outside"] == ((wage < 8) | (wage > 20)).sum()
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("poisson", None, 40), ("negative", 25, 40)])
+def test_truncated_counts_follow_the_truncated_law(name, low, high):
+    """Probable supports, supports in a far tail that plain draws never reach, and supports without floating mass."""
+    values, outside = counts_of(name, {"lower": low, "upper": high})
+    least = low or 0
+    assert least <= values.min()
+    assert values.max() <= high
+    np.testing.assert_array_equal(values, np.floor(values))
+    inside = []
+    for mean, drawn in zip(MEANS, values, strict=True):
+        law = law_of(name, mean)
+        inside.append(law.pmf(np.arange(least, high + 1)).sum())
+        if inside[-1] > 1e-290:
+            assert chi_square(drawn, law, least, high) > 0.001
+        else:
+            assert (drawn == (least if mean < least else high)).all()
+    assert outside == pytest.approx(1 - np.mean(inside), rel=1e-9)
+
+
+def test_the_inverse_alone_gives_the_same_law_with_an_open_end(monkeypatch):
+    # The package's attribute of that name is the function.
+    monkeypatch.setattr(importlib.import_module("molehill.models.poisson"), "ROUNDS", 0)
+    values, outside = counts_of("poisson", {"lower": 25}, MEANS[:3])
+    for mean, drawn in zip(MEANS[:3], values, strict=True):
+        assert chi_square(drawn, law_of("poisson", mean), 25, np.inf) > 0.001
+    assert outside == pytest.approx(np.mean([law_of("poisson", mean).cdf(24) for mean in MEANS[:3]]), rel=1e-9)
+
+
+# What is learned, and what is refused.
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_missing_sensitive_value_becomes_a_harmless_number(name):
+    column = made(name).sensitive[0]
+    gap = PEOPLE[column].astype("Int64" if column == "children" else PEOPLE[column].dtype).where(PEOPLE.index != 3)
+    synthesizer = made(name)
+    inputs = learned(synthesizer, PEOPLE.assign(**{column: gap})).inputs
+    assert np.isfinite(inputs["outcome"]).all()
+    assert len(inputs["design"]) == COUNT
+    assert np.isfinite(density_of(synthesizer, inputs, DRAWS[name]))
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_facts_are_plain_values_that_name_the_design(name):
+    facts = learned(made(name)).facts
+    assert facts["design"]["names"] == ("Intercept", "hours", "region[S]", "region[W]")
+    assert not any(isinstance(value, np.ndarray) for value in [*facts.values(), *facts["design"].values()])
+
+
+def problem_of(synthesizer: Synthesizer, frame: pd.DataFrame = PEOPLE):
+    with pytest.raises(InputError) as caught:
+        learned(synthesizer, frame)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("maker", [poisson, negative_binomial])
+def test_counts_must_be_whole_numbers_from_0_up(maker):
+    for bad in (-7.0, 2.125):
+        frame = PEOPLE.assign(children=PEOPLE["children"].where(PEOPLE.index != 5, bad))
+        problem = problem_of(maker("children"), frame)
+        assert "'children' is not a whole number from 0 up in 1 record(s), the first in row 6" in problem
+        assert "7" not in problem
+        assert "125" not in problem
+    infinite = PEOPLE.assign(children=PEOPLE["children"].where(PEOPLE.index != 5, np.inf))
+    assert "'children' is infinite in row 6" in problem_of(maker("children"), infinite)
+    assert "not numeric" in problem_of(maker("region"))
+    assert "Did you mean 'children'?" in problem_of(maker("childen"))
+    assert "missing in every record" in problem_of(maker("children"), PEOPLE.assign(children=np.nan))
+    assert "'children' is also a predictor" in problem_of(maker("children", ["children"]))
+
+
+def test_amounts_must_be_numbers_that_fit_the_transform():
+    for bad in (0.0, -7.0):
+        frame = PEOPLE.assign(wage=PEOPLE["wage"].where(PEOPLE.index != 5, bad))
+        problem = problem_of(normal_linear("wage", transform="log"), frame)
+        assert "'wage' is not positive in 1 record(s), the first in row 6" in problem
+    assert "not numeric" in problem_of(normal_linear("job"))
+    assert "Did you mean 'wage'?" in problem_of(normal_linear("wages"))
+    assert "the same for every record" in problem_of(normal_linear("wage"), PEOPLE.assign(wage=3.0))
+    assert "missing in every record" in problem_of(normal_linear("wage"), PEOPLE.assign(wage=np.nan))
+    infinite = PEOPLE.assign(wage=PEOPLE["wage"].where(PEOPLE.index != 5, -np.inf))
+    assert "'wage' is infinite in row 6" in problem_of(normal_linear("wage"), infinite)
+
+
+def test_a_categorical_column_needs_two_levels():
+    assert "fewer than two levels" in problem_of(multinomial("job"), PEOPLE.assign(job="c"))
+    assert "fewer than two levels" in problem_of(multinomial("job"), PEOPLE.assign(job=None))
+    assert "Did you mean 'job'?" in problem_of(multinomial("jobs"))
+
+
+@pytest.mark.parametrize("maker", [normal_linear, poisson, negative_binomial])
+@pytest.mark.parametrize(
+    ("lower", "upper", "argument"),
+    [(3, 3, "lower"), (4, 3, "lower"), (np.nan, 3, "lower"), (None, "9", "upper"), (True, None, "lower")],
+)
+def test_supports_that_are_refused(maker, lower, upper, argument):
+    with pytest.raises(InputError, match=f"^{argument}: "):
+        maker("wage", lower=lower, upper=upper)
+
+
+@pytest.mark.parametrize(
+    ("maker", "settings", "argument"),
+    [
+        (poisson, {"lower": 2.2, "upper": 2.9}, "upper"),
+        (poisson, {"upper": -3}, "upper"),
+        (negative_binomial, {"lower": 2.5, "upper": 3.5}, "upper"),
+        (normal_linear, {"transform": "sqrt"}, "transform"),
+        (normal_linear, {"transform": "log", "upper": 0}, "upper"),
+        (normal_linear, {"prior_scale": 0}, "prior_scale"),
+        (normal_linear, {"prior_scale": np.inf}, "prior_scale"),
+    ],
+)
+def test_settings_that_are_refused(maker, settings, argument):
+    with pytest.raises(InputError, match=f"^{argument}: "):
+        maker("wage", **settings)
+
+
+def test_breaks_and_kinds_reach_the_design():
+    synthesizer = poisson("children", ["hours"], breaks={"hours": [30, 40]})
+    assert learned(synthesizer).facts["design"]["names"][1:] == ("hours[30 to under 40]", "hours[40 and over]")
+    as_kind = multinomial("job", ["children"], kinds={"children": "count"})
+    assert learned(as_kind).inputs["design"].shape == (COUNT, 2)

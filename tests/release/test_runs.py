@@ -1,0 +1,221 @@
+"""Releases on disk: whole or not at all, private where they must be, nothing confidential where they must not."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill.dossier import read_dossier
+from molehill.errors import InputError
+from molehill.plan.settings import Settings
+from molehill.release import release as saving
+from molehill.release import runs as running
+from molehill.release.release import make_dossier
+from molehill.release.runs import run_settings
+
+RNG = np.random.default_rng(9)
+# A rare value that nobody else has, a rare town, and a strange name: none may reach what is published.
+PLANTED = 918273
+PEOPLE = pd.DataFrame(
+    {
+        "town": pd.Categorical(RNG.choice(["A", "B"], 120)),
+        "sex": pd.Categorical(RNG.choice(["f", "m"], 120)),
+        "visits": RNG.negative_binomial(3, 0.02, 120),
+    }
+)
+PEOPLE.loc[7, "visits"] = PLANTED
+SEED = 876543210123
+SETTINGS = Settings(
+    sensitive="visits",
+    known=("town", "sex"),
+    predictors=("town", "sex"),
+    synthesizer="poisson",
+    upper=2000,
+    datasets=2,
+    compare=("unweighted", "topcoding"),
+    expected_tables=40,
+    seed=SEED,
+)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("releases") / "out"
+    run_settings(PEOPLE, SETTINGS, folder, progress=False)
+    return folder
+
+
+def test_two_folders_and_nothing_left_over(saved):
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["out"]
+    assert sorted(path.name for path in saved.iterdir()) == ["internal", "release"]
+    published = sorted(path.name for path in (saved / "release").iterdir())
+    assert published == ["methods.md", "report.html", "synthetic_01.csv", "synthetic_02.csv"]
+    kept = {path.name for path in (saved / "internal").iterdir()}
+    assert {"report.html", "settings.toml", "manifest.json", "draws.npz", "evaluation", "weights.parquet"} <= kept
+
+
+def test_what_is_kept_is_for_its_owner_only(saved):
+    internal = saved / "internal"
+    assert internal.stat().st_mode & 0o777 == 0o700
+    for path in internal.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_nothing_confidential_is_published(saved):
+    record_risks = read_dossier(saved).evaluation.records["risk"].dropna()
+    told = {f"{risk:.6f}" for risk in record_risks if 0 < risk < 1}
+    for path in (saved / "release").iterdir():
+        text = path.read_text(encoding="utf-8")
+        plain = re.sub(r"(?<=\d)[,\u202f\u00a0 ](?=\d{3})", "", text)
+        for secret in (str(PLANTED), str(SEED)):
+            assert secret not in plain, (path, secret)
+        assert "seed" not in text.lower() or path.name == "report.html"
+        if path.suffix in (".md", ".html"):
+            # Quartiles and the like are the risk of some record; a list of records would hold nearly all of them.
+            assert sum(risk in text for risk in told) < len(told) / 4, path
+
+
+def test_the_manifest_has_the_hash_of_every_file(saved):
+    manifest = json.loads((saved / "internal" / "manifest.json").read_text())
+    files = {str(path.relative_to(saved)) for path in saved.rglob("*") if path.is_file()}
+    assert set(manifest["files"]) == files - {"internal/manifest.json"}
+    assert manifest["records"] == 120
+    assert manifest["versions"]["molehill"]
+
+
+def test_the_dossier_comes_back_as_it_was(saved):
+    again = read_dossier(saved)
+    assert again.settings.seed == SEED
+    assert again.scheme == "pairwise"
+    assert again.evaluation.schemes == ("pairwise", "unweighted", "topcoding")
+    assert len(again.weights) == 120
+    assert again.fits["converged"].dtype == bool
+
+
+def test_the_report_is_made_again_to_the_same_bytes(saved, tmp_path):
+    copy = shutil.copytree(saved, tmp_path / "copy")
+    before = {path: path.read_bytes() for path in (copy / "release" / "report.html", copy / "internal" / "report.html")}
+    for path in before:
+        path.unlink()
+    assert set(saving.rebuild_report(copy)) == set(before)
+    for path, content in before.items():
+        assert path.read_bytes() == content
+    assert (copy / "internal" / "report.html").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_exists_is_refused_before_any_work(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "make_release", None)
+    with pytest.raises(InputError, match="exists already"):
+        run_settings(PEOPLE, SETTINGS, saved)
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(InputError, match="holds no release"):
+        run_settings(PEOPLE, SETTINGS, tmp_path / "mine", overwrite=True)
+
+
+def test_no_release_in_a_folder_is_told(tmp_path):
+    with pytest.raises(InputError, match="holds no saved release"):
+        read_dossier(tmp_path)
+
+
+def test_an_unfinished_run_is_not_begun_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "make_release", None)
+    (tmp_path / ".out.unfinished").mkdir()
+    with pytest.raises(InputError, match="--resume"):
+        run_settings(PEOPLE, SETTINGS, tmp_path / "out")
+
+
+def test_what_is_refused_before_any_work_leaves_nothing_behind(tmp_path):
+    with pytest.raises(InputError, match="Did you mean 'town'"):
+        run_settings(PEOPLE, replace(SETTINGS, known=("twon",)), tmp_path / "out", progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        run_settings(PEOPLE, SETTINGS, tmp_path / "file" / "out")
+
+
+def same_release(one: Path, other: Path) -> None:
+    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(other) for path in other.rglob("*") if path.is_file())
+    for name in files:
+        # These tell when it was made and how long it took.
+        if name.name not in ("manifest.json", "facts.json", "fits.parquet") and name.suffix != ".html":
+            assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+PROGRAM = """
+    import sys
+    sys.path.insert(0, {tests!r})
+    import test_runs as t
+    t.run_settings(t.PEOPLE, t.SETTINGS, sys.argv[1], resume=True, progress=False)
+"""
+
+
+@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(saved, tmp_path, times):
+    program = textwrap.dedent(PROGRAM).format(tests=str(Path(__file__).parent))
+    out = tmp_path / "out"
+    random = np.random.default_rng(4)
+    for wait in (*random.uniform(2, 9, times), 300.0):
+        process = subprocess.Popen([sys.executable, "-c", program, str(out)], stderr=subprocess.DEVNULL)
+        try:
+            process.wait(float(wait))
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        assert not out.exists() or (out / "internal" / "manifest.json").exists()
+        if out.exists():
+            break
+        time.sleep(0.1)
+    assert out.exists()
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".out.writing")] == ["out"]
+    same_release(saved, out)
+
+
+def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        with pytest.raises((OSError, InputError)):
+            run_settings(PEOPLE, SETTINGS, disk / "out", progress=False)
+        assert not (disk / "out").exists()
+        subprocess.run(["mount", "-o", "remount,size=80m", str(disk)], check=True)
+        run_settings(PEOPLE, SETTINGS, disk / "out", resume=True, progress=False)
+        same_release(saved, disk / "out")
+        assert [path.name for path in disk.iterdir()] == ["out"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_failed_save_leaves_nothing_behind(saved, tmp_path, monkeypatch):
+    del saved
+    release = running.make_release(PEOPLE, SETTINGS, progress=False)
+    monkeypatch.setattr(saving, "write_dossier", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(OSError, match="No space"):
+        release.save(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_dossier_says_of_the_fits(tmp_path):
+    del tmp_path
+    release = running.make_release(PEOPLE, SETTINGS, progress=False)
+    fits = make_dossier(release).fits
+    assert list(fits["scheme"]) == ["pairwise", "unweighted"]
+    assert (fits["effective_size"] > 0).all()
+    assert fits["seconds"].notna().all()

@@ -1,0 +1,155 @@
+"""Evidence to make reports from: baselines in place of synthesizers, so that nothing is fitted."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from molehill.baselines import multiply_noise, swap_ranks, topcode
+from molehill.dossier import Dossier, Searched
+from molehill.evaluation.evaluation import evaluate
+from molehill.plan.settings import Settings
+from molehill.risk.identification import confidential_risk
+from molehill.risk.weights import risk_weights
+from molehill.tables.populations import consumer_survey
+
+# Tuned numbers that can be found again wherever they stand.
+RADIUS, FLOOR, SCALE, SHIFT, SEED = 0.2137, 3.0517, 0.9131, 0.0871, 987654321
+RELEASED = f"order 2, scale {SCALE}, shift {SHIFT}"
+RARE = 1_234_567.0
+TABLES = 4
+NAN = float("nan")
+HOSTILE = {
+    "income": "<img src=x onerror=\"alert('a')\">\n=cmd|'/C calc'!A0 </script><script>alert(1)</script> доход {{7*7}}",
+    "gender": "\"'><svg onload=alert(2)>" + "x" * 10_000,
+    "age": "возраст\u202e`<b>`\t",
+}
+HOSTILE_SCHEME = "</script><script>alert(3)</script>" + "長" * 10_000
+HOSTILE_LEVEL = "<script>alert('level')</script>" + "y" * 10_000
+
+
+@cache
+def plain_dossier():
+    return _make(consumer_survey(n=300, seed=1), "income", ["gender", "age"], RELEASED, "swapped")
+
+
+@cache
+def hostile_dossier():
+    survey = consumer_survey(n=300, seed=1)
+    survey["gender"] = survey["gender"].astype(str).replace("female", HOSTILE_LEVEL)
+    survey = survey.rename(columns=HOSTILE)
+    made = _make(survey, HOSTILE["income"], [HOSTILE["gender"], HOSTILE["age"]], HOSTILE_SCHEME, "=1+1")
+    target = f"overlap of mean of {HOSTILE['income']} >= 0.5"
+    way = pd.DataFrame({"pattern": [f"{HOSTILE['gender']} {HOSTILE_LEVEL}"], "range": ["0 to 10"], "records": [3]})
+    return replace(made, search=make_search((target,), way=way))
+
+
+@cache
+def searched_dossier():
+    """The plain one as if a search had found it."""
+    search = make_search(("maximum realised <= 0.4321", "U_m <= 0.1987"))
+    made = plain_dossier()
+    return replace(made, search=search, settings=replace(made.settings, targets=search.targets))
+
+
+def make_search(targets, *, met=True, converged=True, way=None):
+    """Make three points: the first breaks the first target, the second keeps all, the third as well."""
+    rows = []
+    for number, scheme in enumerate(("unweighted", "pairwise, shift 0.5", "pairwise")):
+        row = {"point": number, "scheme": f"{scheme}, membership prior", "fit": number, "warm": number > 0}
+        row |= {"converged": converged, "fit_seconds": 8.765 - number, "met": met and number > 0}
+        row |= {"mean_expected_risk": 0.21357 - number / 100, "mean_expected_risk_error": 0.001}
+        row |= {"q99_expected_risk": 0.4, "largest_realised_risk": 0.5, "U_m": 0.03579 + number / 100}
+        row |= {"U_m_error": 0.0005}
+        for target in targets:
+            row |= {f"{target}: value": 0.2468 + number / 10, f"{target}: error": 0.002 if number else NAN}
+            row |= {f"{target}: chance of breaking": 0.87 if number == 0 else NAN, f"{target}: met": number > 0}
+        rows.append(row)
+    measures = ("risk", "risk_low", "risk_high", "U_m", "U_m_low", "U_m_high")
+    numbers = [(0.9, NAN, NAN, NAN, NAN, NAN), (0.8, NAN, NAN, 0.02, NAN, NAN), (0.5, 0.48, 0.52, 0.05, 0.04, 0.06)]
+    baselines = pd.DataFrame(numbers, columns=measures)
+    baselines.insert(0, "scheme", ["confidential", "topcoding", "noise, 10% of the sd"])
+    return Searched(
+        met=met,
+        verdict="Found: pairwise keeps what it shall.\nIt was confirmed.",
+        targets=targets,
+        points=pd.DataFrame(rows),
+        place=1,
+        next_places=(2, 0),
+        standing_in_the_way=pd.DataFrame() if way is None else way,
+        baselines=baselines,
+        cost={
+            "fits": 3.0,
+            "seconds of a cold fit": 8.765,
+            "seconds of a warm fit": NAN,
+            "seconds of measuring a point": 1.0,
+            "seconds": 44.0,
+        },
+        probability=0.6543,
+        probability_low=0.6,
+        probability_high=0.7,
+        floor=0.0311,
+        floor_error=0.0001,
+        releases=1,
+        redrawn=13,
+        may_redraw=True,
+        command="molehill search settings.toml --fits 77 --chance 0.2 --redraw 0.0123",
+        note="Found by a search.\nThe same again: --fits 77",
+    )
+
+
+def _make(survey, column, known, released, other):
+    survey[column] = survey[column].astype(float)
+    survey.loc[0, column] = RARE
+    schemes = {
+        released: [multiply_noise(survey, column, least=0.1, most=0.5, seed=seed) for seed in range(TABLES)],
+        "unweighted": [swap_ranks(survey, column, window=0.05, seed=seed) for seed in range(TABLES)],
+        other: [swap_ranks(survey, column, window=0.4, seed=seed) for seed in range(TABLES)],
+        "topcoding": [topcode(survey, column, percentile=97.5)],
+    }
+    about = {"known": known, "sensitive": column, "radius": RADIUS, "floor": FLOOR}
+    methods = ("logistic",)
+    evaluation = evaluate(survey, schemes, reference="unweighted", propensity_methods=methods, **about)
+    risk = confidential_risk(survey, order=2, small_patterns="marginal", **about)
+    weights = risk_weights(risk, scale=SCALE, shift=SHIFT)
+    values = survey[column].to_numpy()
+    fits = [_fit(released, True, ""), _fit("unweighted", False, "R-hat of mean[3] is 1.051, above 1.02")]
+    return Dossier(
+        Settings(
+            **about,
+            data="/agency/secret/survey.csv",
+            order=2,
+            scale=SCALE,
+            shift=SHIFT,
+            seed=SEED,
+            predictors=tuple(known),
+        ),
+        released,
+        evaluation,
+        pd.DataFrame({"record": np.arange(1, 301), "value": values, "risk": risk.risk, "weight": weights}),
+        pd.DataFrame(fits),
+        pd.DataFrame([_functional(name, number) for name in (released, "unweighted") for number in range(6)]),
+        dict(risk.policies),
+        {
+            "records": 300,
+            "patterns": risk.patterns.number,
+            "tables": TABLES,
+            "outside": 0.0004,
+            "kind": "semicontinuous",
+            "reason": "it has zeros",
+            "versions": {"molehill": "0.1.0", "numpy": "2.4"},
+            "made": "2026-11-15T23:00:00+00:00",
+            "seconds": {f"fitting: {released}": 31.2},
+        },
+    )
+
+
+def _fit(scheme, converged, problems):
+    fit = {"scheme": scheme, "converged": converged, "problems": problems, "sweeps": 400, "effective_size": 512.0}
+    return fit | {"largest_rhat": 1.008 if converged else 1.051, "divergent": 0.0, "seconds": 31.2}
+
+
+def _functional(scheme, number):
+    about = {"scheme": scheme, "functional": f"mean[{number}]", "mean": 71234.5, "sd": 99.0}
+    return about | {"rhat": 1 + number / 200, "bulk": 500.0 - number, "tail": 300.0, "error": 4.5}
