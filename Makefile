@@ -17,6 +17,7 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+	$(BIN)/lint-imports
 
 docs: .venv/installed
 	$(BIN)/mkdocs build --strict

@@ -19,34 +19,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import baselines, draw, evaluate, fit
-from molehill.charts import risk_utility_map, save_figure
+from molehill import Settings, baselines, draw, evaluate, fit, search
+from molehill.charts import risk_utility_map, save_chart
 from molehill.models import negative_binomial, semicontinuous, tdp_mixture
-from molehill.plan.settings import Settings
-from molehill.release.making import choose_synthesizer, column_roles
-from molehill.release.search.judging import read_targets
-from molehill.release.search.moves import Move, along_path, has_membership, with_membership, with_noise
-from molehill.release.search.order import search_settings
-from molehill.release.search.points import Bench, Point, fit_move, measure_point, open_bench
+from molehill.release.making import choose_synthesizer, prepare
+from molehill.release.schemes import Scheme, along_path, has_membership, with_membership
+from molehill.release.search.points import Bench, Point, fit_scheme, measure_point, open_bench
 from molehill.tables.intervals import mean_over_tables
 from molehill.tables.populations import consumer_survey, nb_mixture
-from molehill.tables.schema import find_columns, infer_schema
-from molehill.tables.table import as_table
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 SHARES = (0.3, 0.45, 0.6)
 MATCHED = ("mean expected <= 1", "99% expected <= 1")
 INTRUDER = (
-    "mean risk",
-    "99% quantile of risk",
-    "largest risk",
-    "records with risk above 0.5",
-    "share of right picks, tables pooled",
-    "true match rate",
-    "guesses within the radius",
-    "guesses within the radius, without the record",
-    "U_m",
-    "U_m of a fresh sample",
+    *("risk_mean", "risk_q99", "risk_largest", "risk_above_50", "pooled_picks", "matches_true", "guess_right"),
+    *("guess_right_without", "U_m", "U_m_fresh"),
 )
 
 
@@ -60,8 +47,9 @@ class Case:
 
 
 def read_case(name: str, replicate: int) -> Case:
+    how: dict[str, Any] = {"targets": MATCHED, "small_patterns": "marginal", "seed": replicate}
     if name == "counts":
-        settings = Settings(sensitive="outcome", known=(), predictors=(), radius=0.15, seed=replicate)
+        settings = Settings(replace="outcome", known=(), predictors=(), radius=0.15, **how)
         ways = {
             "": negative_binomial("outcome", []),
             "mixture": tdp_mixture("outcome", [], transform="signed"),
@@ -69,15 +57,14 @@ def read_case(name: str, replicate: int) -> Case:
         return Case(nb_mixture(1000, seed=replicate + 1), settings, ways)
     if name == "survey":
         survey = consumer_survey(seed=2017 + replicate)
-        known = ("gender", "age", "region")
-        settings = Settings(sensitive="income", known=known, lower=-100_000, upper=2_000_000, seed=replicate)
+        ends: dict[str, Any] = {"lower": -100_000.0, "upper": 2_000_000.0}
+        settings = Settings(replace="income", known=("gender", "age", "region"), **ends, **how)
         predictors = [column for column in survey.columns if column != "income"]
-        ways = {"": semicontinuous("income", predictors, lower=-100_000, upper=2_000_000)}
-        return Case(survey, settings, ways)
-    sample, breaks = read_ce(), {"Age": (25, 35, 50, 65)}
+        return Case(survey, settings, {"": semicontinuous("income", predictors, **ends)})
+    breaks = {"Age": (25, 35, 50, 65)}
     known, predictors = ("Age", "Urban", "Marital"), ("Age", "Urban", "Tenure", "Educ", "Marital")
-    settings = Settings(sensitive="Income", known=known, predictors=predictors, breaks=breaks, seed=replicate)
-    return Case(sample, settings, {"": tdp_mixture("Income", predictors, breaks=breaks)})
+    settings = Settings(replace="Income", known=known, predictors=predictors, breaks=breaks, **how)
+    return Case(read_ce(), settings, {"": tdp_mixture("Income", predictors, breaks=breaks)})
 
 
 def read_ce() -> pd.DataFrame:
@@ -87,10 +74,8 @@ def read_ce() -> pd.DataFrame:
 
 
 def open_case(case: Case, synthesizer: Any) -> Bench:
-    table = as_table(case.data)
-    find_columns(table, case.settings.sensitive, "sensitive")
-    how: dict[str, Any] = {"tables": 400, "chance": 0.2, "redraw": 0.001, "analyses": [], "checkpoint": None}
-    return open_bench(table, case.settings, synthesizer, read_targets(list(MATCHED)), **how, progress=False)
+    job = prepare(case.data, case.settings, synthesizer=synthesizer, analyses=[])
+    return open_bench(job, checkpoint=None, progress=False)
 
 
 def compare(case: Case) -> list[dict[str, Any]]:
@@ -98,20 +83,21 @@ def compare(case: Case) -> list[dict[str, Any]]:
     rows = []
     for way, synthesizer in case.synthesizers.items():
         bench = open_case(case, synthesizer)
-        plain = fit_move(bench, Move())
+        plain = fit_scheme(bench, Scheme())
         assert plain is not None
         points = [(measure_point(bench, plain, 0.0), "")]
         mixture = has_membership(plain.posterior)
         if mixture:
             points.append((measure_point(bench, plain, 1.0), ""))
-            balanced = replace(plain, posterior=with_noise(plain.posterior, "balanced"))
+            balanced = replace(plain, posterior=plain.posterior.drawing_by(noise="balanced"))
             points += [(measure_point(bench, balanced, share), ", balanced") for share in (0.0, *SHARES, 1.0)]
         if not way:
-            moves = [Move(2), Move(1)]
+            schemes = [Scheme(2), Scheme(1)]
             if not mixture:
-                moves += [along_path(2, 0.5), along_path(2, 0.75), along_path(1, 0.5), Move(3), Move(2, scale=1.5)]
-            for move in moves:
-                fitted = fit_move(bench, move, start=plain)
+                schemes += [along_path(2, 0.5), along_path(2, 0.75), along_path(1, 0.5)]
+                schemes += [Scheme(3), Scheme(2, scale=1.5)]
+            for scheme in schemes:
+                fitted = fit_scheme(bench, scheme, start=plain)
                 assert fitted is not None
                 points.append((measure_point(bench, fitted, 0.0), ""))
         rows += [tell_point(bench, point, way, noise) for point, noise in points]
@@ -122,10 +108,10 @@ def tell_point(bench: Bench, point: Point, way: str, noise: str) -> dict[str, An
     mean, high = point.judgements
     # Ours is chosen by every other table and judged by the rest: the least of several noisy numbers flatters itself.
     chosen_by, judged_by = point.measured.distances[::2], point.measured.distances[1::2]
-    standard = point.fitted.move in (Move(1), Move(2)) and (point.by_prior is None or not point.by_prior.any())
+    standard = point.fitted.scheme in (Scheme(1), Scheme(2)) and (point.by_prior is None or not point.by_prior.any())
     return {
         "scheme": (f"{way}: {point}" if way else str(point)) + noise,
-        "paper": {1: "marginal", 2: "pairwise"}[point.fitted.move.order] if standard and not way else "",
+        "paper": {1: "marginal", 2: "pairwise"}[point.fitted.scheme.order] if standard and not way else "",
         "mean": mean.value,
         "mean error": mean.error,
         "q99": high.value,
@@ -203,8 +189,8 @@ def print_matched(replicates: list[list[dict[str, Any]]]) -> None:
 def keep_rule(name: str, replicate: int, redraw: float) -> None:
     """Search for the rule of one half, and print the answer."""
     case, begun = read_case(name, replicate), time.perf_counter()
-    how: dict[str, Any] = {"fits": 6, "redraw": redraw, "progress": False}
-    found = search_settings(case.data, case.settings, "maximum realised <= 0.5", **how, tell=print)
+    settings = case.settings.but(targets="maximum realised <= 0.5", fits=6, redraw=redraw)
+    found = search(case.data, settings, progress=False, tell=print)
     print(found.verdict)
     if found.chosen is not None:
         print(f"U_m is {found.chosen['U_m'] / found.points.iloc[0]['U_m']:.2f} times that of the unweighted")
@@ -216,9 +202,9 @@ def show_intruder(name: str, figure: Path | None) -> None:
     """What the schemes give an intruder, beside topcoding, noise and synthpop's tables, in a table and on a map."""
     case = read_case(name, 0)
     bench = open_case(case, case.synthesizers[""])
-    plain = fit_move(bench, Move())
+    plain = fit_scheme(bench, Scheme())
     assert plain is not None
-    pairwise = fit_move(bench, Move(2), start=plain)
+    pairwise = fit_scheme(bench, Scheme(2), start=plain)
     assert pairwise is not None
     ones = np.ones(len(case.data))
     how: dict[str, Any] = {"datasets": 20, "unconverged": "allow"}
@@ -228,28 +214,26 @@ def show_intruder(name: str, figure: Path | None) -> None:
         "pairwise, posterior": draw(with_membership(pairwise.posterior, 0 * ones), seed=3, **how),
         "pairwise, prior": draw(with_membership(pairwise.posterior, ones), seed=4, **how),
         "unweighted, prior, balanced": draw(
-            with_noise(with_membership(plain.posterior, ones), "balanced"), seed=5, **how
+            with_membership(plain.posterior, ones).drawing_by(noise="balanced"), seed=5, **how
         ),
     }
-    fewer = replace(case.settings, components=2, noise="balanced")
-    simple = choose_synthesizer(bench.table, fewer, infer_schema(bench.table, **column_roles(fewer)))
+    simple = choose_synthesizer(bench.job.view, bench.settings.but(components=2, noise="balanced", synthesizer="auto"))
     releases["2 components, balanced"] = draw(fit(simple, case.data, seed=6, progress=False), seed=6, **how)
-    column = case.settings.sensitive
+    column = case.settings.column
     releases["topcoding"] = baselines.topcode(case.data, column)
     releases["noise, 10% of the sd"] = [baselines.add_noise(case.data, column, seed=number) for number in range(20)]
     if name == "ce":
         positive = (pd.read_csv(SHARED / "ce_sample.csv")["Income"] > 0).to_numpy()
         synthetic = pd.read_csv(SHARED / "ce_synthpop_income.csv").astype(float)[positive].reset_index(drop=True)
         releases["synthpop"] = [case.data.assign(Income=synthetic[name]) for name in synthetic.columns]
-    settings = case.settings
-    measured: dict[str, Any] = {"known": settings.known, "sensitive": column, "radius": settings.radius}
-    found = evaluate(case.data, releases, **measured, breaks=settings.breaks, propensity_methods=(), analyses=[])
+    found = evaluate(bench.job.view, releases, propensity_methods=(), analyses=[])
     figures = pd.concat([found.risk, found.utility])
     figures = figures[figures["measure"].isin(INTRUDER) & (figures["scheme"] != "confidential")]
     table = figures.pivot_table(index="scheme", columns="measure", values="value", sort=False)
-    print_table(table[[name for name in INTRUDER if name in table]])
+    names = dict(zip(figures["measure"], figures["name"], strict=True))
+    print_table(table[[name for name in INTRUDER if name in table]].rename(columns=names))
     if figure is not None:
-        save_figure(risk_utility_map(found, utility="U_m", risk="mean risk"), figure)
+        save_chart(risk_utility_map(found), figure)
 
 
 def main() -> None:

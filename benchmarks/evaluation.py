@@ -12,28 +12,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import baselines, confidential_risk, draw, evaluate, fit, risk_weights
+from molehill import Intruder, baselines, confidential_risk, draw, evaluate, fit, risk_weights
 from molehill.models import semicontinuous
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.tables.populations import consumer_survey
 from molehill.utility import estimate, mean, median, quantile
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
+# Measures by their ids, and what they are of.
 ROWS = (
-    "mean risk",
-    "99% quantile of risk",
-    "records with risk above 0.5",
-    "mean expected risk",
-    "mean risk, tables pooled",
-    "share of right picks, tables pooled",
-    "true match rate",
-    "guesses within the radius",
-    "guesses within the radius, without the record",
-    "interval overlap of mean of Income",
-    "interval overlap of sd of Income",
-    "U_m",
-    "U_m of a fresh sample",
-    "pMSE ratio, logistic",
+    ("risk_mean", ""),
+    ("risk_q99", ""),
+    ("risk_above_50", ""),
+    ("expected_mean", ""),
+    ("pooled_mean", ""),
+    ("pooled_picks", ""),
+    ("matches_true", ""),
+    ("guess_right", ""),
+    ("guess_right_without", ""),
+    ("overlap", "mean of Income"),
+    ("overlap", "sd of Income"),
+    ("U_m", ""),
+    ("U_m_fresh", ""),
+    ("pmse_ratio", "logistic"),
 )
 
 
@@ -48,10 +49,11 @@ def side_by_side() -> None:
     categorical = ["Urban", "Tenure", "Educ", "Marital"]
     sample = pd.read_csv(SHARED / "ce_sample.csv").astype({"Income": float} | dict.fromkeys(categorical, str))
     synthetic = pd.read_csv(SHARED / "ce_synthpop_income.csv").astype(float)
-    settings: dict[str, Any] = {"known": ["Age", "Urban", "Marital"], "sensitive": "Income", "radius": 0.2}
-    settings["breaks"] = {"Age": [25, 35, 50, 65]}
-    model = semicontinuous("Income", ["Age", *categorical], breaks=settings["breaks"], lower=-1e5, upper=2e6)
-    risk = confidential_risk(sample, **settings, order=2, small_patterns="marginal")
+    breaks = {"Age": [25, 35, 50, 65]}
+    model = semicontinuous("Income", ["Age", *categorical], breaks=breaks, lower=-1e5, upper=2e6)
+    known = ["Age", "Urban", "Marital"]
+    view = Intruder(known, "Income", radius=0.2, breaks=breaks, small_patterns="marginal").look(sample)
+    risk = confidential_risk(view, order=2)
     posteriors, releases = {}, {}
     for name, weights in (("pairwise", risk_weights(risk)), ("unweighted", None)):
         patience = 2 if name == "pairwise" else 0
@@ -62,24 +64,22 @@ def side_by_side() -> None:
         print(f"{posteriors[name]}: {name}, {seconds:.1f} s, largest R-hat {highest:.3f}")
         releases[name] = draw(posteriors[name], datasets=20, seed=10 + len(releases), unconverged="allow")
         if name == "pairwise":
-            _, evaluating = timed(lambda: evaluate(sample, releases["pairwise"], **settings))
+            _, evaluating = timed(lambda: evaluate(view, releases["pairwise"]))
             print(
                 f"evaluating its 20 tables, every default measure: {evaluating:.1f} s, {evaluating / seconds:.2f} fits"
             )
     releases["synthpop"] = [sample.assign(Income=synthetic[name]) for name in synthetic]
     releases["topcoded"] = baselines.topcode(sample, "Income", percentile=97.5)
-    evaluation = evaluate(
-        sample, releases, posteriors=posteriors, reference="unweighted", unconverged="allow", **settings
-    )
-    figures = pd.concat([evaluation.risk, evaluation.utility]).drop_duplicates(["scheme", "measure"])
+    evaluation = evaluate(view, releases, posteriors=posteriors, reference="unweighted", unconverged="allow")
+    figures = pd.concat([evaluation.risk, evaluation.utility])
     schemes = ["confidential", *evaluation.schemes]
     print(f"\n| measure | {' | '.join(schemes)} |\n|{'---|' * (len(schemes) + 1)}")
-    for measure in ROWS:
-        rows = figures[figures["measure"] == measure]
+    for measure, of in ROWS:
+        rows = figures[(figures["measure"] == measure) & (figures["of"] == of)]
         ends = rows[["value", "low", "high"]].to_numpy(float).tolist()
         found = dict(zip(rows["scheme"], ends, strict=True))
         cells = [_told(*found[name]) if name in found else "" for name in schemes]
-        print(f"| {measure} | {' | '.join(cells)} |")
+        print(f"| {rows['name'].iloc[0]} | {' | '.join(cells)} |")
 
 
 def _told(value: float, low: float, high: float) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from molehill import confidential_risk, release_risk
+from molehill import Intruder, confidential_risk, release_risk
 from molehill.tables.populations import consumer_survey, nb_mixture
 
 RADIUS = 0.2
@@ -71,9 +71,8 @@ def survey(n: int, columns: int = 1) -> pd.DataFrame:
 def risk_of(frame: pd.DataFrame, order: int) -> Callable[[], object]:
     """Make the call that is measured."""
     sensitive = [name for name in frame.columns if name.startswith("y")]
-    return lambda: confidential_risk(
-        frame, known=["gender", "age", "region"], sensitive=sensitive, radius=RADIUS, order=order
-    )
+    intruder = Intruder(known=["gender", "age", "region"], sensitive=sensitive, radius=RADIUS)
+    return lambda: confidential_risk(frame, intruder, order=order)
 
 
 def one_column(n: int) -> None:
@@ -122,13 +121,14 @@ def definition(y: np.ndarray, order: int) -> np.ndarray:
 def against_definition(n: int) -> None:
     frame = nb_mixture(n, seed=1)
     y = frame["outcome"].to_numpy().astype(float)
+    intruder = Intruder(known=[], sensitive="outcome", radius=RADIUS)
     print(f"\nagainst the definition, {n:,} records in one pattern")
     print("| order | definition (NumPy), seconds | Molehill, milliseconds | factor | largest difference |")
     print("|---|---|---|---|---|")
     for order in (1, 2):
 
         def ours(order: int = order) -> np.ndarray:
-            return confidential_risk(frame, known=[], sensitive="outcome", radius=RADIUS, order=order).risk
+            return confidential_risk(frame, intruder, order=order).risk
 
         difference = np.abs(definition(y, order) - ours()).max()
         slow, fast = best(lambda: definition(y, order), 1), best(ours, 20)  # noqa: B023 (called at once)
@@ -140,9 +140,10 @@ def releases(tables: int = 20) -> None:
     rng = np.random.default_rng(1)
     released = [data.assign(income=rng.permutation(data["income"])) for _ in range(tables)]
     column = data["income"].to_numpy().astype(float)
+    intruder = Intruder(known=["gender", "age", "region"], sensitive="income", radius=RADIUS)
 
     def call() -> object:
-        return release_risk(data, released, known=["gender", "age", "region"], sensitive="income", radius=RADIUS)
+        return release_risk(data, released, intruder)
 
     call()
     seconds = best(call, 200)

@@ -19,24 +19,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pandas as pd
 from numba import njit
+from numpyro.infer import MCMC, NUTS
 
 import molehill
+from molehill.machine import prepare_jax
 from molehill.models import tdp_engine
 from molehill.models.tdp_mixture import tdp_mixture
 from molehill.synthesis.sampling.chains import Run, sample
+from molehill.synthesis.sampling.diagnostics import diagnose
+from molehill.synthesis.synthesizer import Data
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import as_table
-
-# isort: split
-import jax
-import jax.numpy as jnp
-import numpyro
-from numpyro.infer import MCMC, NUTS
-
-from molehill.synthesis.sampling.diagnostics import diagnose
 
 CE_SAMPLE = Path(__file__).parents[2] / "shared" / "data" / "ce_sample.csv"
 AGES = [25, 35, 50, 65]
@@ -48,14 +47,14 @@ def problem() -> tuple[str, pd.DataFrame, Any, np.ndarray]:
         data = pd.read_csv(CE_SAMPLE).query("Income > 0").reset_index(drop=True)
         codes: Any = dict.fromkeys(("Urban", "Tenure", "Educ", "Marital"), "categorical")
         synthesizer = tdp_mixture("Income", ["Age", *codes], breaks={"Age": AGES}, kinds=codes, priors="paper")
-        known = {"known": ["Age", "Urban", "Marital"], "breaks": {"Age": AGES}, "sensitive": "Income"}
+        intruder = molehill.Intruder(["Age", "Urban", "Marital"], "Income", radius=0.2, breaks={"Age": AGES})
         name = "the CE sample"
     else:
         data = consumer_survey().query("income > 0").reset_index(drop=True)
         synthesizer = tdp_mixture("income", [str(name) for name in data if name != "income"], priors="paper")
-        known = {"known": ["gender", "age", "region"], "sensitive": "income"}
+        intruder = molehill.Intruder(["gender", "age", "region"], "income", radius=0.2)
         name = "the built-in survey"
-    risk = molehill.confidential_risk(data, **known, radius=0.2, order=2)
+    risk = molehill.confidential_risk(data, intruder, order=2)
     return f"{name}, {len(data):,} positive incomes", data, synthesizer, molehill.risk_weights(risk)
 
 
@@ -176,7 +175,7 @@ def gradients() -> None:
     _, data, synthesizer, weights = problem()
     learned = synthesizer.learn(as_table(data))
     with jax.enable_x64(new_val=True):
-        prepared = tdp_engine.prepare(dict(learned.inputs) | {"weights": weights}, least_sigma=0.0)
+        prepared = tdp_engine.prepare(Data(learned.inputs, weights), least_sigma=0.0)
         inputs = {name: jnp.asarray(value) for name, value in prepared.items()}
         mixture = tdp_engine._start(jax.random.key(1), inputs, 10)
         key = jax.random.key(2)
@@ -217,9 +216,9 @@ def growth() -> None:
         synthesizer = tdp_mixture("income", ["age", "education", "earner", "marital"], components=components)
         assert synthesizer.learn is not None
         assert synthesizer.engine is not None
-        inputs = dict(synthesizer.learn(as_table(data)).inputs) | {"weights": np.ones(len(data))}
+        fitted_to = Data(synthesizer.learn(as_table(data)).inputs, np.ones(len(data)))
         sweeps = 20 if records < 100_000 else 4
-        engine = synthesizer.engine(synthesizer, inputs, warmup=sweeps, draws=sweeps)
+        engine = synthesizer.engine(synthesizer, fitted_to, warmup=sweeps, draws=sweeps)
         ends: list[float] = []
 
         def note_end(_: Run, ends: list[float] = ends) -> bool:
@@ -227,7 +226,7 @@ def growth() -> None:
             return False
 
         # The second round is as long as the first, and nothing is left to compile in it.
-        sample(engine, inputs, seed=1, enough=note_end, patience=1, progress=False)
+        sample(engine, fitted_to, seed=1, enough=note_end, patience=1, progress=False)
         seconds = (ends[1] - ends[0]) / sweeps
         print(f"| {records:,} | {components} | {seconds:.4f} |", flush=True)
 
@@ -246,6 +245,7 @@ def main() -> None:
     parser.add_argument("--only-fit", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only-numpyro", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    prepare_jax()
     if chosen.only_numpyro:
         run_numpyro()
     elif chosen.only_fit:

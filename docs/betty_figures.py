@@ -12,7 +12,7 @@ import molehill
 
 IMAGES = Path(__file__).parent / "images"
 RADIUS = 0.2
-KNOWN = ["gender", "age", "region"]
+INTRUDER = molehill.Intruder(known=["gender", "age", "region"], sensitive="income", radius=RADIUS)
 
 # Thirteen records with one pattern, incomes in thousands; Betty is the first record of every table.
 CONFIDENTIAL = (60, 52, 66, 70, 24, 28, 33, 37, 41, 45, 80, 90, 104)
@@ -78,9 +78,7 @@ def covered(incomes: Sequence[int], middle: int) -> tuple[bool, ...]:
 
 def released_case(incomes: tuple[int, ...]) -> tuple[Case, Fraction]:
     """Give one of the paper's cases, and Betty's risk in it."""
-    risk = molehill.release_risk(
-        make_table(CONFIDENTIAL), [make_table(incomes)], known=KNOWN, sensitive="income", radius=RADIUS
-    )
+    risk = molehill.release_risk(make_table(CONFIDENTIAL), [make_table(incomes)], INTRUDER)
     share, linked = as_share(float(risk.by_table[0, 0])), int(risk.linked[0, 0])
     close = covered(incomes, CONFIDENTIAL[0])
     far = close.count(False)
@@ -94,7 +92,7 @@ def released_case(incomes: tuple[int, ...]) -> tuple[Case, Fraction]:
 
 def confidential_case() -> tuple[Case, Fraction]:
     """Give Betty's risk before anything is released."""
-    risk = molehill.confidential_risk(make_table(CONFIDENTIAL), known=KNOWN, sensitive="income", radius=RADIUS)
+    risk = molehill.confidential_risk(make_table(CONFIDENTIAL), INTRUDER)
     share, close = as_share(float(risk.risk[0])), covered(CONFIDENTIAL, CONFIDENTIAL[0])
     far = close.count(False)
     described = (
@@ -106,8 +104,7 @@ def confidential_case() -> tuple[Case, Fraction]:
 
 def pair_case() -> tuple[Case, float]:
     """Give the risk of Betty with one other, and that with each other on average, as `confidential_risk` has it."""
-    table = make_table(CONFIDENTIAL)
-    order_two = molehill.confidential_risk(table, known=KNOWN, sensitive="income", radius=RADIUS, order=2)
+    order_two = molehill.confidential_risk(make_table(CONFIDENTIAL), INTRUDER, order=2)
     mine = covered(CONFIDENTIAL, CONFIDENTIAL[0])
     partner = CONFIDENTIAL[PARTNER]
     close = tuple(a or b for a, b in zip(mine, covered(CONFIDENTIAL, partner), strict=True))

@@ -13,7 +13,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "synthesis"))
 
 from test_calibration import (  # pyright: ignore[reportMissingImports]
     FALSE_ALARM,
@@ -27,7 +27,7 @@ from test_calibration import (  # pyright: ignore[reportMissingImports]
 )
 
 from molehill import models
-from molehill.charts import COLOURS, save_figure
+from molehill.charts import COLOURS, save_chart
 
 PICTURE = Path(__file__).parent / "images" / "calibration.svg"
 COLUMNS = 7
@@ -98,7 +98,7 @@ def write_row(name: str, parts: Parts, seconds: float) -> str:
 
 def write_picture(results: Mapping[str, Parts], path: Path) -> None:
     """Write the figure, with tenths of a pixel: half the size."""
-    save_figure(draw_all(results), path)
+    save_chart(draw_all(results), path)
     path.write_text(re.sub(r"\d+\.\d\d+", lambda number: f"{float(number[0]):.1f}", path.read_text()))
 
 

@@ -28,12 +28,12 @@ def counts(region: Any, outcome: Any = None) -> None:
 def main() -> None:
     """Measure the risk, weigh the records, fit, and draw."""
     data = nb_mixture(1000, seed=1).assign(region=pd.Series(["north", "east", "south", "west"] * 250))
-    settings: dict[str, Any] = {"known": "region", "sensitive": "outcome", "radius": 0.2}
-    risk = molehill.confidential_risk(data, **settings, order=2)
+    view = molehill.Intruder(known="region", sensitive="outcome", radius=0.2).look(data)
+    risk = molehill.confidential_risk(view, order=2)
     synthesizer = molehill.Synthesizer(counts, sensitive=("outcome",))
     posterior = molehill.fit(synthesizer, data, molehill.risk_weights(risk), seed=1)
     released = molehill.draw(posterior, datasets=20, seed=2)
-    after = molehill.release_risk(data, released, **settings)
+    after = molehill.release_risk(view, released)
     print(posterior)
     print(posterior.diagnostics.table.round(3))
     print(f"mean of the counts: {data['outcome'].mean():.1f}, in the first table {released[0]['outcome'].mean():.1f}")

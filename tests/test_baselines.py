@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from molehill import InputError, Table, release_risk
-from molehill.baselines import add_noise, microaggregate, multiply_noise, swap_ranks, topcode
+from molehill.baselines import BASELINES, add_noise, microaggregate, multiply_noise, swap_ranks, topcode
+from molehill.risk.intruder import Intruder
 from molehill.tables.populations import consumer_survey
 
 METHODS = [
@@ -51,13 +52,13 @@ def test_topcoding_protects_the_topcoded_and_nobody_else():
     """As the paper says: risk 0 for those, and full risk for an isolated record below the threshold."""
     data = pd.DataFrame({"pay": [10.0, 11.0, 12.0, 100.0, 1000.0, 5000.0], "town": "A"})
     released = topcode(data, "pay", value=500)
-    risk = release_risk(data, released, known="town", sensitive="pay", radius=0.2).realised
+    risk = release_risk(data, released, Intruder(known="town", sensitive="pay", radius=0.2)).realised
     assert risk[4:].tolist() == [0.0, 0.0]
     assert risk[3] == pytest.approx(5 / 6)
     survey = consumer_survey()
-    settings = {"known": ["gender", "age", "region"], "sensitive": "income", "radius": 0.2}
+    view = Intruder(known=["gender", "age", "region"], sensitive="income", radius=0.2).look(survey)
     coded = topcode(survey, "income")
-    before, after = (release_risk(survey, table, **settings).realised for table in (survey, coded))
+    before, after = (release_risk(view, table).realised for table in (survey, coded))
     changed = (coded["income"] != survey["income"]).to_numpy()
     far = changed & (np.abs(coded["income"] - survey["income"]) > 0.2 * survey["income"]).to_numpy()
     assert far.sum() > 50
@@ -206,3 +207,13 @@ FEW = frame(1.0, 2.0, 3.0, 90.0)
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_what_settings_name_changes_the_columns_named_and_no_other(name):
+    rng = np.random.default_rng(7)
+    data = pd.DataFrame({"pay": rng.lognormal(size=90), "debt": rng.lognormal(size=90), "town": list("ABC") * 30})
+    changed = BASELINES[name](data, ["pay", "debt"], 5)
+    assert changed["town"].equals(data["town"])
+    assert all((changed[column] != data[column]).any() for column in ("pay", "debt"))
+    pd.testing.assert_frame_equal(changed, BASELINES[name](data, ["pay", "debt"], 5))

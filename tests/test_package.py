@@ -1,33 +1,67 @@
-"""The public names, and what importing them loads."""
+"""The public names, and what importing them loads and sets."""
 
 import subprocess
 import sys
 
 import molehill
 
+NAMES = [
+    "Chain",
+    "InputError",
+    "Intruder",
+    "Measure",
+    "Settings",
+    "Synthesizer",
+    "Table",
+    "baselines",
+    "charts",
+    "confidential_risk",
+    "draw",
+    "evaluate",
+    "fit",
+    "infer_schema",
+    "match_rates",
+    "models",
+    "read_settings",
+    "read_table",
+    "release_risk",
+    "risk_weights",
+    "run",
+    "search",
+    "synthesize",
+    "utility",
+    "weighted",
+    "write_table",
+]
 
-def test_public_names_are_these():
-    assert molehill.__all__ == [
-        "InputError",
-        "Synthesizer",
-        "Table",
-        "confidential_risk",
-        "draw",
-        "evaluate",
-        "fit",
-        "infer_schema",
-        "match_rates",
-        "read_table",
-        "release_risk",
-        "risk_weights",
-        "synthesize",
-        "weighted",
-        "write_table",
-    ]
-    assert len(molehill.__all__) <= 15
-    assert all(hasattr(molehill, name) for name in molehill.__all__)
+
+def python(code: str) -> str:
+    return subprocess.check_output([sys.executable, "-c", code], text=True).strip()
 
 
-def test_the_risk_half_does_not_load_jax():
-    code = "import sys, molehill, molehill.cli; print('jax' in sys.modules, 'numpyro' in sys.modules)"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["False", "False"]
+def test_public_names_are_these_and_no_others():
+    assert molehill.__all__ == NAMES
+    assert dir(molehill) == sorted([*NAMES, "__version__"])
+    assert all(hasattr(molehill, name) for name in NAMES)
+    assert not hasattr(molehill, "pandas")
+
+
+def test_names_stay_themselves_whatever_was_loaded_before():
+    # Loading a module of a package of the same name must not put the module in the place of the function.
+    code = "import molehill.release.search.points, molehill.release.runs, molehill; "
+    code += "print(callable(molehill.search), callable(molehill.run), callable(molehill.evaluate))"
+    assert python(code) == "True True True"
+
+
+def test_importing_loads_little_and_sets_nothing():
+    assert python("import sys, molehill; print('pandas' in sys.modules, 'jax' in sys.modules)") == "False False"
+    risk = "import sys, molehill; molehill.confidential_risk, molehill.Settings; print('jax' in sys.modules)"
+    assert python(risk) == "False"
+    everything = (
+        "import os, molehill; [getattr(molehill, name) for name in molehill.__all__]\n"
+        "import jax; print('XLA_FLAGS' in os.environ, jax.config.jax_compilation_cache_dir, "
+        "jax.config.jax_enable_x64, jax.config.jax_num_cpu_devices)"
+    )
+    plain = "import jax; print(jax.config.jax_compilation_cache_dir, jax.config.jax_enable_x64, "
+    plain += "jax.config.jax_num_cpu_devices)"
+    assert python(everything) == f"False {python(plain)}"

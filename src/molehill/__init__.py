@@ -1,58 +1,96 @@
-"""Molehill: risk-weighted synthetic microdata, and the evidence to defend its release."""
+"""Molehill: risk-weighted synthetic microdata, and the evidence to defend its release.
+
+A newcomer needs `Settings` and `synthesize`, or `run`, which saves and resumes; an expert all the parts: `Intruder`,
+`confidential_risk`, `risk_weights`, `fit`, `draw`, `evaluate`.
+"""
 
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from molehill.errors import InputError
-from molehill.risk.identification import confidential_risk, match_rates, release_risk
-from molehill.risk.weights import risk_weights
-from molehill.tables.formats import read_table, write_table
-from molehill.tables.schema import infer_schema
-from molehill.tables.table import Table
-
 if TYPE_CHECKING:
+    from molehill import baselines, charts, models, utility
+    from molehill.errors import InputError
     from molehill.evaluation.evaluation import evaluate
+    from molehill.evaluation.measure import Measure
+    from molehill.plan.settings import Settings, read_settings
     from molehill.release.making import synthesize
+    from molehill.release.runs import run
+    from molehill.release.search.search import search
+    from molehill.risk.identification import confidential_risk, match_rates, release_risk
+    from molehill.risk.intruder import Intruder
+    from molehill.risk.weights import risk_weights
     from molehill.synthesis.fitting import draw, fit
-    from molehill.synthesis.synthesizer import Synthesizer
+    from molehill.synthesis.synthesizer import Chain, Synthesizer
     from molehill.synthesis.weighting import weighted
+    from molehill.tables.formats import read_table, write_table
+    from molehill.tables.schema import infer_schema
+    from molehill.tables.table import Table
 
 __version__ = version("molehill")
 __all__ = [
+    "Chain",
     "InputError",
+    "Intruder",
+    "Measure",
+    "Settings",
     "Synthesizer",
     "Table",
+    "baselines",
+    "charts",
     "confidential_risk",
     "draw",
     "evaluate",
     "fit",
     "infer_schema",
     "match_rates",
+    "models",
+    "read_settings",
     "read_table",
     "release_risk",
     "risk_weights",
+    "run",
+    "search",
     "synthesize",
+    "utility",
     "weighted",
     "write_table",
 ]
 
-# Synthesis needs JAX, and evaluation statsmodels, which take a while to load; measuring risk must not wait for them.
+# Where each name is defined. Loaded when asked for: the help of a command must not wait for pandas, nor risk for JAX.
 _ON_DEMAND = {
+    "Chain": "synthesis.synthesizer",
+    "InputError": "errors",
+    "Intruder": "risk.intruder",
+    "Measure": "evaluation.measure",
+    "Settings": "plan.settings",
     "Synthesizer": "synthesis.synthesizer",
+    "Table": "tables.table",
+    "confidential_risk": "risk.identification",
     "draw": "synthesis.fitting",
     "evaluate": "evaluation.evaluation",
     "fit": "synthesis.fitting",
+    "infer_schema": "tables.schema",
+    "match_rates": "risk.identification",
+    "read_settings": "plan.settings",
+    "read_table": "tables.formats",
+    "release_risk": "risk.identification",
+    "risk_weights": "risk.weights",
+    "run": "release.runs",
+    "search": "release.search.search",
     "synthesize": "release.making",
     "weighted": "synthesis.weighting",
+    "write_table": "tables.formats",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _ON_DEMAND:
         return getattr(import_module(f"molehill.{_ON_DEMAND[name]}"), name)
-    if name in ("baselines", "models", "utility"):
+    if name in __all__:
         return import_module(f"molehill.{name}")
-    if name == "search":
-        return import_module("molehill.release.search.order")
     raise AttributeError(f"module 'molehill' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -4,8 +4,9 @@ Each changes the values of the columns that are named and leaves everything else
 types (a column of whole numbers gets whole numbers). A missing value stays missing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Literal, TypeVar
 
 import narwhals
@@ -13,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_number, check_whole
 from molehill.tables.schema import column_numbers, find_columns
 from molehill.tables.table import Table, as_table
-from molehill.utility.sides import Floats, Side, read_numbers
 
 AnyTable = TypeVar("AnyTable")
 Replacement = Literal["mean", "threshold"]
@@ -234,6 +235,15 @@ def microaggregate(data: AnyTable, columns: str | Sequence[str], *, size: int = 
     return _put_back(data, {name: averaged[:, i] for i, name in enumerate(names)})
 
 
+# What a release can be compared with, by the names that settings use: `(table, columns, seed) -> table`.
+BASELINES: dict[str, Callable[[Any, Sequence[str], int], Any]] = {
+    "topcoding": lambda data, columns, _: reduce(topcode, columns, data),
+    "noise": lambda data, columns, seed: add_noise(data, columns, seed=seed),
+    "swapping": lambda data, columns, seed: swap_ranks(data, columns, seed=seed),
+    "microaggregation": lambda data, columns, _: microaggregate(data, columns),
+}
+
+
 def _named(data: Any, columns: str | Sequence[str]) -> list[str]:
     names = find_columns(as_table(data), columns, "columns")
     if not names:
@@ -245,9 +255,14 @@ def _read(data: Any, column: str) -> tuple[Floats, NDArray[np.intp]]:
     """The column's numbers, missing ones as NaN, and the places of those that are not missing."""
     table = as_table(data)
     find_columns(table, column, "column")
-    read_numbers(Side("data", "", table.frame), [column], "keep", least=2)
     values = column_numbers(table, column)
-    return values, np.flatnonzero(~np.isnan(values))
+    if np.isinf(values).any():
+        raise InputError("data", f"column {column!r} holds an infinite value", "Correct or remove the record")
+    present = np.flatnonzero(~np.isnan(values))
+    if len(present) < 2:
+        problem = f"there are {len(present)} records with a value where 2 are needed"
+        raise InputError("data", problem, "Use more records")
+    return values, present
 
 
 def _spread(name: str, values: Floats) -> float:

@@ -1,11 +1,10 @@
 """What Molehill says when it cannot go on."""
 
 import difflib
+import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 
 class InputError(ValueError):
@@ -64,16 +63,21 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return (f"Did you mean {lowered[found[0]]!r}? " if found else "") + f"The names are {shown}"
 
 
+def is_whole(number: Any, least: int) -> bool:
+    """Whether it is a whole number from `least` up."""
+    return isinstance(number, Integral) and not isinstance(number, bool) and int(number) >= least
+
+
 def check_whole(argument: str, number: Any, least: int) -> int:
     """Accept a whole number from `least` up."""
-    if isinstance(number, bool) or not isinstance(number, Integral) or int(number) < least:
+    if not is_whole(number, least):
         raise InputError(argument, f"it must be a whole number from {least} up", "Give such a number")
     return int(number)
 
 
-def check_number(argument: str, number: Any, *, above: float = -np.inf) -> float:
+def check_number(argument: str, number: Any, *, above: float = -math.inf) -> float:
     """Accept a finite number above a bound."""
-    if isinstance(number, bool) or not isinstance(number, Real) or not np.isfinite(float(number)):
+    if isinstance(number, bool) or not isinstance(number, Real) or not math.isfinite(float(number)):
         raise InputError(argument, "it must be a finite number", "Give such a number")
     if float(number) <= above:
         raise InputError(argument, f"it must be above {above:g}", "Give a larger number")

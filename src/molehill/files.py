@@ -63,7 +63,7 @@ def _umask() -> int:
     return mask
 
 
-def write_text(path: Path, text: str, *, private: bool = False) -> None:
+def write_text(path: Path, text: str, *, private: bool = False, argument: str = "path") -> None:
     """Write a text file, whole or not at all."""
-    with written_whole(path, private=private) as temporary:
+    with written_whole(path, private=private, argument=argument) as temporary:
         temporary.write_text(text, encoding="utf-8")

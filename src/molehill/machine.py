@@ -3,7 +3,9 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 
 def workers() -> int:
@@ -27,3 +29,28 @@ def in_threads(kernel: Callable[..., None], calls: Sequence[tuple[int, ...]]) ->
 # The threads of a process do not live on in its fork.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+@cache
+def prepare_jax() -> None:
+    """Let JAX use every core for chains, and keep compiled code for the next run; what is set already stays.
+
+    `fit` calls it. It must be called before anything runs on JAX in this process: where JAX is running already, chains
+    share the devices that it has.
+    """
+    # One thread for the arithmetic of a chain: the other cores run the other chains. Read when JAX starts.
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+    # Here, because measuring risk must not wait for JAX to load.
+    import jax  # noqa: PLC0415
+
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "molehill" / "compiled"
+        # Without a folder that can be written to, nothing is kept.
+        with suppress(OSError, RuntimeError):
+            folder = folder.expanduser()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            jax.config.update("jax_compilation_cache_dir", str(folder))
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    if getattr(jax.config, "jax_num_cpu_devices", -1) < 1:
+        with suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", workers())

@@ -18,7 +18,7 @@ SURVEY = ["--known", "gender,age,region", "--sensitive", "income", "--radius", "
 
 def run(*arguments, **environment):
     return subprocess.run(
-        [sys.executable, "-c", "from molehill.cli import main; main()", *map(str, arguments)],
+        [sys.executable, "-c", "from molehill.cli.main import main; main()", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -37,12 +37,35 @@ def test_version_and_help():
     assert run("--version").stdout.strip() == f"molehill {molehill.__version__}"
     for arguments in (
         ["--help"],
-        *([name, "--help"] for name in ("risk", "evaluate", "init", "run", "report", "demo")),
+        *([name, "--help"] for name in ("risk", "evaluate", "init", "run", "search", "report", "demo")),
     ):
         shown = run(*arguments)
         assert shown.returncode == 0
         assert "Usage" in shown.stdout
     assert "Exit codes" in run("--help").stdout
+    # The help of what makes a release is made from the settings.
+    told = " ".join(run("run", "--help").stdout.split())
+    for name in molehill.Settings.model_fields:
+        assert f"{name} {molehill.Settings.describe(name)['comment']}" in told
+
+
+def test_help_waits_for_nothing():
+    code = (
+        "import sys; sys.argv = ['molehill', '--help']\n"
+        "from molehill.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'pandas', 'jax', 'numba', 'altair', 'pydantic'} & set(sys.modules); print(sorted(heavy))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()[-1] == "[]"
+
+
+def test_a_setting_on_the_line_takes_the_place_of_the_files(tmp_path):
+    (tmp_path / "settings.toml").write_text('replace = "a"\nknown = ["b"]\n')
+    wrong = run("run", tmp_path / "settings.toml", "--set", "radius=7", "--set", "ordr=1")
+    assert wrong.returncode == 2
+    assert "2 problems" in wrong.stderr
+    assert "Did you mean 'order'" in wrong.stderr
+    assert "NAME=VALUE" in run("run", tmp_path / "settings.toml", "--set", "radius").stderr
 
 
 def test_risk_prints_a_summary_without_values_or_records(survey):
@@ -61,9 +84,8 @@ def test_risk_prints_a_summary_without_values_or_records(survey):
 def test_risk_as_json_agrees_with_the_library(survey):
     done = run("risk", survey, *SURVEY, "--json")
     summary = json.loads(done.stdout)
-    result = molehill.confidential_risk(
-        molehill.read_table(survey), known=["gender", "age", "region"], sensitive="income", radius=0.2
-    )
+    intruder = molehill.Intruder(known=["gender", "age", "region"], sensitive="income", radius=0.2)
+    result = molehill.confidential_risk(molehill.read_table(survey), intruder)
     assert summary["distribution"]["mean"] == pytest.approx(result.risk.mean(), abs=1e-12)
     assert summary["above"][2]["records"] == int((result.risk > 0.95).sum())
     assert summary["records"] == 6208
@@ -71,14 +93,14 @@ def test_risk_as_json_agrees_with_the_library(survey):
 
 
 def test_record_level_results_only_when_asked_and_for_the_owner(survey, tmp_path):
-    out, figure = tmp_path / "records.csv", tmp_path / "risk.svg"
-    done = run("risk", survey, *SURVEY, "--out", out, "--figure", figure)
+    out, chart = tmp_path / "records.csv", tmp_path / "risk.svg"
+    done = run("risk", survey, *SURVEY, "--out", out, "--chart", chart)
     assert done.returncode == 0, done.stderr
     records = pd.read_csv(out)
     assert list(records) == ["record", "risk", "weight", "pattern_size", "within"]
     assert len(records) == 6208
     assert (records["risk"] + records["weight"]).round(12).eq(1).all()
-    assert stat.S_IMODE(out.stat().st_mode) == stat.S_IMODE(figure.stat().st_mode) == 0o600
+    assert stat.S_IMODE(out.stat().st_mode) == stat.S_IMODE(chart.stat().st_mode) == 0o600
     again = run("risk", survey, *SURVEY, "--out", out)
     assert again.returncode == 2
     assert "out:" in again.stderr
@@ -132,10 +154,10 @@ def test_names_with_commas_and_markup_are_taken_whole(tmp_path):
 def test_a_full_disk_is_told_in_one_line(survey, tmp_path):
     code = (
         "import resource, signal, sys\n"
-        "import molehill.cli, molehill\n"
+        "import molehill.cli.main\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "molehill.cli.main()\n"
+        "molehill.cli.main.main()\n"
     )
     arguments = ["risk", str(survey), *SURVEY, "--out", str(tmp_path / "records.csv")]
     # Compiled code is cached already; a process that cannot write may not be able to cache it.
@@ -149,8 +171,8 @@ def test_a_full_disk_is_told_in_one_line(survey, tmp_path):
 
 def test_ctrl_c_ends_with_130_and_leaves_nothing_in_part(survey, tmp_path):
     code = (
-        "import os, signal, molehill.cli as cli, molehill.csv_files as files\n"
-        "files._csv_text = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import os, signal, molehill.cli.main as cli, molehill.tables.csv_format as files\n"
+        "files._as_written = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "cli.main()\n"
     )
     arguments = ["risk", str(survey), *SURVEY, "--out", str(tmp_path / "records.csv")]
@@ -162,15 +184,15 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_in_part(survey, tmp_path):
 
 def test_demo_releases_the_survey(tmp_path):
     code = (
-        "import molehill.cli as cli, molehill.running as running\n"
+        "import molehill.cli.main as cli, molehill.release.runs as runs\n"
         "def told(data, settings, out, **how):\n"
-        "    print(len(data), settings.sensitive, settings.known, out, how['overwrite'])\n"
-        "running.run_settings = told; cli._report_release = lambda *_, **__: None\n"
+        "    print(len(data), settings.replace, settings.known, out, how['overwrite'])\n"
+        "runs.run = told; cli._report_release = lambda *_, **__: None\n"
         "cli.main()\n"
     )
     arguments = ["demo", "--out", str(tmp_path / "demo"), "--overwrite"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == f"6208 income ('gender', 'age', 'region') {tmp_path / 'demo'} True", done.stderr
+    assert done.stdout.strip() == f"6208 ('income',) ('gender', 'age', 'region') {tmp_path / 'demo'} True", done.stderr
 
 
 # Anybody's files.
@@ -237,7 +259,7 @@ def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
     settings = tmp_path / "settings.toml"
     made = run("init", tmp_path / f"people{ending}", "--out", settings)
     assert made.returncode == 0, made.stderr
-    assert "Sensitive: visits. Known: region, sex." in made.stdout
+    assert "Replaced: visits. Known: region, sex." in made.stdout
     text = settings.read_text()
     assert "Left out, as constant or like a name: id." in text
     assert 'missing = "keep"' in text
@@ -246,7 +268,7 @@ def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
     text = re.sub(r"(?m)^targets = .*$", 'targets = ["U_m <= 0.5"]', text)
     settings.write_text(re.sub(r"(?m)^expected_tables = .*$", "expected_tables = 0", text))
     out = tmp_path / "out"
-    done = run("run", settings, "--out", out, "--seed", "5", "--json")
+    done = run("run", settings, "--out", out, "--set", "seed=5", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["scheme"] == "pairwise"
     assert "only `molehill search` keeps to them" in done.stderr
@@ -269,11 +291,11 @@ def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
 
 
 def test_run_tells_every_problem_of_the_settings(tmp_path):
-    (tmp_path / "settings.toml").write_text('sensitive = "a"\nknown = ["b"]\nradius = 7\norder = 0\n')
+    (tmp_path / "settings.toml").write_text('replace = "a"\nknown = ["b"]\nradius = 7\norder = 0\n')
     done = run("run", tmp_path / "settings.toml")
     assert done.returncode == 2
     assert "2 problems" in done.stderr
-    (tmp_path / "settings.toml").write_text('sensitive = "a"\nknown = ["b"]\n')
+    (tmp_path / "settings.toml").write_text('replace = "a"\nknown = ["b"]\n')
     assert "'data' is missing" in run("run", tmp_path / "settings.toml").stderr
     assert "molehill init" in run("run", tmp_path / "none.toml").stderr
 

@@ -4,6 +4,7 @@ import re
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,26 +14,31 @@ import pytest
 
 from molehill import baselines, utility
 from molehill.errors import InputError
-from molehill.evaluation.evaluation import COLUMNS, evaluate
-from molehill.evaluation.risk_measures import other_radii
+from molehill.evaluation.evaluation import evaluate, read_evaluation
+from molehill.evaluation.measure import COLUMNS
 from molehill.models import normal_linear
+from molehill.risk import intruder
 from molehill.risk.identification import release_risk
+from molehill.risk.intruder import Intruder
 from molehill.synthesis.fitting import draw, fit
+from molehill.tables import schema
 from molehill.tables.formats import read_table
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import Table
+from molehill.utility import distances, sides
 
 DATA = pd.DataFrame({"town": ["A"] * 4 + ["B"] * 2, "pay": [101.0, 111.0, 121.0, 909.0, 51.0, 53.0]})
 NOISY = [
     DATA.assign(pay=[103.0, 300.0, 119.0, 905.0, 50.0, 99.0]),
     DATA.assign(pay=[301.0, 113.0, 119.0, 20.0, 50.0, 52.0]),
 ]
-SETTINGS: dict[str, Any] = {"known": "town", "sensitive": "pay", "radius": 0.1}
+NEIGHBOUR = Intruder(known="town", sensitive="pay", radius=0.1)
 
 
-def figure(evaluation: Any, measure, scheme="released", column="pay", frame="risk") -> Any:
+def figure(evaluation: Any, measure, scheme="released", column="pay", frame="risk", group="", **about) -> Any:
     rows = getattr(evaluation, frame)
-    rows = rows[(rows["scheme"] == scheme) & (rows["column"] == column) & (rows["measure"] == measure)]
+    for name, value in {"scheme": scheme, "column": column, "measure": measure, "group": group, **about}.items():
+        rows = rows[rows[name] == value]
     assert len(rows) == 1
     return rows.iloc[0]
 
@@ -43,7 +49,7 @@ def of_scheme(evaluation: Any, scheme) -> Any:
 
 @pytest.fixture(scope="module")
 def small():
-    return evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, reference="as it is", **SETTINGS)
+    return evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, NEIGHBOUR, reference="as it is")
 
 
 def test_risk_by_hand(small):
@@ -57,45 +63,49 @@ def test_risk_by_hand(small):
     assert records["error"].to_numpy() == pytest.approx(np.abs(np.diff(by_table, axis=0))[0] / 2)
     assert records["linked"].tolist() == [0.5, 0.5, 1.0, 0.5, 1.0, 0.5]
     assert records["record"].tolist() == [1, 2, 3, 4, 5, 6]
-    assert figure(small, "mean risk", "noisy")["value"] == pytest.approx(realised.mean())
-    assert figure(small, "records with risk above 0.5", "noisy")["value"] == 1
-    assert figure(small, "largest risk", "noisy")["value"] == pytest.approx(5 / 8)
-    assert figure(small, "mean risk", "confidential")["value"] == pytest.approx((1 / 2 + 1 / 4 + 1 / 2 + 3 / 4) / 6)
+    assert figure(small, "risk_mean", "noisy")["value"] == pytest.approx(realised.mean())
+    assert figure(small, "risk_above_50", "noisy")["value"] == 1
+    assert figure(small, "risk_largest", "noisy")["value"] == pytest.approx(5 / 8)
+    assert figure(small, "risk_mean", "confidential")["value"] == pytest.approx((1 / 2 + 1 / 4 + 1 / 2 + 3 / 4) / 6)
 
 
 def test_match_rates_radii_and_guesses_are_those_of_their_functions(small):
-    wide = release_risk(DATA, NOISY, **{**SETTINGS, "radius": 0.2}).realised
-    assert figure(small, "mean risk, intruder radius 0.2", "noisy")["value"] == pytest.approx(wide.mean())
-    assert not (small.risk["measure"] == "mean risk, intruder radius 0.1").any()
+    wide = release_risk(DATA, NOISY, replace(NEIGHBOUR, radius=0.2)).realised
+    assert figure(small, "radius_mean", "noisy", at=0.2)["value"] == pytest.approx(wide.mean())
+    assert not ((small.risk["measure"] == "radius_mean") & (small.risk["at"] == 0.1)).any()
     # The second record is found uniquely in no table, the others of A in table 1, none in table 2 (113, 119 are two).
-    assert figure(small, "true match rate", "noisy")["value"] == pytest.approx((4 / 6 + 0 / 6) / 2)
-    assert figure(small, "expected right matches", "noisy")["value"] == pytest.approx((4 + (1 / 2 + 1 / 2 + 1)) / 2)
-    assert figure(small, "guesses within the radius", "noisy")["value"] == pytest.approx((4 + 4) / 12)
+    assert figure(small, "matches_true", "noisy")["value"] == pytest.approx((4 / 6 + 0 / 6) / 2)
+    assert figure(small, "matches_expected", "noisy")["value"] == pytest.approx((4 + (1 / 2 + 1 / 2 + 1)) / 2)
+    assert figure(small, "guess_right", "noisy")["value"] == pytest.approx((4 + 4) / 12)
     # Medians: 202, 206.5, 119, 462.5, 50, 75.5.
-    assert figure(small, "guesses within the radius, tables pooled", "noisy")["value"] == pytest.approx(2 / 6)
-    assert figure(small, "mean risk, tables pooled", "noisy")["value"] == pytest.approx((3 / 4 + 1 / 2) / 6)
+    assert figure(small, "guess_pooled", "noisy")["value"] == pytest.approx(2 / 6)
+    assert figure(small, "pooled_mean", "noisy")["value"] == pytest.approx((3 / 4 + 1 / 2) / 6)
 
 
 def test_the_confidential_table_released_as_it_is(small):
-    assert figure(small, "mean risk", "as it is")["value"] == figure(small, "mean risk", "confidential")["value"]
+    assert figure(small, "risk_mean", "as it is")["value"] == figure(small, "risk_mean", "confidential")["value"]
     assert figure(small, "U_m", "as it is", frame="utility")["value"] == 0
-    assert figure(small, "interval overlap of mean of pay", "as it is", frame="utility")["value"] == 1
-    assert np.isnan(figure(small, "mean risk", "as it is")["low"])
+    assert figure(small, "overlap", "as it is", frame="utility", of="mean of pay")["value"] == 1
+    assert np.isnan(figure(small, "risk_mean", "as it is")["low"])
 
 
 def test_rises_against_a_reference(small):
     # Means .375, .25, .625, .375, .25, 0 against 1/2, 1/4, 1/2, 3/4, 0, 0: only the fifth rises by more than 0.2.
-    assert figure(small, "records whose risk rises by more than 0.2", "noisy")["value"] == 1
-    assert np.isnan(figure(small, "records whose risk rises by more than 0.2, by chance alone", "noisy")["value"])
-    assert not small.risk["measure"].str.startswith("moles").any()
+    assert figure(small, "rises", "noisy", at=0.2)["value"] == 1
+    assert np.isnan(figure(small, "rises_by_chance", "noisy", at=0.2)["value"])
+    assert not (small.risk["measure"] == "moles").any()
 
 
 def test_utility_by_hand(small):
-    assert figure(small, "mean of pay", "confidential", frame="utility")["value"] == pytest.approx(DATA["pay"].mean())
+    assert figure(small, "estimate", "confidential", frame="utility", of="mean of pay")["value"] == pytest.approx(
+        DATA["pay"].mean()
+    )
     points = [table["pay"].mean() for table in NOISY]
-    assert figure(small, "mean of pay", "noisy", frame="utility")["value"] == pytest.approx(np.mean(points))
+    assert figure(small, "estimate", "noisy", frame="utility", of="mean of pay")["value"] == pytest.approx(
+        np.mean(points)
+    )
     bias = np.mean(points) / DATA["pay"].mean() - 1
-    assert figure(small, "relative bias of mean of pay", "noisy", frame="utility")["value"] == pytest.approx(bias)
+    assert figure(small, "relative_bias", "noisy", frame="utility", of="mean of pay")["value"] == pytest.approx(bias)
     ours = figure(small, "U_m", "noisy", frame="utility")
     theirs = utility.ecdf_distances(DATA, NOISY, "pay").summary[["value", "low", "high"]].to_numpy()[0]
     assert [ours["value"], ours["low"], ours["high"]] == pytest.approx(theirs)
@@ -104,8 +114,8 @@ def test_utility_by_hand(small):
 def test_frames_are_tidy(small):
     for frame in (small.risk, small.utility):
         assert frame.columns.tolist() == COLUMNS
-        assert not frame.duplicated(["scheme", "column", "measure"]).any()
-        told = frame.dropna()
+        assert not frame.duplicated(COLUMNS[:6]).any()
+        told = frame.dropna(subset=["value", "low", "high"])
         assert len(told) > 10
         assert ((told["low"] <= told["value"]) & (told["value"] <= told["high"])).all()
     assert small.schemes == ("noisy", "as it is")
@@ -117,25 +127,23 @@ def test_frames_are_tidy(small):
 
 
 def test_groups_by_hand(small):
-    rows = small.groups[(small.groups["scheme"] == "noisy") & (small.groups["measure"] == "mean risk")]
+    rows = small.groups[(small.groups["scheme"] == "noisy") & (small.groups["measure"] == "risk_mean")]
     found = {(row.by, row.group): (row.records, row.value) for row in rows.itertuples()}
     assert found[("pattern", "town A")] == (4, pytest.approx((0.375 + 0.25 + 0.625 + 0.375) / 4))
     assert found[("pattern", "town B")] == (2, pytest.approx(0.125))
-    assert found[("size of pay", "50 to 100")] == (2, pytest.approx(0.125))
-    assert found[("size of pay", "500 to 1,000")] == (1, pytest.approx(0.375))
-    guesses = small.groups[
-        (small.groups["scheme"] == "noisy") & (small.groups["measure"] == "guesses within the radius")
-    ]
+    assert found[("size", "50 to 100")] == (2, pytest.approx(0.125))
+    assert found[("size", "500 to 1,000")] == (1, pytest.approx(0.375))
+    guesses = small.groups[(small.groups["scheme"] == "noisy") & (small.groups["measure"] == "guess_right")]
     assert guesses[guesses["group"] == "town B"]["value"].tolist() == [pytest.approx(3 / 4)]
 
 
 def test_topcoding_protects_the_topcoded_only_as_the_paper_says():
     survey = consumer_survey()
-    known = ["gender", "age", "region"]
+    neighbour = Intruder(known=["gender", "age", "region"], sensitive="income", radius=0.2)
     topcoded = baselines.topcode(survey, "income", percentile=97.5)
     changed = (survey["income"] != topcoded["income"]).to_numpy()
     assert 0.02 < changed.mean() < 0.03
-    found = evaluate(survey, {"topcoded": topcoded}, known=known, sensitive="income", radius=0.2, propensity_methods=())
+    found = evaluate(survey, {"topcoded": topcoded}, neighbour, propensity_methods=())
     risk, confidential = (of_scheme(found, name)["risk"].to_numpy() for name in ("topcoded", "confidential"))
     mean = topcoded["income"].max()
     near = np.abs(mean - survey["income"]) <= 0.2 * np.abs(survey["income"])
@@ -149,7 +157,7 @@ def test_topcoding_protects_the_topcoded_only_as_the_paper_says():
     assert isolated.sum() > 10
     assert risk[isolated].min() > 0.98
     # In the list of the largest all are topcoded: zero risk.
-    top = found.top[(found.top["list"] == "largest income") & (found.top["scheme"] == "topcoded")]
+    top = found.top[(found.top["list"] == "largest") & (found.top["scheme"] == "topcoded")]
     assert (top["risk"].iloc[:5] == 0).all()
 
 
@@ -165,7 +173,7 @@ def test_nothing_printed_is_a_value_of_a_record(small):
     assert "mean risk" in text
     # An estimate of the confidential table can be a record's value, as a median is: not printed.
     odd = DATA.iloc[:3]
-    assert " 111" not in str(evaluate(odd, odd.assign(pay=[300.0, 200.0, 400.0]), **SETTINGS))
+    assert " 111" not in str(evaluate(odd, odd.assign(pay=[300.0, 200.0, 400.0]), NEIGHBOUR))
 
 
 def test_save_and_read_back(small, tmp_path):
@@ -174,12 +182,16 @@ def test_save_and_read_back(small, tmp_path):
         small.save(folder, ending=ending)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert sorted(path.name for path in folder.iterdir()) == sorted(
-            f"{name}.{ending}" for name in ("risk", "utility", "groups", "top", "records")
+            f"{name}.{ending}" for name in ("risk", "utility", "groups", "top", "records", "measures")
         )
         assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in folder.iterdir())
         back = read_table(folder / f"risk.{ending}").frame
         pd.testing.assert_frame_equal(back, small.risk, check_dtype=False)
-    bare = evaluate(DATA.assign(pay=DATA["pay"]), DATA, analyses=[], **SETTINGS)
+    back = read_evaluation(tmp_path / "parquet" / "evaluation")
+    assert str(back) == str(small)
+    for name in ("groups", "top", "records", "measures"):
+        pd.testing.assert_frame_equal(getattr(back, name), getattr(small, name), check_dtype=False)
+    bare = evaluate(DATA.assign(pay=DATA["pay"]), DATA, NEIGHBOUR, analyses=[])
     bare.save(tmp_path / "csv" / "evaluation")
     with pytest.raises(InputError, match="ending"):
         small.save(tmp_path, ending="xlsx")  # pyright: ignore[reportArgumentType]
@@ -190,9 +202,9 @@ def test_any_kind_of_table_is_taken(small):
         (Table(DATA), tuple(map(Table, NOISY))),
         (pl.from_pandas(DATA), [pl.from_pandas(table) for table in NOISY]),
     ):
-        found = evaluate(data, released, **SETTINGS)
+        found = evaluate(data, released, NEIGHBOUR)
         assert found.schemes == ("released",)
-        assert figure(found, "mean risk")["value"] == figure(small, "mean risk", "noisy")["value"]
+        assert figure(found, "risk_mean")["value"] == figure(small, "risk_mean", "noisy")["value"]
 
 
 def test_several_sensitive_columns_and_kinds():
@@ -215,41 +227,32 @@ def test_several_sensitive_columns_and_kinds():
     found = evaluate(
         data,
         released,
-        known="town",
-        sensitive=["pay", "debt", "job"],
-        radius={"pay": 0.2, "debt": 0.3},
+        Intruder(known="town", sensitive=["pay", "debt", "job"], radius={"pay": 0.2, "debt": 0.3}),
         key="id",
         groups="town",
         analyses=[utility.mean("pay"), utility.correlation("pay", "debt")],
     )
     column = "pay, debt, job"
-    assert figure(found, "mean risk, intruder radius 0.1 of pay, 0.15 of debt", column=column)["value"] >= 0
-    assert figure(found, "guesses within the radius", column="debt")["value"] == 1
-    assert figure(found, "right guesses, without the record", column="job")["value"] > 0
-    assert figure(found, "total variation", column="job x town", frame="utility")["value"] > 0
-    assert figure(found, "mean of pay, within A", frame="utility")["value"] > 0
-    assert figure(found, "U_m, within B", column="debt", frame="utility")["value"] == 0
-    assert figure(found, "pMSE ratio, logistic", column=f"{column}, town", frame="utility")["value"] > 0
-    assert set(found.top["list"]) == {"riskiest", "largest pay", "largest debt"}
-
-
-def test_other_radii():
-    assert other_radii(0.2) == [0.1, 0.3, 0.4]
-    assert other_radii(1.0) == [0.5]
-    assert other_radii(None) == []
-    assert other_radii({"pay": 0.5, "debt": 1.0}) == [
-        {"pay": 0.25, "debt": 0.5},
-        {"pay": 0.75, "debt": 1.0},
-        {"pay": 1.0, "debt": 1.0},
-    ]
+    assert figure(found, "radius_mean", column=column, of="0.1 of pay, 0.15 of debt")["value"] >= 0
+    assert figure(found, "guess_right", column="debt")["value"] == 1
+    assert figure(found, "guess_right_without", column="job")["value"] > 0
+    assert figure(found, "variation", column="job x town", frame="utility")["value"] > 0
+    assert figure(found, "estimate", frame="utility", of="mean of pay", group="A")["value"] > 0
+    assert figure(found, "U_m", column="debt", frame="utility", group="B")["value"] == 0
+    assert figure(found, "pmse_ratio", column=f"{column}, town", frame="utility", of="logistic")["value"] > 0
+    assert set(zip(found.top["list"], found.top["column"], strict=True)) == {
+        ("riskiest", ""),
+        ("largest", "pay"),
+        ("largest", "debt"),
+    }
 
 
 def test_a_missing_value_is_kept_out():
     data = DATA.assign(pay=[101.0, np.nan, 121.0, 909.0, 51.0, 53.0])
-    found = evaluate(data, [data, data], missing="keep", **SETTINGS)
+    found = evaluate(data, [data, data], replace(NEIGHBOUR, missing="keep"))
     assert np.isnan(found.records["risk"].iloc[1])
-    assert figure(found, "guesses within the radius")["value"] == 1
-    assert figure(found, "mean of pay", frame="utility")["value"] == pytest.approx(data["pay"].mean())
+    assert figure(found, "guess_right")["value"] == 1
+    assert figure(found, "estimate", frame="utility", of="mean of pay")["value"] == pytest.approx(data["pay"].mean())
 
 
 @pytest.fixture(scope="module")
@@ -269,17 +272,17 @@ def test_expected_risk_and_moles_of_posteriors(fitted):
     found = evaluate(
         people,
         schemes,
+        NEIGHBOUR,
         posteriors={"one": posterior, "other": posterior},
         reference="one",
         propensity_methods=(),
-        **SETTINGS,
     )
-    expected, realised = (figure(found, f"mean {word}", "other") for word in ("expected risk", "risk"))
+    expected, realised = (figure(found, name, "other") for name in ("expected_mean", "risk_mean"))
     assert expected["high"] - expected["low"] < realised["high"] - realised["low"]
     assert expected["value"] == pytest.approx(realised["value"], abs=2 * (realised["high"] - realised["low"]))
-    assert figure(found, "moles: records whose expected risk rises by more than 0.2", "other")["value"] == 0
-    null = figure(found, "records whose risk rises by more than 0.2, by chance alone", "other")
-    rises = figure(found, "records whose risk rises by more than 0.2", "other")["value"]
+    assert figure(found, "moles", "other", at=0.2)["value"] == 0
+    null = figure(found, "rises_by_chance", "other")
+    rises = figure(found, "rises", "other")["value"]
     assert 0 < null["value"] < 20
     assert null["low"] - 3 <= rises <= null["high"] + 3
     one, other, leaky = (of_scheme(found, name) for name in schemes)
@@ -290,19 +293,50 @@ def test_expected_risk_and_moles_of_posteriors(fitted):
     assert (other["expected_error"] > 0).mean() > 0.9
 
 
+def test_the_confidential_table_is_looked_at_once(fitted, monkeypatch):
+    people, posterior = fitted
+    patterned, typed = [], []
+
+    def count(module, name, calls):
+        real = getattr(module, name)
+
+        def counted(table, *arguments):
+            calls.append((table, arguments[0]))
+            return real(table, *arguments)
+
+        monkeypatch.setattr(module, name, counted)
+
+    for module in (intruder, sides, distances):
+        count(module, "learn_patterns", patterned)
+    count(schema, "_look_at", typed)
+    releases = {name: draw(posterior, datasets=3, seed=seed) for seed, name in enumerate(("one", "two", "three"))}
+    about: Any = {"reference": "one", "posteriors": {"one": posterior}, "datasets": 40}
+    for several in (False, True):
+        data = Table(people.assign(debt=people["pay"].to_numpy()[::-1] + 0.5))
+        released = {name: [table.assign(debt=data.frame["debt"]) for table in releases[name]] for name in releases}
+        patterned.clear()
+        typed.clear()
+        # Guesses are made column by column, expected risk is of the column that is replaced.
+        seen = replace(NEIGHBOUR, sensitive=["pay", "debt"] if several else "pay").look(data)
+        evaluate(seen, released, **({} if several else about))
+        assert [columns for table, columns in patterned if table is data] == [["town"]]
+        assert sorted(name for table, name in typed) == (["debt", "pay", "town"] if several else ["pay", "town"])
+        assert all(table is data for table, _ in typed)
+
+
 def test_wrong_arguments_are_refused(fitted):
     with pytest.raises(InputError, match=r"reference: there is no release 'nosy'. Did you mean 'noisy'"):
-        evaluate(DATA, {"noisy": NOISY}, reference="nosy", **SETTINGS)
+        evaluate(DATA, {"noisy": NOISY}, NEIGHBOUR, reference="nosy")
     with pytest.raises(InputError, match="posteriors: there is no release"):
-        evaluate(DATA, {"noisy": NOISY}, posteriors={"other": fitted[1]}, **SETTINGS)
+        evaluate(DATA, {"noisy": NOISY}, NEIGHBOUR, posteriors={"other": fitted[1]})
     with pytest.raises(InputError, match="posteriors: one was fitted to a table of another length"):
-        evaluate(DATA, NOISY, posteriors={"released": fitted[1]}, datasets=40, **SETTINGS)
+        evaluate(DATA, NOISY, NEIGHBOUR, posteriors={"released": fitted[1]}, datasets=40)
     with pytest.raises(InputError, match="released: 'confidential' cannot be the name"):
-        evaluate(DATA, {"confidential": NOISY}, **SETTINGS)
+        evaluate(DATA, {"confidential": NOISY}, NEIGHBOUR)
     with pytest.raises(InputError, match="released: it names no release"):
-        evaluate(DATA, {}, **SETTINGS)
+        evaluate(DATA, {}, NEIGHBOUR)
 
 
 def test_other_peoples_files_are_evaluated_without_loading_jax():
-    code = "import sys, molehill.evaluation; sys.exit('jax' in sys.modules)"
+    code = "import sys, molehill.evaluation.evaluation; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,23 +1,23 @@
 """Expected risk: against a plain mean over drawn tables, and its error against independent repeats."""
 
 from dataclasses import replace
-from typing import Any
 
 import jax
 import numpy as np
 import pandas as pd
 import pytest
 
+from molehill.arrays import named_seed
 from molehill.errors import InputError
-from molehill.evaluation.expected import BLOCKS, _draw_batches, expected_risk
+from molehill.evaluation.expected import BLOCKS, expected_risk
 from molehill.models import normal_linear
 from molehill.risk.identification import release_risk
+from molehill.risk.intruder import Intruder
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.posterior import predict_from, put_back, spread_draws
 from molehill.synthesis.synthesizer import Composite
 
-RADIUS = 0.1
-SETTINGS: dict[str, Any] = {"known": "town", "radius": RADIUS}
+NEIGHBOUR = Intruder(known="town", sensitive="pay", radius=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ def posterior(people):
 
 
 def test_it_is_the_mean_over_the_tables(people, posterior):
-    ours = expected_risk(posterior, seed=5, datasets=40, tables_in_run=4, **SETTINGS)
-    tables = [table for batch in _draw_batches(posterior, 40, 5) for table in batch]
-    by_table = release_risk(people, tables, sensitive="pay", **SETTINGS).by_table
+    ours = expected_risk(posterior, NEIGHBOUR, seed=5, datasets=40, tables_in_run=4)
+    tables = [table for batch in posterior.predict_tables(40, seed=5) for table in batch]
+    by_table = release_risk(people, tables, NEIGHBOUR).by_table
     assert ours.risk == pytest.approx(by_table.mean(axis=0))
     # Blocks are neighbours, runs are spread: table t is in block t * 20 // 40 and in run t % 10.
     assert ours.blocks[3] == pytest.approx(by_table[6:8].mean(axis=0))
@@ -46,9 +46,9 @@ def test_it_is_the_mean_over_the_tables(people, posterior):
 
 
 def test_it_agrees_with_the_tables_that_draw_gives(people, posterior):
-    ours = expected_risk(posterior, seed=5, **SETTINGS)
+    ours = expected_risk(posterior, NEIGHBOUR, seed=5)
     drawn = draw(posterior, datasets=200, seed=6, unconverged="allow")
-    realised = release_risk(people, drawn, sensitive="pay", **SETTINGS).by_table
+    realised = release_risk(people, drawn, NEIGHBOUR).by_table
     error = np.hypot(ours.error, realised.std(axis=0, ddof=1) / np.sqrt(200))
     # 40 records: a standard normal passes 4 in one of 400 such tests.
     assert (np.abs(ours.risk - realised.mean(axis=0)) < 4 * np.maximum(error, 0.002)).all()
@@ -59,7 +59,7 @@ def test_the_error_is_the_spread_of_independent_repeats(posterior):
     repeats = []
     for part in range(10):
         draws = {name: values[:, 100 * part : 100 * (part + 1)] for name, values in posterior.draws.items()}
-        repeats.append(expected_risk(replace(posterior, draws=draws), seed=part, datasets=200, **SETTINGS))
+        repeats.append(expected_risk(replace(posterior, draws=draws), NEIGHBOUR, seed=part, datasets=200))
     spread = np.stack([repeat.risk for repeat in repeats]).var(axis=0, ddof=1).mean()
     told = np.mean([repeat.error**2 for repeat in repeats])
     # Pooled over 40 records and 10 repeats, both variances are known to about a tenth.
@@ -77,22 +77,28 @@ def test_the_error_sees_that_draws_are_correlated(posterior):
     shuffled = {
         name: values.reshape(-1, *values.shape[2:])[order].reshape(values.shape) for name, values in moved.items()
     }
-    stuck, free = (expected_risk(replace(posterior, draws=draws), seed=3, **SETTINGS) for draws in (moved, shuffled))
+    stuck, free = (expected_risk(replace(posterior, draws=draws), NEIGHBOUR, seed=3) for draws in (moved, shuffled))
     # Ratio of two variances with 19 degrees each: 4 is passed by chance once in five hundred times.
     assert stuck.blocks.mean(axis=1).var(ddof=1) > 4 * free.blocks.mean(axis=1).var(ddof=1)
     assert np.mean(stuck.error**2) > 1.5 * np.mean(free.error**2)
 
 
-def test_batches_do_not_repeat_a_draw(posterior, monkeypatch):
+def test_batches_do_not_repeat_a_draw(people, posterior, monkeypatch):
     monkeypatch.setattr("molehill.evaluation.expected._BATCH", 7 * 40)
-    batches = list(_draw_batches(posterior, 40, 5))
+    batches = list(posterior.predict_tables(40, seed=5, at_once=7))
     assert [len(batch) for batch in batches] == [7, 7, 7, 7, 7, 5]
     pays = np.array([table["pay"].to_numpy() for batch in batches for table in batch])
     assert len(np.unique(pays[:, 0])) == 40
-    seed = int(np.random.SeedSequence(5).spawn(6)[1].generate_state(1)[0])
     with jax.enable_x64(new_val=True):
-        second = predict_from(posterior, spread_draws(posterior, 40)[7:14], seed)
-    assert pays[7] == pytest.approx(put_back(posterior, second[0].values)["pay"].to_numpy())
+        second = predict_from(posterior, spread_draws(posterior, 40)[7:14], named_seed(5, "batch", 7))
+    assert pays[7] == pytest.approx(put_back(posterior.table, second[0].values, {}).frame["pay"].to_numpy())
+    by_table = release_risk(people, [table for batch in batches for table in batch], NEIGHBOUR).by_table
+    assert expected_risk(posterior, NEIGHBOUR, seed=5, datasets=40).risk == pytest.approx(by_table.mean(axis=0))
+
+
+def test_a_table_that_was_looked_at_is_taken_as_seen(people, posterior):
+    seen = expected_risk(posterior, NEIGHBOUR.look(people), seed=5, datasets=40)
+    assert (seen.risk == expected_risk(posterior, NEIGHBOUR, seed=5, datasets=40).risk).all()
 
 
 def test_a_synthesizer_of_parts_is_joined(people, posterior):
@@ -100,18 +106,20 @@ def test_a_synthesizer_of_parts_is_joined(people, posterior):
         ("pay",), lambda _: {"main": normal_linear("pay", "town")}, lambda values, _: {"pay": values["main"]["pay"]}
     )
     whole = replace(posterior, synthesizer=composite, parts={"main": posterior})
-    ours, plain = (expected_risk(p, seed=6, datasets=40, tables_in_run=2, **SETTINGS) for p in (whole, posterior))
+    ours = expected_risk(whole, NEIGHBOUR, seed=6, datasets=40, tables_in_run=2)
+    seed = int(np.random.SeedSequence(6).generate_state(1)[0])
+    plain = expected_risk(posterior, NEIGHBOUR, seed=seed, datasets=40, tables_in_run=2)
     assert (ours.risk == plain.risk).all()
     # And what is joined can be something else than what a part gives.
     constant = replace(composite, join=lambda values, _: {"pay": 0 * values["main"]["pay"]})
-    nothing = expected_risk(replace(whole, synthesizer=constant), seed=6, datasets=40, tables_in_run=2, **SETTINGS)
+    nothing = expected_risk(replace(whole, synthesizer=constant), NEIGHBOUR, seed=6, datasets=40, tables_in_run=2)
     assert (nothing.risk == 0).all()
     assert len(nothing.risk) == len(people)
 
 
 def test_same_seed_same_risk(posterior):
     one, same, other = (
-        expected_risk(posterior, seed=seed, datasets=40, tables_in_run=2, **SETTINGS).risk for seed in (1, 1, 2)
+        expected_risk(posterior, NEIGHBOUR, seed=seed, datasets=40, tables_in_run=2).risk for seed in (1, 1, 2)
     )
     assert (one == same).all()
     assert (one != other).any()
@@ -120,13 +128,13 @@ def test_same_seed_same_risk(posterior):
 def test_wrong_arguments_are_refused(posterior):
     for datasets in (30, 20, 0):
         with pytest.raises(InputError, match="datasets"):
-            expected_risk(posterior, seed=1, datasets=datasets, **SETTINGS)
+            expected_risk(posterior, NEIGHBOUR, seed=1, datasets=datasets)
     with pytest.raises(InputError, match="datasets: 4000 tables need as many draws; there are 2000"):
-        expected_risk(posterior, seed=1, datasets=4000, **SETTINGS)
+        expected_risk(posterior, NEIGHBOUR, seed=1, datasets=4000)
     with pytest.raises(InputError, match="tables_in_run"):
-        expected_risk(posterior, seed=1, datasets=40, tables_in_run=21, **SETTINGS)
+        expected_risk(posterior, NEIGHBOUR, seed=1, datasets=40, tables_in_run=21)
     short = replace(posterior, diagnostics=replace(posterior.diagnostics, problems=("it is too short",)))
     with pytest.raises(InputError, match="has not converged"):
-        expected_risk(short, seed=1, datasets=40, **SETTINGS)
-    allowed = expected_risk(short, seed=1, datasets=40, tables_in_run=20, unconverged="allow", **SETTINGS)
+        expected_risk(short, NEIGHBOUR, seed=1, datasets=40)
+    allowed = expected_risk(short, NEIGHBOUR, seed=1, datasets=40, tables_in_run=20, unconverged="allow")
     assert "40 tables, 40 records" in repr(allowed)

@@ -9,20 +9,20 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from molehill.dossier import read_dossier
 from molehill.errors import InputError
 from molehill.plan.settings import Settings
 from molehill.release import release as saving
 from molehill.release import runs as running
+from molehill.release.making import synthesize
 from molehill.release.release import make_dossier
-from molehill.release.runs import run_settings
+from molehill.release.runs import run
+from molehill.report.dossier import read_dossier
 
 RNG = np.random.default_rng(9)
 # A rare value that nobody else has, a rare town, and a strange name: none may reach what is published.
@@ -37,7 +37,7 @@ PEOPLE = pd.DataFrame(
 PEOPLE.loc[7, "visits"] = PLANTED
 SEED = 876543210123
 SETTINGS = Settings(
-    sensitive="visits",
+    replace=("visits",),
     known=("town", "sex"),
     predictors=("town", "sex"),
     synthesizer="poisson",
@@ -52,7 +52,7 @@ SETTINGS = Settings(
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("releases") / "out"
-    run_settings(PEOPLE, SETTINGS, folder, progress=False)
+    run(PEOPLE, SETTINGS, folder, progress=False)
     return folder
 
 
@@ -115,12 +115,12 @@ def test_the_report_is_made_again_to_the_same_bytes(saved, tmp_path):
 
 
 def test_a_folder_that_exists_is_refused_before_any_work(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "make_release", None)
+    monkeypatch.setattr(running, "synthesize", None)
     with pytest.raises(InputError, match="exists already"):
-        run_settings(PEOPLE, SETTINGS, saved)
+        run(PEOPLE, SETTINGS, saved)
     (tmp_path / "mine").mkdir()
     with pytest.raises(InputError, match="holds no release"):
-        run_settings(PEOPLE, SETTINGS, tmp_path / "mine", overwrite=True)
+        run(PEOPLE, SETTINGS, tmp_path / "mine", overwrite=True)
 
 
 def test_no_release_in_a_folder_is_told(tmp_path):
@@ -129,22 +129,22 @@ def test_no_release_in_a_folder_is_told(tmp_path):
 
 
 def test_an_unfinished_run_is_not_begun_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "make_release", None)
+    monkeypatch.setattr(running, "synthesize", None)
     (tmp_path / ".out.unfinished").mkdir()
     with pytest.raises(InputError, match="--resume"):
-        run_settings(PEOPLE, SETTINGS, tmp_path / "out")
+        run(PEOPLE, SETTINGS, tmp_path / "out")
 
 
 def test_what_is_refused_before_any_work_leaves_nothing_behind(tmp_path):
     with pytest.raises(InputError, match="Did you mean 'town'"):
-        run_settings(PEOPLE, replace(SETTINGS, known=("twon",)), tmp_path / "out", progress=False)
+        run(PEOPLE, SETTINGS.but(known=("twon",)), tmp_path / "out", progress=False)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        run_settings(PEOPLE, SETTINGS, tmp_path / "file" / "out")
+        run(PEOPLE, SETTINGS, tmp_path / "file" / "out")
 
 
 def same_release(one: Path, other: Path) -> None:
@@ -160,7 +160,7 @@ PROGRAM = """
     import sys
     sys.path.insert(0, {tests!r})
     import test_runs as t
-    t.run_settings(t.PEOPLE, t.SETTINGS, sys.argv[1], resume=True, progress=False)
+    t.run(t.PEOPLE, t.SETTINGS, sys.argv[1], resume=True, progress=False)
 """
 
 
@@ -193,10 +193,10 @@ def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, tmp
         pytest.skip("a small disk cannot be mounted here")
     try:
         with pytest.raises((OSError, InputError)):
-            run_settings(PEOPLE, SETTINGS, disk / "out", progress=False)
+            run(PEOPLE, SETTINGS, disk / "out", progress=False)
         assert not (disk / "out").exists()
         subprocess.run(["mount", "-o", "remount,size=80m", str(disk)], check=True)
-        run_settings(PEOPLE, SETTINGS, disk / "out", resume=True, progress=False)
+        run(PEOPLE, SETTINGS, disk / "out", resume=True, progress=False)
         same_release(saved, disk / "out")
         assert [path.name for path in disk.iterdir()] == ["out"]
     finally:
@@ -205,7 +205,7 @@ def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, tmp
 
 def test_a_failed_save_leaves_nothing_behind(saved, tmp_path, monkeypatch):
     del saved
-    release = running.make_release(PEOPLE, SETTINGS, progress=False)
+    release = synthesize(PEOPLE, SETTINGS, progress=False)
     monkeypatch.setattr(saving, "write_dossier", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(OSError, match="No space"):
         release.save(tmp_path / "out")
@@ -214,7 +214,7 @@ def test_a_failed_save_leaves_nothing_behind(saved, tmp_path, monkeypatch):
 
 def test_what_a_dossier_says_of_the_fits(tmp_path):
     del tmp_path
-    release = running.make_release(PEOPLE, SETTINGS, progress=False)
+    release = synthesize(PEOPLE, SETTINGS, progress=False)
     fits = make_dossier(release).fits
     assert list(fits["scheme"]) == ["pairwise", "unweighted"]
     assert (fits["effective_size"] > 0).all()

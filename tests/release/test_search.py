@@ -5,7 +5,6 @@ import re
 import stat
 import tomllib
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -19,15 +18,23 @@ import pytest
 from scipy.stats import binom
 from typer.testing import CliRunner
 
-from molehill import confidential_risk, release_risk, write_table
+from molehill import Intruder, Settings, confidential_risk, release_risk, search, write_table
 from molehill.cli.main import app
-from molehill.dossier import read_dossier
 from molehill.errors import InputError
 from molehill.models import tdp_mixture
 from molehill.models.tdp_mixture import BY_PRIOR
-from molehill.plan.settings import Settings, read_settings, write_settings
+from molehill.plan.settings import read_settings, write_settings
 from molehill.plan.targets import Target, impossible, read_target, read_targets
 from molehill.release import release as saving
+from molehill.release.schemes import (
+    Scheme,
+    along_path,
+    has_membership,
+    name_membership,
+    weigh,
+    weigh_down,
+    with_membership,
+)
 from molehill.release.search import points
 from molehill.release.search.judging import (
     Measured,
@@ -37,19 +44,9 @@ from molehill.release.search.judging import (
     expected_figure,
     judge,
 )
-from molehill.release.search.moves import (
-    Move,
-    along_path,
-    has_membership,
-    name_membership,
-    path_weights,
-    weigh_down,
-    with_membership,
-    with_noise,
-)
-from molehill.release.search.order import Found, search, search_settings
-from molehill.release.search.outcome import Budget, repeat_command
+from molehill.release.search.outcome import Found, repeat_command
 from molehill.release.search.points import noise_floor
+from molehill.report.dossier import read_dossier
 from molehill.synthesis.posterior import Posterior, predict_from
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.synthesis.synthesizer import Prediction, Synthesizer
@@ -58,11 +55,17 @@ from molehill.tables.table import Table
 RNG = np.random.default_rng(11)
 # Values that no round number of a report can be mistaken for.
 PEOPLE = pd.DataFrame({"town": np.repeat(["A", "B"], 60), "pay": np.exp(RNG.normal(7.0, 0.5, 120)).round(3) + 0.0007})
-CALL: dict[str, Any] = {"sensitive": "pay", "known": "town", "radius": 0.2, "datasets": 5, "progress": False}
-QUICK: dict[str, Any] = {**CALL, "seed": 4, "expected_tables": 200}
+INTRUDER = Intruder(known="town", sensitive="pay", radius=0.2)
+CALL: dict[str, Any] = {"replace": "pay", "known": "town", "radius": 0.2, "datasets": 5}
+QUICK: dict[str, Any] = {**CALL, "seed": 4, "search_tables": 200}
 
 
-def by_membership(key, draw, inputs, *, membership, off=0.0):
+def find(synthesizer, targets, *, checkpoint=None, **changes) -> Found:
+    settings = Settings(**{**QUICK, "targets": targets, **changes})
+    return search(PEOPLE, settings, synthesizer=synthesizer, checkpoint=checkpoint, progress=False)
+
+
+def by_membership(key, draw, inputs, *, membership, off):
     """Given its own value a record keeps it, within 2%; without it, it takes any value of the population."""
     noise = jax.random.normal(key, inputs["pay"].shape)
     free = jnp.exp(draw["centre"] + off + 0.5 * noise)
@@ -77,9 +80,9 @@ def model(pay=None):
         numpyro.sample("pay", dist.LogNormal(centre, 0.5), obs=pay)
 
 
-MIXTURE = Synthesizer(model, ("pay",), predict=partial(by_membership, membership="posterior"))
+MIXTURE = Synthesizer(model, ("pay",), predict=by_membership, options={"membership": "posterior", "off": 0.0})
 # Without its own value, a record's new one is too high: the less of that, the better.
-SHIFTED = Synthesizer(model, ("pay",), predict=partial(by_membership, membership="posterior", off=0.4))
+SHIFTED = replace(MIXTURE, options={"membership": "posterior", "off": 0.4})
 
 
 # Targets
@@ -224,14 +227,14 @@ def test_noise_floor_is_that_of_two_samples():
 
 
 def test_path_of_strength():
-    assert along_path(2, 0) == Move()
-    risk = confidential_risk(PEOPLE, known="town", sensitive="pay", radius=0.2, order=2)
-    strengths = [path_weights(along_path(2, t), risk, 120) for t in (0.25, 0.5, 1.0, 1.5)]
+    assert along_path(2, 0) == Scheme()
+    risk = confidential_risk(PEOPLE, INTRUDER, order=2)
+    strengths = [weigh(along_path(2, t), risk, 120) for t in (0.25, 0.5, 1.0, 1.5)]
     np.testing.assert_allclose(strengths[2], 1 - risk.risk)
     np.testing.assert_allclose(strengths[1], np.minimum(1.5 - risk.risk, 1))
     np.testing.assert_allclose(strengths[3], (1 - risk.risk) / 2)
     assert all((stronger <= weaker).all() for weaker, stronger in pairwise(strengths))
-    assert str(Move(1, shift=0.5, rounds=2)) == "marginal, shift 0.5, 2 rounds of feedback by 50%"
+    assert str(Scheme(1, shift=0.5, rounds=2)) == "marginal, shift 0.5, 2 rounds of feedback by 50%"
 
 
 def test_feedback_reaches_just_those_that_shape_the_prediction():
@@ -276,17 +279,12 @@ def test_membership_is_swapped_without_a_fit():
     assert shares["prior"].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(8000))
     assert (shares["some"][town == 0] == 1).all()
     assert shares["some"][town == 1].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4000))
-    # The wrapped prediction is made once, so that it is compiled once.
-    again = with_membership(with_membership(posterior, town), np.ones(200))
-    first = with_membership(posterior, town)
-    assert isinstance(again.synthesizer, Synthesizer)
-    assert isinstance(first.synthesizer, Synthesizer)
-    assert again.synthesizer.predict is first.synthesizer.predict
-    even = with_noise(first, "balanced")
-    assert isinstance(even.synthesizer, Synthesizer)
-    predict: Any = even.synthesizer.predict
-    assert (predict.keywords["noise"], predict.keywords["membership"]) == ("balanced", "posterior")
+    even = with_membership(posterior, town).drawing_by(noise="balanced")
+    assert even.synthesizer.options["noise"] == "balanced"
+    assert even.synthesizer.options["membership"] == "posterior"
     assert even.learned.inputs[BY_PRIOR] is town
+    # A model without such an option has no membership to change.
+    assert not has_membership(replace(posterior, synthesizer=Synthesizer(model, ("pay",))))
     names = [name_membership(share) for share in (None, np.zeros(2), np.ones(2), np.full(2, 0.3), np.array([0.0, 1]))]
     assert names[:4] == ["none", "posterior", "prior", "prior for a random 30%"]
     assert "some patterns (50%" in names[4]
@@ -302,7 +300,7 @@ def bare(found: Found) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def shared():
     """The mean risk lies between that of posterior and of prior membership: the best share is known."""
-    return search(PEOPLE, **QUICK, synthesizer=SHIFTED, targets="mean expected <= 0.43", fits=1)
+    return find(SHIFTED, "mean expected <= 0.43", fits=1)
 
 
 def test_it_finds_the_share_that_is_known_to_be_best(shared):
@@ -325,31 +323,29 @@ def test_it_finds_the_share_that_is_known_to_be_best(shared):
 
 
 def test_what_is_as_near_as_a_fresh_sample_is_good_enough():
-    found = search(PEOPLE, **QUICK, synthesizer=MIXTURE, targets="maximum realised <= 0.61", chance=0.5)
+    found = find(MIXTURE, "maximum realised <= 0.61", chance=0.5)
     assert found.met
     assert found.chosen is not None
     # One fit of twelve; and as all are as good as a fresh sample, the one with the least risk is chosen.
     assert found.cost["fits"] == 1
     assert found.chosen["membership"] == "prior"
     assert 'membership = "prior"' in found.settings
-    realised = release_risk(PEOPLE, found.datasets, known="town", sensitive="pay", radius=0.2).realised
+    realised = release_risk(PEOPLE, found.datasets, INTRUDER).realised
     assert realised.max() <= 0.61 + 1e-9
     assert found.probability_low <= found.probability <= found.probability_high
     for table in found.datasets:
         assert (table["town"] == PEOPLE["town"]).all()
 
 
-def test_it_repeats_itself_for_a_seed_and_from_settings(shared):
-    settings = Settings(sensitive="pay", known=("town",), datasets=5, seed=4, scale=0.5, membership="prior")
-    how: dict[str, Any] = {"fits": 1, "expected_tables": 200, "synthesizer": SHIFTED, "progress": False}
-    again = search_settings(PEOPLE, settings, ["mean expected <= 0.43"], **how)
+def test_it_repeats_itself_for_a_seed_whatever_it_shall_find(shared):
+    again = find(SHIFTED, ["mean expected <= 0.43"], fits=1, scale=0.5, membership="prior")
     pd.testing.assert_frame_equal(bare(again), bare(shared))
     for one, other in zip(again.datasets, shared.datasets, strict=True):
         pd.testing.assert_frame_equal(one, other)
 
 
 def test_zero_needs_no_fit():
-    found = search(PEOPLE, **CALL, synthesizer=MIXTURE, targets=["maximum realised <= 0", "U_m <= 0.1"])
+    found = find(MIXTURE, ["maximum realised <= 0", "U_m <= 0.1"])
     assert not found.met
     assert found.cost["fits"] == 0
     assert found.chosen is None
@@ -357,7 +353,7 @@ def test_zero_needs_no_fit():
 
 
 def test_one_is_met_by_the_unweighted_synthesizer():
-    found = search(PEOPLE, **QUICK, synthesizer=MIXTURE, targets=["maximum realised <= 1", "mean expected <= 1"])
+    found = find(MIXTURE, ["maximum realised <= 1", "mean expected <= 1"])
     assert found.met
     assert (found.cost["fits"], len(found.points)) == (1, 1)
     assert found.chosen is not None
@@ -366,8 +362,8 @@ def test_one_is_met_by_the_unweighted_synthesizer():
 
 
 def test_a_fit_that_has_converged_is_preferred(monkeypatch):
-    monkeypatch.setattr("molehill.release.search.points.Fitted.converged", property(lambda self: self.move.order > 0))
-    found = search(PEOPLE, **QUICK, synthesizer=MIXTURE, targets="mean expected <= 1", fits=3)
+    monkeypatch.setattr("molehill.release.search.points.Fitted.converged", property(lambda self: self.scheme.order > 0))
+    found = find(MIXTURE, "mean expected <= 1", fits=3)
     # The unweighted fit keeps the target, with either membership, but cannot be trusted: the search goes on.
     assert found.points["met"].all()
     assert found.points["converged"].tolist()[:3] == [False, False, True]
@@ -376,7 +372,7 @@ def test_a_fit_that_has_converged_is_preferred(monkeypatch):
     assert found.fit_to_publish
     # If no fit has converged, the answer says so, and nothing is released.
     monkeypatch.setattr("molehill.release.search.points.Fitted.converged", property(lambda _: False))
-    doubtful = search(PEOPLE, **QUICK, synthesizer=MIXTURE, targets="mean expected <= 1", fits=2)
+    doubtful = find(MIXTURE, "mean expected <= 1", fits=2)
     assert doubtful.met
     assert not doubtful.fit_to_publish
     assert "has not converged" in doubtful.verdict
@@ -384,9 +380,9 @@ def test_a_fit_that_has_converged_is_preferred(monkeypatch):
 
 def test_a_mixture_that_does_not_converge_is_tried_with_fewer_components(monkeypatch):
     monkeypatch.setattr(
-        "molehill.release.search.points.Fitted.converged", property(lambda self: self.move.components == 2)
+        "molehill.release.search.points.Fitted.converged", property(lambda self: self.scheme.components == 2)
     )
-    found = search(PEOPLE, **QUICK, synthesizer="tdp_mixture", targets="mean expected <= 1", fits=4)
+    found = find(None, "mean expected <= 1", fits=4)
     schemes = found.points["scheme"].tolist()
     assert schemes[0] == "unweighted, membership posterior"
     assert schemes[2] == "unweighted, 5 components, membership posterior"
@@ -397,20 +393,19 @@ def test_a_mixture_that_does_not_converge_is_tried_with_fewer_components(monkeyp
     assert found.fit_to_publish
     # The settings hold what was found; the command that repeats the search, where it began.
     assert tomllib.loads(found.settings)["components"] == 2
-    assert found.command.endswith("--components 10")
+    assert found.command == "molehill search settings.toml --set components=10"
 
 
 def test_bad_luck_is_drawn_anew_and_the_rule_then_holds():
     # About 7 of the 120 records pass one half in a release of 5 tables, none of them in expectation.
-    how: dict[str, Any] = {**QUICK, "synthesizer": MIXTURE, "targets": "maximum realised <= 0.5", "fits": 1}
-    found = search(PEOPLE, **how, redraw=0.1)
+    found = find(MIXTURE, "maximum realised <= 0.5", fits=1, redraw=0.1)
     assert found.met
     assert 0 < found.redrawn < 25
     assert found.probability > 0.9
-    realised = release_risk(PEOPLE, found.datasets, known="town", sensitive="pay", radius=0.2).realised
+    realised = release_risk(PEOPLE, found.datasets, INTRUDER).realised
     assert realised.max() <= 0.5 + 1e-9
     assert f"{found.redrawn} record{' was' if found.redrawn == 1 else 's were'} drawn anew" in found.verdict
-    assert not search(PEOPLE, **how, redraw=0).met
+    assert not find(MIXTURE, "maximum realised <= 0.5", fits=1, redraw=0.0).met
 
 
 TARGETS = ["maximum expected <= 0.02", "overlap of mean of pay >= 0.01"]
@@ -418,7 +413,7 @@ TARGETS = ["maximum expected <= 0.02", "overlap of mean of pay >= 0.01"]
 
 @pytest.fixture(scope="module")
 def missed():
-    return search(PEOPLE, **QUICK, synthesizer=MIXTURE, targets=TARGETS, fits=2)
+    return find(MIXTURE, TARGETS, fits=2)
 
 
 def test_a_budget_that_runs_out_gives_the_closest_point_and_who_stands_in_the_way(missed):
@@ -452,20 +447,18 @@ def test_an_interrupted_search_goes_on_to_the_same_result(missed, tmp_path, monk
         return whole(*arguments, **named)
 
     monkeypatch.setattr(points, "measure", fail)
-    how: dict[str, Any] = {**QUICK, "synthesizer": MIXTURE, "targets": TARGETS, "fits": 2}
     with pytest.raises(KeyboardInterrupt):
-        search(PEOPLE, **how, checkpoint=tmp_path / "kept")
+        find(MIXTURE, TARGETS, fits=2, checkpoint=tmp_path / "kept")
     calls.append(1)
-    found = search(PEOPLE, **{**how, "seed": None}, checkpoint=tmp_path / "kept")
+    found = find(MIXTURE, TARGETS, fits=2, checkpoint=tmp_path / "kept")
     # Two points were kept: of the four, only the other two were measured.
     assert len(calls) == 4 + 2
     pd.testing.assert_frame_equal(bare(found), bare(missed))
     assert found.verdict == missed.verdict
     assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o700
-    with pytest.raises(InputError, match="holds a run of other data"):
-        search(PEOPLE, **{**how, "targets": "mean expected <= 0.1"}, checkpoint=tmp_path / "kept")
-    with pytest.raises(InputError, match="another"):
-        search(PEOPLE, **{**how, "seed": 5}, checkpoint=tmp_path / "kept")
+    for change in ({"targets": "mean expected <= 0.1"}, {"seed": 5}):
+        with pytest.raises(InputError, match="holds a run of other data, settings"):
+            find(MIXTURE, **{"targets": TARGETS, "fits": 2, **change}, checkpoint=tmp_path / "kept")
 
 
 @pytest.mark.parametrize(
@@ -475,15 +468,15 @@ def test_an_interrupted_search_goes_on_to_the_same_result(missed, tmp_path, monk
         ({"seconds": 0}, "seconds"),
         ({"chance": 1.0}, "chance"),
         ({"redraw": 1}, "redraw"),
-        ({"expected_tables": 50}, "multiple of 20"),
-        ({"sensitive": "town", "known": []}, "categorical"),
+        ({"search_tables": 50}, "multiple of 20"),
+        ({"replace": "town", "known": []}, "categorical"),
         ({"targets": "overlap of median of town >= 0.5"}, "is not a choice"),
         ({"known": "city"}, "city"),
     ],
 )
 def test_bad_arguments_are_refused_before_any_fit(change, words):
     with pytest.raises(InputError, match=words):
-        search(PEOPLE, **{**QUICK, "targets": "mean expected <= 0.4", **change})
+        find(None, **{"targets": "mean expected <= 0.4", **change})
 
 
 # The command
@@ -493,7 +486,7 @@ def test_bad_arguments_are_refused_before_any_fit(change, words):
 def project(tmp_path):
     write_table(PEOPLE, tmp_path / "people.csv")
     how: dict[str, Any] = {"synthesizer": "normal_linear", "data": "people.csv", "seed": 3, "datasets": 3}
-    settings = Settings(sensitive="pay", known=("town",), expected_tables=40, **how)
+    settings = Settings(replace=("pay",), known=("town",), expected_tables=40, search_tables=40, fits=1, **how)
     write_settings(settings, tmp_path / "settings.toml")
     return tmp_path
 
@@ -505,9 +498,9 @@ def run_search(project, *options):
 
 def test_the_command_writes_a_release_like_any_other_and_can_repeat_it(project, monkeypatch):
     settings = read_settings(project / "settings.toml")
-    write_settings(replace(settings, targets=("mean expected <= 0.9",)), project / "settings.toml")
+    write_settings(settings.but(targets="mean expected <= 0.9"), project / "settings.toml")
     out = project / "out"
-    done = run_search(project, "--fits", "1", "--expected-tables", "40", "--out", str(out), "--quiet")
+    done = run_search(project, "--out", str(out), "--quiet")
     assert done.exit_code == 0, done.output
     assert sorted(path.name for path in project.iterdir()) == ["out", "people.csv", "settings.toml"]
     tables = {f"synthetic_{number:02}.csv" for number in (1, 2, 3)}
@@ -528,7 +521,7 @@ def test_the_command_writes_a_release_like_any_other_and_can_repeat_it(project, 
     # The settings that were written, where the first ones lay, and the command that they tell.
     written = (out / "internal" / "settings.toml").read_text()
     (command,) = re.findall(r"with this file: molehill (search .*)", written)
-    assert command == "search settings.toml --fits 1 --chance 0.2 --redraw 0.001 --expected-tables 40"
+    assert command == "search settings.toml"
     (project / "settings.toml").write_text(written)
     monkeypatch.setattr(saving, "render_report", lambda *_, **__: "the report was looked at above")
     again = run_search(project, *command.split()[2:], "--out", str(project / "again"), "--quiet")
@@ -541,9 +534,9 @@ def test_the_command_writes_a_release_like_any_other_and_can_repeat_it(project, 
 
 def test_nothing_found_is_kept_and_nothing_released(project):
     settings = read_settings(project / "settings.toml")
-    write_settings(replace(settings, targets=("mean expected <= 0.9",)), project / "settings.toml")
+    write_settings(settings.but(targets="mean expected <= 0.9"), project / "settings.toml")
     out = project / "out"
-    how = ["--target", "maximum expected <= 0.01", "--fits", "1", "--expected-tables", "40"]
+    how = ["--set", "targets=maximum expected <= 0.01"]
     done = run_search(project, *how, "--out", str(out))
     assert done.exit_code == 3
     assert "Nothing was released." in done.stdout
@@ -574,7 +567,7 @@ def test_a_found_release_stands_beside_what_was_fitted_anyway(missed, closest, t
     assert release.scheme == missed.points["scheme"][3] == "pairwise, shift 0.5, membership prior"
     assert list(release.comparisons) == ["unweighted", "topcoding"]
     assert set(release.diagnostics) == {release.scheme, "unweighted"}
-    assert "moles: records whose expected risk rises by more than 0.2" in set(release.evaluation.risk["measure"])
+    assert "moles" in set(release.evaluation.risk["measure"])
     assert not release.search.fit_to_publish
     release.save(tmp_path / "out")
     again = read_dossier(tmp_path / "out")
@@ -592,21 +585,20 @@ def test_what_has_not_converged_is_not_released(missed, closest, tmp_path):
 
 
 def test_the_command_that_repeats_it_says_where_it_began(missed):
-    assert missed.command == "molehill search settings.toml --fits 2 --chance 0.2 --redraw 0.001 --expected-tables 200"
+    assert missed.command == "molehill search settings.toml"
     # Begun with order 1 and ended with order 2: the settings say 2, so that the command must say 1.
-    began = replace(missed.bench, settings=replace(missed.bench.settings, order=1), tables=400)
-    command = repeat_command(began, began.points[3], Budget(2, seconds=60.0))
-    assert command == "molehill search settings.toml --fits 2 --seconds 60 --chance 0.2 --redraw 0.001 --order 1"
+    began = replace(missed.bench, job=replace(missed.bench.job, settings=missed.bench.settings.but(order=1)))
+    assert repeat_command(began, began.points[3]) == "molehill search settings.toml --set order=1"
 
 
 def test_the_command_says_that_zero_cannot_be_and_what_is_wrong_with_targets(project):
     arguments = ["--out", str(project / "out"), "--json"]
-    done = run_search(project, *arguments, "--target", "mean expected <= 0")
+    done = run_search(project, *arguments, "--set", "targets=mean expected <= 0")
     assert done.exit_code == 3
     answer = json.loads(done.stdout)
     assert not answer["met"]
     assert "No release can meet the targets" in answer["verdict"]
     # Nothing stands in the way of another try.
     assert sorted(path.name for path in project.iterdir()) == ["people.csv", "settings.toml"]
-    with pytest.raises(InputError, match="2 problems"):
-        run_search(project, *arguments, "--target", "mean <= 1", "--target", "x")
+    with pytest.raises(InputError, match=r"'mean <= 1': say of which risk: .*; 'x': it has no <= or >="):
+        run_search(project, *arguments, "--set", "targets=['mean <= 1', 'x']")

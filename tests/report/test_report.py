@@ -10,13 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from molehill import InputError
-from molehill.dossier import read_dossier, write_dossier
+from molehill.baselines import multiply_noise
+from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
+from molehill.evaluation.measure import Measure
+from molehill.plan.settings import Settings, setting
 from molehill.report import methods_note, render_report
+from molehill.report.dossier import read_dossier, write_dossier
 from molehill.report.numbers import Teller, cut_name, significant
 from molehill.report.public import public_bins, redact
-from molehill.report.verdict import list_points
+from molehill.report.verdict import list_remarks
 from molehill.tables.intervals import Figure
 from molehill.tables.populations import consumer_survey
 from report_dossier import (
@@ -29,6 +32,7 @@ from report_dossier import (
     SCALE,
     SEED,
     SHIFT,
+    WORDS,
     hostile_dossier,
     make_search,
     plain_dossier,
@@ -90,10 +94,14 @@ class Reader(HTMLParser):
             self._cell.append(data)
 
 
-def change(dossier, frame, measure, value, **ends):
+def change(dossier, measure, value, *, of=None, at=None, **ends):
     """The dossier with another value of the release's measure."""
+    measures = dossier.evaluation.measures.set_index("id")
+    frame = measures.loc[measure, "family"]
     rows = getattr(dossier.evaluation, frame).copy()
     chosen = (rows["scheme"] == dossier.scheme) & (rows["measure"] == measure)
+    chosen &= True if of is None else rows["of"] == of
+    chosen &= True if at is None else rows["at"] == at
     assert chosen.any()
     rows.loc[chosen, ["value", *ends]] = [value, *ends.values()]
     return replace(dossier, evaluation=replace(dossier.evaluation, **{frame: rows}))
@@ -112,7 +120,7 @@ def test_an_unknown_edition_is_refused():
 
 
 def test_numbers_of_the_page_are_those_of_the_evaluation():
-    risk = plain_dossier().evaluation.risk.query("measure == 'mean risk'")
+    risk = plain_dossier().evaluation.risk.query("measure == 'risk_mean'")
     row = next(row for table in Reader(page("internal")).tables for row in table if row[0] == "mean risk")
     figures = risk[["value", "low", "high"]].to_numpy(dtype=float)
     assert len(row) == 1 + len(figures) == 6
@@ -121,7 +129,7 @@ def test_numbers_of_the_page_are_those_of_the_evaluation():
 
 
 def test_other_numbers_make_another_page():
-    changed = change(plain_dossier(), "risk", "mean risk", 0.13579, low=0.1, high=0.2)
+    changed = change(plain_dossier(), "risk_mean", 0.13579, low=0.1, high=0.2)
     text = own_content(render_report(changed, edition="internal"))
     assert text.count("0.136") >= 3
     assert "0.136" not in own_content(page("internal"))
@@ -152,8 +160,7 @@ def test_the_public_side_tells_no_estimate_of_tables_that_are_not_published():
     utility = plain_dossier().evaluation.utility
     texts = own_content(page("public"))
     for scheme in ("confidential", "topcoding"):
-        rows = utility[(utility["scheme"] == scheme) & utility["measure"].str.endswith("of income")]
-        estimates = rows[~rows["measure"].str.startswith(("interval", "width", "relative"))]
+        estimates = utility[(utility["scheme"] == scheme) & (utility["measure"] == "estimate")]
         assert len(estimates) == 4  # mean, median, 90% quantile, standard deviation
         for value in estimates["value"]:
             assert significant(value) in own_content(page("internal"))
@@ -181,9 +188,11 @@ def test_public_evidence_has_no_records_left():
     assert public.settings.seed is None
     measures = set(public.evaluation.risk["measure"])
     # Of 300 records 3 lie beyond the 99% quantile, and 75 beyond the quartiles.
-    assert not {"99% quantile of risk", "largest risk"} & measures
-    assert {"25% quantile of risk", "median risk"} <= measures
-    assert set(public.evaluation.groups["by"]) == {"size of income"}
+    assert not {"risk_q99", "risk_largest"} & measures
+    assert {"risk_q25", "risk_median"} <= measures
+    assert measures <= set(public.evaluation.measures["id"])
+    assert set(public.evaluation.groups["by"]) == {"size"}
+    assert set(public.evaluation.schemes) == {"this release", "unweighted", "scheme 1", "topcoding"}
 
 
 def test_public_bins_leave_out_small_ones():
@@ -194,110 +203,185 @@ def test_public_bins_leave_out_small_ones():
 
 
 @pytest.mark.parametrize(
-    ("edition", "measure", "figure", "told"),
+    ("edition", "unit", "figure", "told"),
     [
-        ("internal", "mean risk", Figure(0.2414, 0.24, 0.2449), ("0.241", "0.240 to 0.245")),
-        ("internal", "records with risk above 0.5", Figure(3, 1, 5), ("3", "1 to 5")),
-        ("public", "records with risk above 0.5", Figure(3, 1, 5), ("fewer than 10", "")),
-        ("public", "records with risk above 0.5", Figure(0, NAN, NAN), ("fewer than 10", "")),
-        ("public", "records with risk above 0.5", Figure(6205, NAN, NAN), ("all but fewer than 10", "")),
-        ("public", "records with risk above 0.5", Figure(391, 360, 422), ("about 390", "360 to 420")),
-        ("public", "relative bias of median of income", Figure(-0.0123, NAN, NAN), ("-1%", "")),
-        ("public", "relative bias of median of income", Figure(0.0023, NAN, NAN), ("0%", "")),
-        ("internal", "relative bias of median of income", Figure(0.0123, NAN, NAN), ("+1.2%", "")),
-        ("internal", "mean of income", Figure(72374.4, 70291, 74449), ("72,370", "70,290 to 74,450")),
-        ("internal", "U_m", Figure(NAN, NAN, NAN), ("", "")),
+        ("internal", "share", Figure(0.2414, 0.24, 0.2449), ("0.241", "0.240 to 0.245")),
+        ("internal", "count", Figure(3, 1, 5), ("3", "1 to 5")),
+        ("internal", "count", Figure(3.25, 1, 5), ("3.2", "1 to 5")),
+        ("internal", "expectation", Figure(3, 1, 5), ("3.0", "1 to 5")),
+        ("public", "count", Figure(3, 1, 5), ("fewer than 10", "")),
+        ("public", "count", Figure(0, NAN, NAN), ("fewer than 10", "")),
+        ("public", "count", Figure(6205, NAN, NAN), ("all but fewer than 10", "")),
+        ("public", "count", Figure(391, 360, 422), ("about 390", "360 to 420")),
+        ("public", "expectation", Figure(3.4, 1, 5), ("fewer than 10", "")),
+        ("public", "percent", Figure(-0.0123, NAN, NAN), ("-1%", "")),
+        ("public", "percent", Figure(0.0023, NAN, NAN), ("0%", "")),
+        ("internal", "percent", Figure(0.0123, NAN, NAN), ("+1.2%", "")),
+        ("internal", "ratio", Figure(1.0234, 1, 1.1), ("1.023", "1.000 to 1.100")),
+        ("public", "ratio", Figure(1.0234, 1, 1.1), ("1.0", "")),
+        ("internal", "number", Figure(72374.4, 70291, 74449), ("72,370", "70,290 to 74,450")),
+        ("internal", "number", Figure(0.5, 0.5, 0.5), ("0.5", "")),
+        ("internal", "number", Figure(NAN, NAN, NAN), ("", "")),
     ],
 )
-def test_numbers_are_told_as_the_edition_allows(edition, measure, figure, told):
-    assert Teller(edition, 6208).figure(measure, figure) == told
+def test_numbers_are_told_as_the_edition_allows(edition, unit, figure, told):
+    assert Teller(edition, 6208).figure(unit, figure) == told
+
+
+# Its words say "rate": a measure is told by its unit, and stands in the table that it names.
+ADDED = Measure(
+    "corporate", "mean of corporate_income", "utility", "Companies & co", "number", lambda _: Figure(72374.4, 1.0, 9e4)
+)
+SHARP = Measure("sharp", "largest risk of all", "risk", "Our rule", "share", lambda _: Figure(0.98765, NAN, NAN))
+OPEN = Measure("open", "our open figure", "risk", "Our rule", "share", lambda _: Figure(0.4567, NAN, NAN), public=True)
+
+
+def test_a_measure_of_the_user_s_own_stands_in_its_table_with_its_unit():
+    html = render_report(plain_dossier(ADDED, SHARP, OPEN), edition="internal")
+    sections = dict(re.findall(r'<section id="(\w+)"(.*?)</section>', html, re.DOTALL))
+    assert "Companies &amp; co" in sections["utility"]
+    assert "Our rule" in sections["risk"]
+    rows = {row[0]: row[1:] for table in Reader(html).tables for row in table}
+    assert rows["mean of corporate_income"] == ["72,370 1 to 90,000"] * 5
+    assert rows["largest risk of all"] == ["0.988"] * 5
+    assert rows["our open figure"] == ["0.457"] * 5
+
+
+def test_a_measure_that_is_not_marked_public_stays_inside():
+    text = own_content(render_report(plain_dossier(ADDED, SHARP, OPEN), edition="public"))
+    assert "our open figure" in text
+    assert not [words for words in ("corporate", "72,370", "largest risk", "0.988") if words in text]
+    public = redact(plain_dossier(ADDED, SHARP, OPEN)).evaluation
+    assert {"corporate", "sharp"} & {
+        *public.risk["measure"],
+        *public.utility["measure"],
+        *public.measures["id"],
+    } == set()
+
+
+@pytest.mark.parametrize(
+    ("about", "schemes"),
+    [
+        ({}, {"confidential", "this release", "unweighted", "scheme 1", "topcoding"}),
+        ({"release_only": True}, {"this release"}),
+        ({"least_records": 300}, {"confidential", "this release", "unweighted", "scheme 1", "topcoding"}),
+        ({"least_records": 301}, set()),
+    ],
+)
+def test_a_public_measure_may_ask_for_more(about, schemes):
+    public = redact(plain_dossier(replace(OPEN, **about))).evaluation.risk
+    assert set(public.loc[public["measure"] == "open", "scheme"]) == schemes
+
+
+class Extended(Settings):
+    """Settings with one more."""
+
+    auditor: str = setting("", "Who looks at it.", "a name")
+
+
+def test_settings_facts_and_policies_that_are_not_listed_stay_inside():
+    dossier = plain_dossier()
+    given = {name: getattr(dossier.settings, name) for name in dossier.settings.model_fields_set}
+    dossier = replace(
+        dossier,
+        settings=Extended(**given, auditor="Ombudsman"),
+        facts={**dossier.facts, "place": "somewhere"},
+        policies={**dossier.policies, "looked at twice": 123},
+    )
+    public, known = redact(dossier), ("gender", "age")
+    assert public.settings == Extended(replace=("income",), known=known, predictors=known)
+    assert "place" not in public.facts
+    assert "looked at twice" not in public.policies
+    internal = own_content(render_report(dossier, edition="internal"))
+    assert "Ombudsman" in internal
+    assert "looked at twice" in internal
+    text = own_content(render_report(dossier, edition="public")) + methods_note(dossier)
+    assert not [words for words in ("Ombudsman", "auditor", "somewhere", "looked at twice") if words in text]
 
 
 def quiet(dossier):
     """The dossier with nothing to look at."""
-    for frame, measure, value in (
-        ("risk", "mean risk", 0.1),
-        ("risk", "mean risk, tables pooled", 0.12),
-        ("risk", "records with risk above 0.8", 0.0),
-        ("risk", "records whose risk rises by more than 0.2", 0.0),
-        ("risk", "guesses within the radius, gain over without the record", 0.01),
-        ("utility", "U_m", 0.0),
-        ("utility", "pMSE ratio, logistic", 1.1),
+    for measure, value in (
+        ("risk_mean", 0.1),
+        ("radius_mean", 0.1),
+        ("pooled_mean", 0.12),
+        ("risk_above_80", 0.0),
+        ("rises", 0.0),
+        ("guess_right_gain", 0.01),
+        ("U_m", 0.0),
+        ("pmse_ratio", 1.1),
+        ("overlap", 0.9),
     ):
-        dossier = change(dossier, frame, measure, value, low=value, high=value)
-    rows = dossier.evaluation.risk
-    other = rows["measure"].str.startswith("mean risk, intruder radius")
-    rows = rows.assign(value=rows["value"].where(~other, 0.1))
-    utility = dossier.evaluation.utility
-    utility = utility.assign(value=utility["value"].where(~utility["measure"].str.startswith("interval overlap"), 0.9))
-    evaluation = replace(dossier.evaluation, risk=rows, utility=utility)
+        dossier = change(dossier, measure, value, low=value, high=value)
     fits = dossier.fits.assign(converged=True)
-    policies = dict.fromkeys(dossier.policies, 0)
-    return replace(dossier, evaluation=evaluation, fits=fits, policies=policies)
+    return replace(dossier, fits=fits, policies=dict.fromkeys(dossier.policies, 0))
 
 
 def test_nothing_is_raised_where_nothing_stands_out():
-    assert list_points(quiet(plain_dossier()), Teller("internal", 300)) == []
+    assert list_remarks(quiet(plain_dossier()), Teller("internal", 300)) == []
     assert "That is no proof of safety" in render_report(quiet(plain_dossier()), edition="public")
 
 
 @pytest.mark.parametrize(
-    ("frame", "measure", "value", "section", "words"),
+    ("measure", "value", "about", "section", "words"),
     [
-        ("risk", "mean risk, tables pooled", 0.16, "risk", "from 0.100 to 0.160"),
-        ("risk", "records with risk above 0.8", 12.0, "risk", "above 0.8 in the release: 12"),
-        ("risk", "records whose risk rises by more than 0.2", 299.0, "risk", "than chance alone would show"),
-        ("risk", "guesses within the radius, gain over without the record", 0.2, "risk", "20.0% more"),
-        ("risk", "mean risk, intruder radius 0.10685", 0.3, "radius", "radius 0.10685 the mean risk is 0.300"),
-        ("utility", "interval overlap of median of income", 0.49, "utility", "median of income"),
-        ("utility", "U_m", 1.0, "utility", "times what a fresh sample"),
-        ("utility", "pMSE ratio, logistic", 3.5, "utility", "3.5"),
+        ("pooled_mean", 0.16, {}, "risk", "from 0.100 to 0.160"),
+        ("risk_above_80", 12.0, {}, "risk", "above 0.8 in the release: 12"),
+        ("rises", 299.0, {}, "risk", "than chance alone would show"),
+        ("guess_right_gain", 0.2, {}, "risk", "20.0% more"),
+        ("radius_mean", 0.3, {"at": 0.10685}, "radius", "radius 0.10685 the mean risk is 0.300"),
+        ("overlap", 0.49, {"of": "median of income"}, "utility", "median of income"),
+        ("U_m", 1.0, {}, "utility", "times what a fresh sample"),
+        ("pmse_ratio", 3.5, {"of": "logistic"}, "utility", "3.5"),
     ],
 )
-def test_what_stands_out_is_raised(frame, measure, value, section, words):
-    points = list_points(change(quiet(plain_dossier()), frame, measure, value), Teller("internal", 300))
-    assert points[0].section == section
-    assert words in points[0].text
+def test_what_stands_out_is_raised(measure, value, about, section, words):
+    remarks = list_remarks(change(quiet(plain_dossier()), measure, value, **about), Teller("internal", 300))
+    assert remarks[0].section == section
+    assert words in remarks[0].text
 
 
 def test_a_scheme_that_beats_the_release_is_told():
-    dossier = change(quiet(plain_dossier()), "utility", "U_m", 0.02, low=0.015, high=0.025)
+    dossier = change(quiet(plain_dossier()), "U_m", 0.02, low=0.015, high=0.025)
     rows = dossier.evaluation.risk.copy()
-    rows.loc[(rows["scheme"] == "swapped") & (rows["measure"] == "mean risk"), "value"] = 0.05
+    rows.loc[(rows["scheme"] == "swapped") & (rows["measure"] == "risk_mean"), "value"] = 0.05
     utility = dossier.evaluation.utility
-    utility = utility.assign(value=utility["value"].where(utility["measure"] != "U_m of a fresh sample", 0.05))
+    utility = utility.assign(value=utility["value"].where(utility["measure"] != "U_m_fresh", 0.05))
     beaten = replace(dossier, evaluation=replace(dossier.evaluation, risk=rows, utility=utility))
-    (point,) = list_points(beaten, Teller("internal", 300))
-    assert point.section == "map"
-    assert point.text.endswith("not clearly worse: swapped.")
-    rows.loc[(rows["scheme"] == "swapped") & (rows["measure"] == "mean risk"), ["value", "low", "high"]] = [
+    (remark,) = list_remarks(beaten, Teller("internal", 300))
+    assert remark.section == "map"
+    assert remark.text.endswith("not clearly worse: swapped.")
+    rows.loc[(rows["scheme"] == "swapped") & (rows["measure"] == "risk_mean"), ["value", "low", "high"]] = [
         0.5,
         0.4,
         0.6,
     ]
-    rows.loc[(rows["scheme"] == RELEASED) & (rows["measure"] == "mean risk"), ["low", "high"]] = [0.09, 0.11]
+    rows.loc[(rows["scheme"] == RELEASED) & (rows["measure"] == "risk_mean"), ["low", "high"]] = [0.09, 0.11]
     better = replace(dossier, evaluation=replace(dossier.evaluation, risk=rows, utility=utility))
-    assert list_points(better, Teller("internal", 300)) == []
+    assert list_remarks(better, Teller("internal", 300)) == []
 
 
 def with_expected(dossier, moles):
     """The dossier as if posteriors had been given: expected risks, and moles."""
-    evaluation, step = dossier.evaluation, "rises by more than 0.2"
+    evaluation = dossier.evaluation
     records = evaluation.records
     fitted = records["scheme"].isin([dossier.scheme, "unweighted"])
     expected = records["risk"].where(fitted).clip(0.05, 0.6)
     records = records.assign(expected_risk=expected, expected_error=expected * 0.01)
-    rows = [(dossier.scheme, "income", "mean expected risk", 0.1234, 0.12, 0.13)]
-    rows += [(dossier.scheme, "income", f"moles: records whose expected risk {step}", float(moles), NAN, NAN)]
-    risk = pd.concat([evaluation.risk, pd.DataFrame(rows, columns=evaluation.risk.columns)], ignore_index=True)
+    about = {"scheme": dossier.scheme, "column": "income", "of": "", "group": "", "at": NAN, "low": NAN, "high": NAN}
+    rows = [
+        about | {"measure": "expected_mean", "name": "mean expected risk", "value": 0.1234, "low": 0.12, "high": 0.13}
+    ]
+    rows += [about | {"measure": "moles", "name": "moles", "value": float(moles), "at": 0.2}]
+    risk = pd.concat([evaluation.risk, pd.DataFrame(rows)], ignore_index=True)
     return replace(dossier, evaluation=replace(evaluation, records=records, risk=risk))
 
 
 def test_expected_risk_and_moles_are_shown_where_they_are_known():
-    assert list_points(with_expected(quiet(plain_dossier()), 0), Teller("internal", 300)) == []
+    assert list_remarks(with_expected(quiet(plain_dossier()), 0), Teller("internal", 300)) == []
     dossier = with_expected(quiet(plain_dossier()), 7)
-    (point,) = list_points(dossier, Teller("internal", 300))
-    assert point.text == "Moles, records at more risk because of the weights: 7."
+    (remark,) = list_remarks(dossier, Teller("internal", 300))
+    assert remark.text == "Moles, records at more risk because of the weights: 7."
     html = render_report(dossier, edition="internal")
     assert 'data-figure="expected"' in html
     assert "0.123 <small>0.120 to 0.130</small>" in html
@@ -418,7 +502,7 @@ def test_the_search_comes_back_from_disk(tmp_path):
         assert render_report(again, edition=edition) == searched_page(edition)
     assert again.search is not None
     assert again.search.next_places == (2, 0)
-    assert np.isnan(again.search.cost["seconds of a warm fit"])
+    assert np.isnan(again.search.cost["warm"])
     assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.rglob("search*"))
 
 
@@ -438,11 +522,11 @@ def test_nothing_released_is_said_at_the_top(change, words):
         render_report(dossier, edition="public")
 
 
-def test_targets_that_were_not_searched_for_are_a_point():
+def test_targets_that_were_not_searched_for_are_a_remark():
     dossier = quiet(plain_dossier())
-    dossier = replace(dossier, settings=replace(dossier.settings, targets=("U_m <= 0.0271",)))
-    (point,) = list_points(dossier, Teller("internal", 300))
-    assert "(U_m <= 0.0271). This release was made without a search" in point.text
+    dossier = replace(dossier, settings=dossier.settings.but(targets=["U_m <= 0.0271"]))
+    (remark,) = list_remarks(dossier, Teller("internal", 300))
+    assert "(U_m <= 0.0271). This release was made without a search" in remark.text
     assert "0.0271" not in render_report(dossier, edition="public")
 
 
@@ -457,10 +541,48 @@ def test_the_methods_note_says_whether_there_are_weights():
 
 def test_the_methods_note_says_whether_draws_are_balanced():
     dossier = plain_dossier()
-    balanced = replace(dossier, settings=replace(dossier.settings, noise="balanced", synthesizer="semicontinuous"))
-    assert "spread evenly" in methods_note(balanced)
-    for other in ({"noise": "independent"}, {"synthesizer": "normal_linear"}):
-        assert "spread evenly" not in methods_note(replace(balanced, settings=replace(balanced.settings, **other)))
+    assert "spread evenly" not in methods_note(dossier)
+    assert "spread evenly" in methods_note(replace(dossier, facts={**dossier.facts, "balanced": True}))
+
+
+def test_a_model_is_described_in_its_author_s_words():
+    dossier = plain_dossier()
+    words = "a copula that <b>we</b> wrote, `ours`"
+    own = replace(
+        dossier,
+        settings=dossier.settings.but(synthesizer="own"),
+        facts={**dossier.facts, "model": "ours", "words": words},
+    )
+    note = methods_note(own)
+    assert "A statistical model, a copula that &lt;b&gt;we&lt;/b&gt; wrote, \\`ours\\`, describes `income`" in note
+    assert WORDS not in note
+    assert "mixture" not in note
+    for edition in ("internal", "public"):
+        html = render_report(own, edition=edition)
+        assert "draws from a copula that &lt;b&gt;we&lt;/b&gt; wrote, `ours`, given gender and age." in html
+        assert ("ours was given in Python: `molehill run` cannot make" in html) == (edition == "internal")
+
+
+def test_several_columns_are_named_one_by_one():
+    survey = consumer_survey(n=300, seed=1)[["gender", "age", "income"]].assign(
+        spending=lambda rows: rows["income"] / 2
+    )
+    columns = ["income", "spending"]
+    released = [multiply_noise(survey, columns, least=0.1, most=0.5, seed=seed) for seed in (1, 2)]
+    small = plain_dossier()
+    settings = small.settings.but(replace=columns, radius={"income": 0.2, "spending": 0.1}, floor=0.0)
+    evaluation = evaluate(survey, {RELEASED: released}, settings.intruder, propensity_methods=())
+    dossier = replace(small, evaluation=evaluation, settings=settings, fits=small.fits.iloc[:0])
+    html = render_report(dossier, edition="internal")
+    rows = [row[0] for table in Reader(html).tables for row in table]
+    assert {"U_m, income", "U_m, spending", "mean of income", "mean of spending"} <= set(rows)
+    assert {"0.2 of income, 0.1 of spending (the agency's)", "0.1 of income, 0.05 of spending"} <= set(rows)
+    assert "Whoever takes the released value of spending in a person" in html
+    assert "The values of <strong>income and spending</strong> were replaced" in html
+    public = render_report(dossier, edition="public")
+    assert "largest gap of the distributions of spending, U_m" in public
+    assert "0.1 of spending" not in public
+    assert "the values of `income` and `spending` are not those" in methods_note(dossier)
 
 
 def test_a_large_survey_stays_below_three_megabytes():
@@ -485,24 +607,27 @@ def test_a_categorical_column_has_a_report():
     released = [
         survey.assign(marital=survey["marital"].sample(frac=1, random_state=seed).to_numpy()) for seed in (1, 2)
     ]
-    about = {"known": ["gender", "age"], "sensitive": "marital", "radius": None}
-    evaluation = evaluate(survey, {"pairwise": released}, propensity_methods=(), **about)
     small = plain_dossier()
+    settings = small.settings.but(replace=["marital"])
+    evaluation = evaluate(survey, {"pairwise": released}, settings.intruder, propensity_methods=())
     dossier = replace(
         small,
         scheme="pairwise",
         evaluation=evaluation,
-        settings=replace(small.settings, sensitive="marital"),
+        settings=settings,
         weights=small.weights.assign(value=survey["marital"].astype(str)),
         fits=small.fits.iloc[:0],
         diagnostics=small.diagnostics.iloc[:0],
-        facts={**small.facts, "kind": "categorical"},
+        facts={**small.facts, "kind": "categorical", "words": "a multinomial regression"},
     )
     for edition in ("internal", "public"):
         html = render_report(dossier, edition=edition)
         assert "a multinomial regression" in html
         assert "there is no map" in html
         assert "No model was fitted." in html
+        # One row for every two-way table, each of which has the same measures.
+        rows = [row[0] for table in Reader(html).tables for row in table]
+        assert {"total variation, marital x gender", "total variation, marital x age"} <= set(rows)
 
 
 def test_the_methods_note_says_how_to_combine():

@@ -2,19 +2,25 @@
 
 import subprocess
 import sys
+from math import comb
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from molehill.risk import balls, kernels
+from molehill.risk import balls
 
 
 def close(values, low, high, cells):
     """Who is in whose ball, as the (balls, points) matrix that the library never builds."""
     inside = (values[None] >= low[:, None]) & (values[None] <= high[:, None])
     return inside.all(axis=2) & (cells[:, None] == cells[None])
+
+
+def missed(size, cover, order):
+    """Share of the sets of `order - 1` others of a pattern whose balls all miss a record that `cover` balls hold."""
+    return comb(max(size - 1 - cover, 0), order - 1) / max(comb(size - 1, order - 1), 1)
 
 
 @st.composite
@@ -39,9 +45,7 @@ def test_cover_counts_and_sums_like_the_matrix(table):
     size = np.array([9, 40, 31, 2, 1])
     for order in (1, 2, 3):
         result = balls.cover(values, cells, size=size, order=np.full(5, order), radius=radius, floor=floor)
-        shares = [
-            kernels.uncovered_share(size[cell], cover, order) for cell, cover in zip(cells, matrix.sum(0), strict=True)
-        ]
+        shares = [missed(size[cell], cover, order) for cell, cover in zip(cells, matrix.sum(axis=0), strict=True)]
         part = cells >= 0
         assert (result.within == matrix.sum(axis=1)).all()
         np.testing.assert_allclose(result.inside[part], (matrix @ shares)[part], rtol=0, atol=1e-12)
@@ -84,20 +88,9 @@ def test_threads_and_one_thread_agree(columns, monkeypatch):
     assert (results[0].total == results[1].total).all()
 
 
-@given(st.lists(st.floats(allow_nan=False), max_size=40), st.integers(512, 700), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=60)
-def test_sort_order_sorts_any_numbers(special, size, seed):
-    rng = np.random.default_rng(seed)
-    points = np.concatenate([special, rng.normal(0, 10.0 ** rng.integers(-300, 300), size).round(2)])
-    for some in (points, points[: len(special)], np.full(600, 3.5)):
-        order = kernels.sort_order(some)
-        assert (np.sort(order) == np.arange(len(some))).all()
-        assert (some[order] == np.sort(some)).all()
-
-
 def test_threads_are_made_anew_in_a_fork():
     code = (
-        "import os, numpy as np; from molehill import balls; balls._SMALL = 1; balls.workers = lambda: 2\n"
+        "import os, numpy as np; from molehill.risk import balls; balls._SMALL = 1; balls.workers = lambda: 2\n"
         "def run(): return balls.cover(np.arange(9.).reshape(-1, 1), np.arange(9) % 3, size=np.full(3, 3), "
         "order=np.ones(3, int), radius=np.zeros(1), floor=np.zeros(1)).within.sum()\n"
         "run(); child = os.fork()\n"
@@ -105,21 +98,6 @@ def test_threads_are_made_anew_in_a_fork():
         "assert os.waitpid(child, 0)[1] == 0"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
-
-
-def test_uncovered_share_is_a_ratio_of_binomials():
-    # C(13 - 1 - 4, 2) / C(13 - 1, 2) = 28 / 66
-    assert kernels.uncovered_share(13, 4, 3) == pytest.approx(28 / 66, abs=1e-15)
-    assert kernels.uncovered_share(13, 13, 2) == 0.0
-    assert kernels.uncovered_share(13, 11, 3) == 0.0
-    assert kernels.uncovered_share(1, 1, 1) == 1.0
-
-
-def test_prefix_sums_keep_their_last_digits():
-    weight = np.full(1_000_000, 0.1)
-    exact = np.arange(1_000_001) / 10
-    assert np.abs(kernels.sum_prefixes(weight) - exact).max() <= 2e-11
-    assert np.abs(np.cumsum(weight) - exact[1:]).max() > 1e-7
 
 
 def test_group_lists_every_record_once():

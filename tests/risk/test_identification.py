@@ -1,5 +1,6 @@
 """Risk against hand-computed cases, the definition, the authors' numbers and its own laws."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,13 @@ from hypothesis import strategies as st
 
 import brute
 from molehill import InputError, confidential_risk, match_rates, release_risk, risk_weights
+from molehill.risk.intruder import Intruder
 
-SETTINGS = {"known": ["town"], "sensitive": "pay", "radius": 0.1}
+NEIGHBOUR = Intruder(known=["town"], sensitive="pay", radius=0.1)
+
+
+def neighbour(**changed):
+    return replace(NEIGHBOUR, **changed)
 
 
 def frame(pay, town: Any = "A"):
@@ -33,7 +39,7 @@ def betty(close_by, own_close):
 )
 def test_betty(close_by, own_close, risk):
     data, released = betty(close_by, own_close)
-    result = release_risk(data, released, **SETTINGS)
+    result = release_risk(data, released, NEIGHBOUR)
     assert result.realised[0] == pytest.approx(risk, abs=1e-15)
     assert result.linked[0, 0] == own_close
 
@@ -41,7 +47,7 @@ def test_betty(close_by, own_close, risk):
 def test_pairwise_by_hand():
     # The balls hold records {0, 1}, {0, 1, 2}, {1, 2} and {3}. What each pair leaves out, of four records:
     # 0 with 1, 2, 3: one each. 1 with 0, 2, 3: one, one, none. 2: one each. 3 with 0, 1, 2: one, none, one.
-    result = confidential_risk(frame([100, 110, 120, 900]), **SETTINGS, order=2)
+    result = confidential_risk(frame([100, 110, 120, 900]), NEIGHBOUR, order=2)
     assert result.risk.tolist() == pytest.approx([1 / 4, 1 / 6, 1 / 4, 1 / 6], abs=1e-15)
     assert result.pattern_size.tolist() == [4] * 4
     assert result.within.tolist() == [2, 3, 2, 1]
@@ -74,17 +80,16 @@ def test_closed_form_is_the_definition(data, sensitive, radius, floor, order):
         radius = 0.2
     known = ["town", "sex"] if order < 3 else []
     expected = brute.confidential_risk(data, known, sensitive, radius, order, floor, exact={"job"})
-    result = confidential_risk(
-        data,
+    intruder = Intruder(
         known=known,
         sensitive=sensitive,
         radius=radius,
-        order=order,
         floor=floor,
         singletons="formula",
         small_patterns="marginal",
         kinds=only(sensitive),
     )
+    result = confidential_risk(data, intruder, order=order)
     defined = ~np.isnan(expected)
     np.testing.assert_allclose(result.risk[defined], expected[defined], rtol=0, atol=1e-13)
 
@@ -92,8 +97,8 @@ def test_closed_form_is_the_definition(data, sensitive, radius, floor, order):
 @given(tables(), SENSITIVE)
 @settings(deadline=None, max_examples=50)
 def test_weights_rise_with_the_order(data, sensitive):
-    arguments = {"known": [], "sensitive": sensitive, "radius": 0.3, "kinds": only(sensitive)}
-    weights = [risk_weights(confidential_risk(data, **arguments, order=order)) for order in range(1, len(data) + 1)]
+    view = Intruder(known=[], sensitive=sensitive, radius=0.3, kinds=only(sensitive)).look(data)
+    weights = [risk_weights(confidential_risk(view, order=order)) for order in range(1, len(data) + 1)]
     assert (np.diff(weights, axis=0) >= -1e-13).all()
 
 
@@ -102,16 +107,16 @@ def test_weights_rise_with_the_order(data, sensitive):
 def test_release_risk_is_the_definition(data, sensitive, random):
     shuffled = random.sample(range(len(data)), len(data))
     released = data.assign(**{name: data[name].to_numpy()[shuffled] for name in [*sensitive, "town"]})
-    arguments = {"known": ["town", "sex"], "sensitive": sensitive, "radius": 0.3, "kinds": only(sensitive)}
+    intruder = Intruder(known=["town", "sex"], sensitive=sensitive, radius=0.3, kinds=only(sensitive))
     within, size, linked = brute.release_counts(data, released, ["town", "sex"], sensitive, 0.3, exact={"job"})
-    result = release_risk(data, [released, data], **arguments, singletons="formula")
+    result = release_risk(data, [released, data], replace(intruder, singletons="formula"))
     expected = np.where(linked, (size - within) / np.maximum(size, 1), 0.0)
     np.testing.assert_allclose(result.by_table[0], expected, rtol=0, atol=1e-15)
     assert (result.linked[0] == linked).all()
     assert result.linked[1].all()
     np.testing.assert_allclose(result.realised, result.by_table.mean(axis=0), rtol=0, atol=0)
 
-    rates = match_rates(data, [released, data], **arguments)
+    rates = match_rates(data, [released, data], intruder)
     unique = within == 1
     assert rates.expected[0] == pytest.approx((linked / np.maximum(within, 1)).sum(), abs=1e-13)
     assert rates.true[0] == (unique & linked).mean()
@@ -122,32 +127,27 @@ def test_release_risk_is_the_definition(data, sensitive, random):
 @given(tables(), SENSITIVE)
 @settings(deadline=None, max_examples=50)
 def test_releasing_the_confidential_table_gives_its_own_risk(data, sensitive):
-    arguments = {"known": ["town", "sex"], "sensitive": sensitive, "radius": 0.2, "kinds": only(sensitive)}
-    released = release_risk(data, data, **arguments)
-    np.testing.assert_array_equal(released.realised, confidential_risk(data, **arguments).risk)
+    intruder = Intruder(known=["town", "sex"], sensitive=sensitive, radius=0.2, kinds=only(sensitive))
+    released = release_risk(data, data, intruder)
+    np.testing.assert_array_equal(released.realised, confidential_risk(data, intruder).risk)
 
 
 @pytest.mark.parametrize("radius", ["015", "020", "025", "030"])
 @pytest.mark.parametrize(("order", "prefix"), [(1, "marg"), (2, "pw")])
 def test_weights_of_the_authors(shared, radius, order, prefix):
     reference = pd.read_csv(shared / "reference_nb" / "weights.csv")
-    result = confidential_risk(
-        reference[["outcome"]], known=[], sensitive="outcome", radius=int(radius) / 100, order=order
-    )
+    intruder = Intruder(known=[], sensitive="outcome", radius=int(radius) / 100)
+    result = confidential_risk(reference[["outcome"]], intruder, order=order)
     np.testing.assert_allclose(risk_weights(result), reference[f"{prefix}_r{radius}"], rtol=0, atol=1e-12)
 
 
 def test_weights_of_the_ce_sample(shared):
     data = pd.read_csv(shared / "ce_sample.csv").query("Income > 0")
     reference = pd.read_csv(shared / "reference_tdp" / "weights.csv")["weight"]
-    result = confidential_risk(
-        data,
-        known=["Age", "Urban", "Marital"],
-        breaks={"Age": [25, 35, 50, 65]},
-        sensitive="Income",
-        radius=0.2,
-        order=2,
+    intruder = Intruder(
+        known=["Age", "Urban", "Marital"], breaks={"Age": [25, 35, 50, 65]}, sensitive="Income", radius=0.2
     )
+    result = confidential_risk(data, intruder, order=2)
     np.testing.assert_allclose(risk_weights(result), reference, rtol=0, atol=1e-12)
 
 
@@ -156,100 +156,100 @@ def test_weights_of_the_ce_sample(shared):
 
 def test_singletons():
     data = pd.concat([frame([10, 10, 11]), frame([50], "B")], ignore_index=True)
-    assert confidential_risk(data, **SETTINGS).risk.tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert confidential_risk(data, NEIGHBOUR).risk.tolist() == [0.0, 0.0, 0.0, 1.0]
     for order in (1, 2, 3):
-        protected = confidential_risk(data, **SETTINGS, order=order)
+        protected = confidential_risk(data, NEIGHBOUR, order=order)
         assert protected.risk[3] == 1.0
         assert protected.policies["alone in the pattern"] == 1
-        assert confidential_risk(data, **SETTINGS, order=order, singletons="formula").risk[3] == 0.0
+        assert confidential_risk(data, neighbour(singletons="formula"), order=order).risk[3] == 0.0
     with pytest.raises(InputError, match="singletons: 1 records are alone"):
-        confidential_risk(data, **SETTINGS, singletons="error")
+        confidential_risk(data, neighbour(singletons="error"))
 
 
 def test_singletons_of_a_release():
     data = pd.concat([frame([10, 20]), frame([50], "B")], ignore_index=True)
-    assert release_risk(data, data, **SETTINGS).realised.tolist() == [0.5, 0.5, 1.0]
-    assert release_risk(data, data, **SETTINGS, singletons="formula").realised[2] == 0.0
+    assert release_risk(data, data, NEIGHBOUR).realised.tolist() == [0.5, 0.5, 1.0]
+    assert release_risk(data, data, neighbour(singletons="formula")).realised[2] == 0.0
     with pytest.raises(InputError, match="singletons: in released table 1, 1 records are alone"):
-        release_risk(data, data, **SETTINGS, singletons="error")
+        release_risk(data, data, neighbour(singletons="error"))
     moved = data.assign(pay=[10.0, 20.0, 500.0])
-    assert release_risk(data, moved, **SETTINGS, singletons="error").realised[2] == 0.0
+    assert release_risk(data, moved, neighbour(singletons="error")).realised[2] == 0.0
 
 
 def test_one_record_is_a_singleton():
-    assert confidential_risk(frame([5.0]), **SETTINGS).risk.tolist() == [1.0]
-    assert confidential_risk(frame([5.0]), **SETTINGS, order=2).risk.tolist() == [1.0]
+    assert confidential_risk(frame([5.0]), NEIGHBOUR).risk.tolist() == [1.0]
+    assert confidential_risk(frame([5.0]), NEIGHBOUR, order=2).risk.tolist() == [1.0]
 
 
 def test_patterns_smaller_than_the_order():
     data = pd.concat([frame([10, 20, 30, 40]), frame([50, 60], "B")], ignore_index=True)
     with pytest.raises(InputError, match=r"order: it is 3, but 1 patterns \(2 records\).*at most 2"):
-        confidential_risk(data, **SETTINGS, order=3)
-    result = confidential_risk(data, **SETTINGS, order=3, small_patterns="marginal")
+        confidential_risk(data, NEIGHBOUR, order=3)
+    result = confidential_risk(data, neighbour(small_patterns="marginal"), order=3)
     assert result.risk[4:].tolist() == [0.5, 0.5]
     assert result.policies["in a pattern smaller than the order"] == 2
-    exactly = confidential_risk(data, **SETTINGS, order=2)
+    exactly = confidential_risk(data, NEIGHBOUR, order=2)
     assert exactly.risk[4:].tolist() == [0.0, 0.0]
     assert exactly.policies["in a pattern as small as the order"] == 2
 
 
 def test_zeros_negatives_and_the_floor():
     data = frame([0, 0, 1, -100, -109, -112])
-    result = confidential_risk(data, **SETTINGS)
+    result = confidential_risk(data, NEIGHBOUR)
     assert result.within.tolist() == [2, 2, 1, 2, 3, 2]
     assert result.policies["negative value"] == 3
     assert result.policies["ball without width"] == 2
-    floored = confidential_risk(data, **SETTINGS, floor=2.0)
+    floored = confidential_risk(data, neighbour(floor=2.0))
     assert floored.within.tolist() == [3, 3, 3, 2, 3, 2]
     assert floored.policies["ball without width"] == 0
     assert floored.policies["ball widened to the floor"] == 3
 
 
 def test_absolute_radius_is_a_floor_alone():
-    result = confidential_risk(frame([10, 15, 21, 1000, 1005]), known=[], sensitive="pay", radius=0, floor=5)
+    result = confidential_risk(frame([10, 15, 21, 1000, 1005]), neighbour(known=[], radius=0, floor=5))
     assert result.within.tolist() == [2, 2, 1, 2, 2]
 
 
 def test_ties_count_and_the_ball_is_closed():
-    result = confidential_risk(frame([100, 110, 110, 90, 89.9]), **SETTINGS)
+    result = confidential_risk(frame([100, 110, 110, 90, 89.9]), NEIGHBOUR)
     assert result.within[0] == 4
 
 
 def test_constant_column_covers_everyone():
-    assert confidential_risk(frame([7, 7, 7]), **SETTINGS).risk.tolist() == [0.0] * 3
+    assert confidential_risk(frame([7, 7, 7]), NEIGHBOUR).risk.tolist() == [0.0] * 3
 
 
 def test_missing_known_value_is_a_category():
     data = pd.DataFrame({"town": ["A", None, None, "A"], "pay": [10.0, 10.0, 10.0, 99.0]})
-    result = confidential_risk(data, **SETTINGS)
+    result = confidential_risk(data, NEIGHBOUR)
     assert result.pattern_size.tolist() == [2, 2, 2, 2]
     assert result.risk.tolist() == [0.5, 0.0, 0.0, 0.5]
     assert result.policies["missing known value"] == 2
     every = data.assign(town=pd.Series([None] * 4, dtype="str"))
-    assert confidential_risk(every, **SETTINGS).pattern_size.tolist() == [4] * 4
+    assert confidential_risk(every, NEIGHBOUR).pattern_size.tolist() == [4] * 4
 
 
 def test_missing_sensitive_value():
     data = frame([10, np.nan, 10, 50])
     with pytest.raises(InputError, match=r"data: 1 records have a missing sensitive value, the first in row 2"):
-        confidential_risk(data, **SETTINGS)
-    result = confidential_risk(data, **SETTINGS, missing="keep")
+        confidential_risk(data, NEIGHBOUR)
+    result = confidential_risk(data, neighbour(missing="keep"))
     np.testing.assert_array_equal(result.risk, [1 / 3, np.nan, 1 / 3, 2 / 3])
     assert result.pattern_size.tolist() == [3, 0, 3, 3]
     assert result.policies["missing sensitive value"] == 1
-    released = release_risk(data, [data, data], **SETTINGS, missing="keep")
+    released = release_risk(data, [data, data], neighbour(missing="keep"))
     np.testing.assert_array_equal(released.realised, result.risk)
-    assert match_rates(data, data, **SETTINGS, missing="keep").true.tolist() == [1 / 3]
+    assert match_rates(data, data, neighbour(missing="keep")).true.tolist() == [1 / 3]
     with pytest.raises(InputError, match="no record has all its sensitive values"):
-        confidential_risk(frame([np.nan, np.nan]), **SETTINGS, kinds={"pay": "continuous"}, missing="keep")
+        confidential_risk(frame([np.nan, np.nan]), neighbour(kinds={"pay": "continuous"}, missing="keep"))
 
 
 def test_missing_categorical_sensitive_value():
     data = pd.DataFrame({"town": "A", "job": ["x", None, "y", "y"]})
-    arguments = {"known": "town", "sensitive": "job", "radius": None}
+    intruder = Intruder(known="town", sensitive="job")
     with pytest.raises(InputError, match="row 2"):
-        confidential_risk(data, **arguments)
-    result = confidential_risk(data, **arguments, missing="keep")
+        confidential_risk(data, intruder)
+    result = confidential_risk(data, replace(intruder, missing="keep"))
     np.testing.assert_array_equal(result.risk, [2 / 3, np.nan, 1 / 3, 1 / 3])
 
 
@@ -259,39 +259,39 @@ def test_missing_categorical_sensitive_value():
 def test_records_are_linked_by_key():
     data = frame([100, 200, 300]).assign(id=[7, 8, 9])
     released = pd.DataFrame({"id": [9, 7], "town": "A", "pay": [300.0, 500.0]})
-    result = release_risk(data, released, **SETTINGS, key="id")
+    result = release_risk(data, released, NEIGHBOUR, key="id")
     assert result.linked.tolist() == [[False, False, True]]
     assert result.realised.tolist() == [0.0, 0.0, 0.5]
     with pytest.raises(InputError, match=r"released: it has 2 records .* has 3"):
-        release_risk(data, released, **SETTINGS)
+        release_risk(data, released, NEIGHBOUR)
     with pytest.raises(InputError, match="key: column 'id' of a released table has repeated"):
-        release_risk(data, released.assign(id=[7, 7]), **SETTINGS, key="id")
+        release_risk(data, released.assign(id=[7, 7]), NEIGHBOUR, key="id")
     with pytest.raises(InputError, match="key: "):
-        release_risk(data, released, **SETTINGS, key="idd")
+        release_risk(data, released, NEIGHBOUR, key="idd")
 
 
 def test_a_record_whose_known_columns_changed_is_not_in_its_pattern():
     data = frame([100, 101, 200])
     released = data.assign(town=["B", "A", "A"])
-    result = release_risk(data, released, **SETTINGS)
+    result = release_risk(data, released, NEIGHBOUR)
     assert result.linked.tolist() == [[False, True, True]]
     assert result.realised.tolist() == [0.0, 0.5, 0.5]
 
 
 def test_known_numbers_are_cut_into_left_closed_groups():
     data = pd.DataFrame({"age": [24, 25, 34, 35, np.nan], "pay": [1.0, 1, 1, 1, 1]})
-    result = confidential_risk(data, known="age", sensitive="pay", radius=0.1, breaks={"age": [25, 35]})
+    intruder = Intruder(known="age", sensitive="pay", radius=0.1, breaks={"age": [25, 35]})
+    result = confidential_risk(data, intruder)
     assert result.pattern_size.tolist() == [1, 2, 2, 1, 1]
     assert set(result.patterns.labels()["age"]) == {"under 25", "25 to under 35", "35 and over", "missing"}
     older = data.assign(age=[24, 26, 30, 90, np.nan])
-    linked = release_risk(data, older, known="age", sensitive="pay", radius=0.1, breaks={"age": [25, 35]})
-    assert linked.linked.all()
+    assert release_risk(data, older, intruder).linked.all()
 
 
 def test_polars_and_pandas_agree():
     data = pd.DataFrame({"town": ["A", "B", "A", "B"], "pay": [10, 20, 11, 90]})
-    ours = confidential_risk(data, known="town", sensitive="pay", radius=0.2, kinds={"pay": "count"})
-    polars = confidential_risk(pl.from_pandas(data), known="town", sensitive="pay", radius=0.2, kinds={"pay": "count"})
+    intruder = Intruder(known="town", sensitive="pay", radius=0.2, kinds={"pay": "count"})
+    ours, polars = confidential_risk(data, intruder), confidential_risk(pl.from_pandas(data), intruder)
     np.testing.assert_array_equal(ours.risk, polars.risk)
 
 
@@ -299,31 +299,30 @@ def test_polars_and_pandas_agree():
 def test_text_columns_of_any_type_form_the_same_patterns(kind):
     data = frame([10, 11, 12, 90]).assign(town=pd.Series(["A", "B", "A", "B"], dtype=kind))
     plain = frame([10, 11, 12, 90], ["A", "B", "A", "B"])
-    assert release_risk(data, plain, **SETTINGS).linked.all()
-    assert release_risk(plain, data, **SETTINGS).linked.all()
+    assert release_risk(data, plain, NEIGHBOUR).linked.all()
+    assert release_risk(plain, data, NEIGHBOUR).linked.all()
 
 
 def test_released_columns_coded_otherwise_are_refused():
     data = pd.DataFrame({"town": [1, 2, 1, 2], "pay": [1.0, 2, 3, 4]})
     with pytest.raises(InputError, match="released: no value of column 'town' occurs in the confidential table"):
-        release_risk(data, data.assign(town=["1", "2", "1", "2"]), **SETTINGS)
+        release_risk(data, data.assign(town=["1", "2", "1", "2"]), NEIGHBOUR)
     with pytest.raises(InputError, match=r"released: .*'pay'"):
-        release_risk(data, data.drop(columns="pay"), **SETTINGS)
+        release_risk(data, data.drop(columns="pay"), NEIGHBOUR)
     with pytest.raises(InputError, match="released: it holds no table"):
-        release_risk(data, [], **SETTINGS)
+        release_risk(data, [], NEIGHBOUR)
 
 
 def test_radius_of_each_column():
     data = pd.DataFrame({"pay": [100.0, 110.0, 300.0], "hours": [40.0, 20.0, 38.0]})
-    result = confidential_risk(
-        data,
+    intruder = Intruder(
         known=[],
         sensitive=["pay", "hours"],
         radius={"pay": 0.2, "hours": 0.0},
         floor={"pay": 0, "hours": 25},
         kinds={"pay": "continuous", "hours": "continuous"},
     )
-    assert result.within.tolist() == [2, 2, 1]
+    assert confidential_risk(data, intruder).within.tolist() == [2, 2, 1]
 
 
 # Bad input.
@@ -348,9 +347,6 @@ def test_radius_of_each_column():
         ({"radius": {}}, "radius: it says nothing of 'pay'"),
         ({"floor": -1}, "floor: it is negative"),
         ({"floor": np.inf}, "floor: it must be a finite number"),
-        ({"order": 0}, "order: it must be a whole number"),
-        ({"order": 1.5}, "order: it must be a whole number"),
-        ({"order": True}, "order: it must be a whole number"),
         ({"singletons": "hide"}, "singletons: 'hide' is not a choice"),
         ({"missing": "drop"}, "missing: 'drop' is not a choice"),
         ({"small_patterns": "drop"}, "small_patterns: 'drop' is not a choice"),
@@ -360,20 +356,38 @@ def test_radius_of_each_column():
 )
 def test_bad_arguments_are_named(change, message):
     with pytest.raises(InputError, match=message):
-        confidential_risk(frame([1, 2, 3, 4]), **SETTINGS | change)
+        confidential_risk(frame([1, 2, 3, 4]), neighbour(**change))
+
+
+@pytest.mark.parametrize("order", [0, 1.5, True])
+def test_a_bad_order_is_named(order):
+    with pytest.raises(InputError, match="order: it must be a whole number"):
+        confidential_risk(frame([1, 2, 3, 4]), NEIGHBOUR, order=order)
+
+
+def test_who_looks_must_be_said():
+    unsaid: Any = "pay"
+    for call in (
+        lambda intruder: confidential_risk(frame([1, 2]), intruder),
+        lambda intruder: release_risk(frame([1, 2]), frame([1, 2]), intruder),
+        lambda intruder: match_rates(frame([1, 2]), frame([1, 2]), intruder),
+    ):
+        for intruder in (None, unsaid):
+            with pytest.raises(InputError, match="intruder: it is not an Intruder"):
+                call(intruder)
 
 
 def test_bad_tables_are_refused():
     with pytest.raises(InputError, match="data"):
-        confidential_risk(frame([]), **SETTINGS)
+        confidential_risk(frame([]), NEIGHBOUR)
     with pytest.raises(InputError, match=r"data: .*infinite in row 2"):
-        confidential_risk(frame([1, np.inf, 3]), **SETTINGS)
+        confidential_risk(frame([1, np.inf, 3]), NEIGHBOUR)
     with pytest.raises(InputError, match="pay"):
-        confidential_risk(pd.DataFrame([["A", 1.0, 2.0]], columns=["town", "pay", "pay"]), **SETTINGS)
+        confidential_risk(pd.DataFrame([["A", 1.0, 2.0]], columns=["town", "pay", "pay"]), NEIGHBOUR)
     with pytest.raises(InputError, match="pay"):
-        confidential_risk(frame([1, 2]).assign(pay=["1", "two"]), **SETTINGS, kinds={"pay": "continuous"})
+        confidential_risk(frame([1, 2]).assign(pay=["1", "two"]), neighbour(kinds={"pay": "continuous"}))
     with pytest.raises(InputError, match="data"):
-        confidential_risk("people.csv", **SETTINGS)
+        confidential_risk("people.csv", NEIGHBOUR)
 
 
 def test_errors_do_not_show_values():
@@ -384,22 +398,22 @@ def test_errors_do_not_show_values():
         frame([1, 2]).assign(pay=[str(secret), "x"]),
     ):
         with pytest.raises(InputError) as caught:
-            confidential_risk(data, **SETTINGS, kinds={"pay": "continuous"})
+            confidential_risk(data, neighbour(kinds={"pay": "continuous"}))
         assert "123456" not in str(caught.value)
 
 
 def test_results_are_frozen():
-    result = confidential_risk(frame([1, 2, 3]), **SETTINGS)
+    result = confidential_risk(frame([1, 2, 3]), NEIGHBOUR)
     with pytest.raises(ValueError, match="read-only"):
         result.risk[0] = 0.0
     assert "3 records" in repr(result)
-    assert repr(release_risk(frame([1, 2]), frame([1, 2]), **SETTINGS)).startswith("ReleaseRisk(1 tables, 2 records")
+    assert repr(release_risk(frame([1, 2]), frame([1, 2]), NEIGHBOUR)).startswith("ReleaseRisk(1 tables, 2 records")
 
 
 def test_strange_labels_form_patterns():
     labels = ["<b>x</b>", 'a "quoted", one', "line\nbreak", "日本", "=cmd()", ""]
     data = frame(np.tile([10.0, 11.0], 6), np.repeat(labels, 2))
-    result = confidential_risk(data, **SETTINGS)
+    result = confidential_risk(data, NEIGHBOUR)
     assert result.pattern_size.tolist() == [2] * 12
     assert set(result.patterns.labels()["town"]) == set(labels)
 
@@ -408,6 +422,6 @@ def test_many_columns_of_many_values_do_not_overflow():
     rng = np.random.default_rng(1)
     data = pd.DataFrame({f"k{j}": rng.permutation(5000) for j in range(8)}).assign(pay=1.0)
     twice = pd.concat([data, data], ignore_index=True)
-    result = confidential_risk(twice, known=[f"k{j}" for j in range(8)], sensitive="pay", radius=0.1)
+    result = confidential_risk(twice, neighbour(known=[f"k{j}" for j in range(8)]))
     assert (result.pattern_size == 2).all()
-    assert release_risk(twice, twice[::1].copy(), known=["k0", "k7"], sensitive="pay", radius=0.1).linked.all()
+    assert release_risk(twice, twice[::1].copy(), neighbour(known=["k0", "k7"])).linked.all()

@@ -7,6 +7,7 @@ import pytest
 from molehill.errors import InputError
 from molehill.evaluation.expected import expected_risk
 from molehill.models import negative_binomial
+from molehill.risk.intruder import Intruder
 from molehill.risk.moles import count_rises, moles
 from molehill.synthesis.fitting import fit
 
@@ -78,7 +79,7 @@ def test_the_papers_simulation_has_as_many_rises_between_two_runs_of_one_scheme(
     # README of the shared data: 19.5 (sd 4.4) between two runs of 20 tables; mean risk .1831 (sd .0019) in a run.
     data = pd.read_csv(shared / "nb_mixture_paper.csv")
     posterior = fit(negative_binomial("outcome"), data, seed=1, progress=False)
-    expected = expected_risk(posterior, known=[], radius=0.15, seed=2)
+    expected = expected_risk(posterior, Intruder(known=[], sensitive="outcome", radius=0.15), seed=2)
     rises = count_rises(expected.runs[:1], expected.runs[1:2], runs=expected.runs)
     assert rises.null == pytest.approx(19.5, abs=3 * 4.4 / np.sqrt(20))
     assert expected.runs.mean() == pytest.approx(0.1831, abs=3 * 0.0019)

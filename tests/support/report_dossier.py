@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from molehill.baselines import multiply_noise, swap_ranks, topcode
-from molehill.dossier import Dossier, Searched
-from molehill.evaluation.evaluation import evaluate
+from molehill.evaluation.evaluation import MEASURES, evaluate
 from molehill.plan.settings import Settings
+from molehill.plan.targets import Target, read_targets
+from molehill.report.dossier import Dossier, Searched
 from molehill.risk.identification import confidential_risk
 from molehill.risk.weights import risk_weights
 from molehill.tables.populations import consumer_survey
@@ -19,6 +20,7 @@ RADIUS, FLOOR, SCALE, SHIFT, SEED = 0.2137, 3.0517, 0.9131, 0.0871, 987654321
 RELEASED = f"order 2, scale {SCALE}, shift {SHIFT}"
 RARE = 1_234_567.0
 TABLES = 4
+WORDS = "a regression of the sign of the value, and mixtures of regressions of its size"
 NAN = float("nan")
 HOSTILE = {
     "income": "<img src=x onerror=\"alert('a')\">\n=cmd|'/C calc'!A0 </script><script>alert(1)</script> доход {{7*7}}",
@@ -30,8 +32,10 @@ HOSTILE_LEVEL = "<script>alert('level')</script>" + "y" * 10_000
 
 
 @cache
-def plain_dossier():
-    return _make(consumer_survey(n=300, seed=1), "income", ["gender", "age"], RELEASED, "swapped")
+def plain_dossier(*added):
+    """Make a dossier with the measures that ship and any that are added."""
+    survey, measures = consumer_survey(n=300, seed=1), (*MEASURES, *added)
+    return _make(survey, "income", ["gender", "age"], RELEASED, "swapped", measures)
 
 
 @cache
@@ -40,7 +44,7 @@ def hostile_dossier():
     survey["gender"] = survey["gender"].astype(str).replace("female", HOSTILE_LEVEL)
     survey = survey.rename(columns=HOSTILE)
     made = _make(survey, HOSTILE["income"], [HOSTILE["gender"], HOSTILE["age"]], HOSTILE_SCHEME, "=1+1")
-    target = f"overlap of mean of {HOSTILE['income']} >= 0.5"
+    target = Target("overlap", 0.5, analysis=f"mean of {HOSTILE['income']}")
     way = pd.DataFrame({"pattern": [f"{HOSTILE['gender']} {HOSTILE_LEVEL}"], "range": ["0 to 10"], "records": [3]})
     return replace(made, search=make_search((target,), way=way))
 
@@ -50,21 +54,23 @@ def searched_dossier():
     """The plain one as if a search had found it."""
     search = make_search(("maximum realised <= 0.4321", "U_m <= 0.1987"))
     made = plain_dossier()
-    return replace(made, search=search, settings=replace(made.settings, targets=search.targets))
+    return replace(made, search=search, settings=made.settings.but(targets=list(map(str, search.targets))))
 
 
 def make_search(targets, *, met=True, converged=True, way=None):
     """Make three points: the first breaks the first target, the second keeps all, the third as well."""
-    rows = []
+    targets, rows = read_targets(targets), []
     for number, scheme in enumerate(("unweighted", "pairwise, shift 0.5", "pairwise")):
         row = {"point": number, "scheme": f"{scheme}, membership prior", "fit": number, "warm": number > 0}
+        row |= {"rounds": 0}
         row |= {"converged": converged, "fit_seconds": 8.765 - number, "met": met and number > 0}
         row |= {"mean_expected_risk": 0.21357 - number / 100, "mean_expected_risk_error": 0.001}
         row |= {"q99_expected_risk": 0.4, "largest_realised_risk": 0.5, "U_m": 0.03579 + number / 100}
         row |= {"U_m_error": 0.0005}
-        for target in targets:
-            row |= {f"{target}: value": 0.2468 + number / 10, f"{target}: error": 0.002 if number else NAN}
-            row |= {f"{target}: chance of breaking": 0.87 if number == 0 else NAN, f"{target}: met": number > 0}
+        for place in range(1, len(targets) + 1):
+            target = {"value": 0.2468 + number / 10, "error": 0.002 if number else NAN, "met": number > 0}
+            target |= {"chance": NAN if number else 0.87, "records": 0.0}
+            row |= {f"target_{place}_{name}": value for name, value in target.items()}
         rows.append(row)
     measures = ("risk", "risk_low", "risk_high", "U_m", "U_m_low", "U_m_high")
     numbers = [(0.9, NAN, NAN, NAN, NAN, NAN), (0.8, NAN, NAN, 0.02, NAN, NAN), (0.5, 0.48, 0.52, 0.05, 0.04, 0.06)]
@@ -79,13 +85,7 @@ def make_search(targets, *, met=True, converged=True, way=None):
         next_places=(2, 0),
         standing_in_the_way=pd.DataFrame() if way is None else way,
         baselines=baselines,
-        cost={
-            "fits": 3.0,
-            "seconds of a cold fit": 8.765,
-            "seconds of a warm fit": NAN,
-            "seconds of measuring a point": 1.0,
-            "seconds": 44.0,
-        },
+        cost={"fits": 3.0, "cold": 8.765, "warm": NAN, "measuring": 1.0, "seconds": 44.0},
         probability=0.6543,
         probability_low=0.6,
         probability_high=0.7,
@@ -99,7 +99,7 @@ def make_search(targets, *, met=True, converged=True, way=None):
     )
 
 
-def _make(survey, column, known, released, other):
+def _make(survey, column, known, released, other, measures=MEASURES):
     survey[column] = survey[column].astype(float)
     survey.loc[0, column] = RARE
     schemes = {
@@ -108,23 +108,26 @@ def _make(survey, column, known, released, other):
         other: [swap_ranks(survey, column, window=0.4, seed=seed) for seed in range(TABLES)],
         "topcoding": [topcode(survey, column, percentile=97.5)],
     }
-    about = {"known": known, "sensitive": column, "radius": RADIUS, "floor": FLOOR}
-    methods = ("logistic",)
-    evaluation = evaluate(survey, schemes, reference="unweighted", propensity_methods=methods, **about)
-    risk = confidential_risk(survey, order=2, small_patterns="marginal", **about)
+    settings = Settings(
+        data="/agency/secret/survey.csv",
+        replace=[column],
+        known=known,
+        predictors=known,
+        radius=RADIUS,
+        floor=FLOOR,
+        scale=SCALE,
+        shift=SHIFT,
+        seed=SEED,
+        small_patterns="marginal",
+    )
+    view = settings.intruder.look(survey)
+    evaluation = evaluate(view, schemes, reference="unweighted", propensity_methods=("logistic",), measures=measures)
+    risk = confidential_risk(view, order=2)
     weights = risk_weights(risk, scale=SCALE, shift=SHIFT)
     values = survey[column].to_numpy()
     fits = [_fit(released, True, ""), _fit("unweighted", False, "R-hat of mean[3] is 1.051, above 1.02")]
     return Dossier(
-        Settings(
-            **about,
-            data="/agency/secret/survey.csv",
-            order=2,
-            scale=SCALE,
-            shift=SHIFT,
-            seed=SEED,
-            predictors=tuple(known),
-        ),
+        settings,
         released,
         evaluation,
         pd.DataFrame({"record": np.arange(1, 301), "value": values, "risk": risk.risk, "weight": weights}),
@@ -135,6 +138,9 @@ def _make(survey, column, known, released, other):
             "records": 300,
             "patterns": risk.patterns.number,
             "tables": TABLES,
+            "model": "semicontinuous",
+            "words": WORDS,
+            "balanced": False,
             "outside": 0.0004,
             "kind": "semicontinuous",
             "reason": "it has zeros",

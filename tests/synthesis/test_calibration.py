@@ -29,9 +29,10 @@ from numpyro import handlers
 from scipy.stats import binom
 
 from molehill import models
+from molehill.machine import prepare_jax
 from molehill.synthesis.sampling.chains import Engine
-from molehill.synthesis.sampling.nuts import WEIGHTS, model_engine
-from molehill.synthesis.synthesizer import Composite, Draw, Learned, Synthesizer
+from molehill.synthesis.sampling.nuts import model_engine
+from molehill.synthesis.synthesizer import Composite, Data, Draw, Learned, Synthesizer
 from molehill.tables.table import as_table
 
 REPLICATIONS = 160
@@ -158,23 +159,23 @@ def simulate(case: Case, replications: int) -> tuple[Draw, np.ndarray]:
     return truth, np.asarray(outcome, inputs["outcome"].dtype)
 
 
-def run_chains(engine: Engine, data: Mapping[str, np.ndarray], case: Case) -> tuple[dict[str, np.ndarray], float]:
+def run_chains(engine: Engine, data: Any, case: Case) -> tuple[dict[str, np.ndarray], float]:
     """Run the chains of all replications in one compiled call: quantities (replications, chains, draws)."""
-    chains = len(next(iter(data.values()))) * CHAINS
+    chains = len(jax.tree.leaves(data)[0]) * CHAINS
     devices = jax.devices("cpu")
     number = max(count for count in range(1, len(devices) + 1) if chains % count == 0)
     mesh, split = Mesh(np.array(devices[:number]), ("chain",)), PartitionSpec("chain")
 
-    def start(keys: jax.Array, data: Mapping[str, jax.Array]) -> Any:
+    def start(keys: jax.Array, data: Any) -> Any:
         return jax.lax.map(lambda one: engine.start(*one), (keys, data))
 
     # Trees of NUTS differ too much in depth to be grown side by side; the mixture's trajectories do not.
     batch = None if engine.name.startswith("nuts") else BATCH
 
-    def move(states: Any, data: Mapping[str, jax.Array]) -> Any:
+    def move(states: Any, data: Any) -> Any:
         return jax.lax.map(lambda one: chain(*one), (states, data), batch_size=batch)
 
-    def chain(state: Any, own: Mapping[str, jax.Array]) -> Any:
+    def chain(state: Any, own: Any) -> Any:
         def sweep(state: Any, _: Any) -> Any:
             state, told = engine.sweep(state, own)
             return state, (case.rank(told.draw, told.functionals), told.divergent)
@@ -184,7 +185,7 @@ def run_chains(engine: Engine, data: Mapping[str, np.ndarray], case: Case) -> tu
     def spread(function: Callable[..., Any]) -> Callable[..., Any]:
         return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=split, out_specs=split, check_vma=False))
 
-    each = {name: jnp.repeat(jnp.asarray(value), CHAINS, axis=0) for name, value in data.items()}
+    each = jax.tree.map(lambda value: jnp.repeat(value, CHAINS, axis=0), data)
     states = spread(start)(jax.random.split(jax.random.fold_in(jax.random.key(case.seed), 1), chains), each)
     quantities, divergent = spread(move)(states, each)
     shaped = {
@@ -196,23 +197,20 @@ def run_chains(engine: Engine, data: Mapping[str, np.ndarray], case: Case) -> tu
 
 def calibrate(case: Case, *, weight: float = 1.0, replications: int = REPLICATIONS) -> Calibration:
     """Rank the true quantities of every replication among their draws, which were fitted with `weight`."""
+    prepare_jax()
     with jax.enable_x64(new_val=True):
         truth, outcomes = simulate(case, replications)
         counted = np.ones(RECORDS) if case.learned.applies is None else case.learned.applies.astype(float)
-        inputs = {**case.learned.inputs, WEIGHTS: weight * counted}
+        inputs, weights = dict(case.learned.inputs), jnp.asarray(weight * counted)
 
         def judge(draw: Draw, outcome: jax.Array) -> Mapping[str, jax.Array]:
             assert case.synthesizer.functionals is not None
-            functionals = case.synthesizer.functionals(
-                draw, inputs | {"outcome": outcome}, jnp.asarray(inputs[WEIGHTS])
-            )
-            return case.rank(draw, functionals)
+            return case.rank(draw, case.synthesizer.functionals(draw, inputs | {"outcome": outcome}, weights))
 
         true = jax.jit(jax.vmap(judge))(truth, jnp.asarray(outcomes))
-        engine = (case.synthesizer.engine or model_engine)(case.synthesizer, inputs)
-        prepared = [engine.prepare(inputs | {"outcome": outcome}) for outcome in outcomes]
-        data = {name: np.stack([np.asarray(one[name]) for one in prepared]) for name in prepared[0]}
-        drawn, divergent = run_chains(engine, data, case)
+        engine = (case.synthesizer.engine or model_engine)(case.synthesizer, Data(inputs, weights))
+        prepared = [engine.prepare(Data(inputs | {"outcome": outcome}, weights)) for outcome in outcomes]
+        drawn, divergent = run_chains(engine, jax.tree.map(lambda *each: jnp.stack(each), *prepared), case)
     effective = {
         name: np.array([array_stats.ess(chains, chain_axis=0, draw_axis=1) for chains in values])
         for name, values in drawn.items()

@@ -1,3 +1,5 @@
+"""Distances of tables by hand, against simulation, and against all ways to label or swap the records."""
+
 import itertools
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 from molehill import InputError, Table
-from molehill.utility import ecdf_distances, table_difference, wasserstein
+from molehill.utility import ecdf_distances, propensity, table_difference, wasserstein
 
 MEASURES: list[tuple[Any, Any]] = [
     (ecdf_distances, "pay"),
@@ -51,7 +53,7 @@ def test_what_a_fresh_sample_shows_is_the_mean_over_all_labels():
             own = pay(*(pooled[i] for i in chosen))
             other = pay(*(pooled[i] for i in range(6) if i not in chosen))
             found = ecdf_distances(own, other, "pay")
-            shown.append((found.value("U_a"), found.value("U_a of a fresh sample")))
+            shown.append((found.value("U_a"), found.value("U_a_fresh")))
         measured, expected = np.mean(shown, axis=0)
         assert expected == pytest.approx(measured)
         assert np.ptp([each[1] for each in shown]) < 1e-12
@@ -63,41 +65,41 @@ def test_what_a_fresh_sample_shows_by_simulation():
     largest = np.array([found.value("U_m") for found in data])
     # The limit for large tables is a hair above the mean for 1,000.
     error = 3 * largest.std() / np.sqrt(200) + 0.001
-    assert data[0].value("U_m of a fresh sample") == pytest.approx(largest.mean(), abs=error)
+    assert data[0].value("U_m_fresh") == pytest.approx(largest.mean(), abs=error)
 
 
 def test_wasserstein_by_hand_and_against_scipy():
-    assert wasserstein(pay(1, 2), pay(2, 5), "pay").value("Wasserstein distance") == 2.0
+    assert wasserstein(pay(1, 2), pay(2, 5), "pay").value("wasserstein") == 2.0
     rng = np.random.default_rng(2)
     one, other = rng.lognormal(size=70).round(1), rng.lognormal(size=110).round(1)
     found = wasserstein(pay(*one), pay(*other), "pay")
-    assert found.value("Wasserstein distance") == pytest.approx(wasserstein_distance(one, other))
+    assert found.value("wasserstein") == pytest.approx(wasserstein_distance(one, other))
     scaled = wasserstein_distance(one, other) / one.std(ddof=1)
-    assert found.value("Wasserstein distance in sd") == pytest.approx(scaled)
+    assert found.value("wasserstein_sd") == pytest.approx(scaled)
     # A constant has no sd to measure by.
-    assert np.isnan(wasserstein(pay(1, 1), pay(1, 2), "pay").value("Wasserstein distance in sd"))
+    assert np.isnan(wasserstein(pay(1, 1), pay(1, 2), "pay").value("wasserstein_sd"))
 
 
 def test_two_way_tables_by_hand():
     data = pd.DataFrame({"town": list("AABB"), "sex": list("fmfm"), "age": [20, 40, 30, 70]})
     found = table_difference(data, data.assign(sex=list("ffff")), [("town", "sex"), ("town", "age")])
     # A and B: half of each moves from m to f.
-    assert found.value("total variation", column="town x sex") == 0.5
-    assert found.value("largest difference", column="town x sex") == 0.25
-    assert found.value("total variation", column="town x age") == 0.0
+    assert found.value("variation", column="town x sex") == 0.5
+    assert found.value("difference", column="town x sex") == 0.25
+    assert found.value("variation", column="town x age") == 0.0
     # Cells that only one of the tables has, and a missing value as a category.
     other = pd.DataFrame({"town": ["A", "A", "C"], "sex": ["f", None, "m"]})
     found = table_difference(data, other, [("town", "sex")])
     # Confidential 1/4 each in Af Am Bf Bm; released 1/3 in Af A? Cm.
-    assert found.value("total variation") == pytest.approx((1 / 12 + 3 / 4 + 2 / 3) / 2)
-    assert found.value("largest difference") == pytest.approx(1 / 3)
+    assert found.value("variation") == pytest.approx((1 / 12 + 3 / 4 + 2 / 3) / 2)
+    assert found.value("difference") == pytest.approx(1 / 3)
 
 
 def test_numbers_are_cut_into_groups():
     data = pd.DataFrame({"town": list("AABB"), "pay": [10.0, 30.0, 10.0, 50.0]})
     released = data.assign(pay=[11.0, 20.0, 12.5, 19.0])
     found = table_difference(data, released, [("town", "pay")], breaks={"pay": [20]})
-    assert found.value("total variation") == 0.25
+    assert found.value("variation") == 0.25
 
 
 def test_groups_are_tables_of_their_own():
@@ -161,3 +163,163 @@ def test_missing_values():
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def towns(a, b):
+    return pd.DataFrame({"town": ["A"] * a + ["B"] * b})
+
+
+def people(rng, records=400):
+    """A population with two numbers that hang together and a category that shifts one of them."""
+    town = rng.choice(["A", "B", "C"], records, p=[0.5, 0.3, 0.2])
+    age = rng.normal(40, 10, records)
+    return pd.DataFrame({"town": town, "age": age, "pay": 50 + age + 10 * (town == "A") + rng.normal(0, 5, records)})
+
+
+def within(ratios):
+    """Three Monte Carlo errors of a mean."""
+    return 3 * np.std(ratios, ddof=1) / np.sqrt(len(ratios))
+
+
+@pytest.mark.parametrize("method", ["logistic", "tree"])
+def test_shares_by_hand(method):
+    # Of the 80 records of town A 20 are released, of the 80 of B 60: p is 1/4 and 3/4.
+    found = propensity(towns(60, 20), towns(20, 60), "town", method=method)
+    assert found.value("pmse") == pytest.approx(1 / 16, rel=1e-6)
+    if method == "logistic":
+        # Two coefficients, c = 1/2: (2 - 1) / 4 / 160.
+        assert found.value("pmse_expected") == pytest.approx(1 / 640)
+        assert found.value("pmse_ratio") == pytest.approx(40, rel=1e-6)
+
+
+def test_unequal_sizes_by_hand():
+    # c = 1/4; p is 10 / 60 in A and 20 / 60 in B.
+    found = propensity(towns(50, 40), towns(10, 20), "town")
+    assert found.value("pmse") == pytest.approx((60 * (1 / 6 - 1 / 4) ** 2 + 60 * (1 / 3 - 1 / 4) ** 2) / 120, rel=1e-6)
+    assert found.value("pmse_expected") == pytest.approx(3 / 16 / 120)
+
+
+def test_tables_that_can_be_told_apart_have_the_largest():
+    data = pd.DataFrame({"pay": np.linspace(0, 1, 50)})
+    for method in ("logistic", "tree"):
+        assert propensity(data, data + 5, "pay", method=method).value("pmse") == pytest.approx(0.25, abs=1e-4)
+
+
+def test_the_expectation_is_that_of_permutations_and_of_fresh_samples():
+    rng = np.random.default_rng(1)
+    data, columns = people(rng), ["town", "age", "pay"]
+    fresh = [people(rng) for _ in range(40)]
+    closed = propensity(data, fresh, columns)
+    # 1 + 2 + 2 columns, 2 + 2 + 1 products, 2 squares, less those that are the same: 11 in all.
+    assert closed.value("pmse_expected") == pytest.approx((2 + 1 + 1 + 2 + 2 + 1 + 2) / 4 / 800)
+    permuted = propensity(data, fresh, columns, permutations=80)
+    chance = np.sqrt(2 / 11 / 80)
+    assert permuted.value("pmse_expected") == pytest.approx(closed.value("pmse_expected"), rel=3 * chance + 0.02)
+    # One confidential sample only is a poor average: pair the fresh ones.
+    ratios = [propensity(fresh[i], fresh[i + 1], columns).value("pmse_ratio") for i in range(0, 40, 2)]
+    ratios += [propensity(people(rng), people(rng), columns).value("pmse_ratio") for _ in range(40)]
+    assert np.mean(ratios) == pytest.approx(1.0, abs=within(ratios) + 0.02)
+
+
+def test_the_expectation_of_a_tree_is_that_of_fresh_samples():
+    rng = np.random.default_rng(2)
+    columns = ["town", "age", "pay"]
+    ratios = [
+        propensity(people(rng), people(rng), columns, method="tree", permutations=10).value("pmse_ratio")
+        for _ in range(25)
+    ]
+    assert np.mean(ratios) == pytest.approx(1.0, abs=within(ratios))
+
+
+@pytest.mark.parametrize(("method", "permutations"), [("logistic", None), ("logistic", 10), ("tree", 10)])
+def test_pairs_are_the_expectation_where_only_one_column_was_replaced(method, permutations):
+    rng = np.random.default_rng(3)
+    columns, by_pairs, by_tables = ["age", "pay"], [], []
+    settings: Any = {"method": method, "permutations": permutations}
+    for _ in range(16 if permutations else 60):
+        age = rng.normal(40, 10, 300)
+        data, released = (pd.DataFrame({"age": age, "pay": age + rng.normal(0, 5, 300)}) for _ in range(2))
+        by_pairs.append(propensity(data, released, columns, **settings).value("pmse_ratio"))
+        by_tables.append(propensity(data, released, columns, pairs=False, **settings).value("pmse_ratio"))
+    assert np.mean(by_pairs) == pytest.approx(1.0, abs=within(by_pairs) + 0.02)
+    assert np.mean(by_tables) < np.mean(by_pairs) - 0.1
+
+
+def test_the_formula_for_pairs_is_that_of_all_swaps():
+    """Three pairs: all eight ways to swap them, the projection written out."""
+    age, pay, other = [20.5, 30.5, 60.5], [1.5, 2.5, 4.5], [2.5, 1.5, 9.5]
+    data, released = (pd.DataFrame({"age": age, "pay": values}) for values in (pay, other))
+    found = propensity(data, released, ["age", "pay"], interactions=False)
+    design = np.column_stack([np.ones(6), age * 2, pay + other])
+    projection = design @ np.linalg.pinv(design)
+    swaps = [np.array([*signs, *(-sign for sign in signs)]) / 2 for signs in itertools.product((-1, 1), repeat=3)]
+    expected = np.mean([labels @ projection @ labels / 6 for labels in swaps])
+    assert found.value("pmse_expected") == pytest.approx(expected)
+    apart = propensity(data, released.iloc[[1, 2, 0]], ["age", "pay"], interactions=False)
+    assert apart.value("pmse_expected") == pytest.approx(2 / 4 / 6)
+
+
+def test_only_interactions_see_a_relation_that_was_lost():
+    rng = np.random.default_rng(4)
+    data = people(rng, 2000)
+    released = data.assign(pay=rng.permutation(data["pay"]))
+    plain = propensity(data, released, ["age", "pay"], interactions=False).value("pmse_ratio")
+    assert plain < 0.5
+    assert propensity(data, released, ["age", "pay"]).value("pmse_ratio") > 20
+    assert propensity(data, released, ["age", "pay"], method="tree", permutations=5).value("pmse_ratio") > 1.2
+
+
+def test_the_classifier_takes_groups_and_every_kind_of_table():
+    rng = np.random.default_rng(5)
+    data, released = people(rng), [people(rng) for _ in range(2)]
+    found = propensity(data, released, "pay", groups="town")
+    assert found.summary["group"].unique().tolist() == ["A", "B", "C"]
+    for town in "AC":
+        alone = propensity(data[data["town"] == town], [each[each["town"] == town] for each in released], "pay")
+        assert found.value("pmse", group=town) == pytest.approx(alone.value("pmse"))
+    whole = propensity(pl.from_pandas(data), list(map(pl.from_pandas, released)), ["town", "pay"])
+    pd.testing.assert_frame_equal(whole.summary, propensity(data, released, ["town", "pay"]).summary)
+
+
+def test_permutations_repeat_with_their_seed():
+    rng = np.random.default_rng(6)
+    data, released = people(rng), people(rng)
+    one, again, other = (
+        propensity(data, released, "pay", permutations=3, seed=seed).value("pmse_expected") for seed in (1, 1, 2)
+    )
+    assert one == again != other
+
+
+BASE = pd.DataFrame({"pay": [1.5, 2.5, 3.5, 9.5], "town": list("ABAB")})
+
+
+@pytest.mark.parametrize(
+    ("released", "columns", "change", "message"),
+    [
+        (BASE, "pya", {}, "columns: there is no column 'pya'. Did you mean 'pay'"),
+        (BASE, [], {}, "columns: no column is named"),
+        (BASE.drop(columns="town"), ["pay", "town"], {}, "released: there is no column 'town'"),
+        (BASE.assign(pay=np.nan), "pay", {}, "released: 4 records have no value of 'pay'"),
+        (BASE.assign(pay=np.nan), "pay", {"missing": "keep"}, "released: there are 0 records"),
+        (BASE[:1], "pay", {}, "released: there are 1 records with a value where 2 are needed"),
+        (BASE.assign(pay=np.inf), "pay", {}, "released: column 'pay' holds an infinite value"),
+        (BASE.assign(pay="x"), "pay", {}, "released: the column 'pay' is not numeric"),
+        (BASE[:3], "pay", {"pairs": True}, "released: it has 3 records where the confidential table has 4"),
+        (BASE, "pay", {"pairs": True, "missing": "keep"}, "pairs: records left out"),
+        (BASE, "pay", {"method": "forest"}, "method: 'forest' is not a choice"),
+        (BASE, "pay", {"permutations": 0}, "permutations: it must be a whole number from 1 up"),
+    ],
+)
+def test_bad_arguments_of_the_classifier_are_named(released, columns, change, message):
+    with pytest.raises(InputError, match=message):
+        propensity(BASE, released, columns, **change)
+
+
+def test_constant_columns_and_too_many_terms_are_refused():
+    constant = pd.DataFrame({"town": ["A"] * 4})
+    with pytest.raises(InputError, match="every column is the same for all records"):
+        propensity(constant, constant, "town")
+    wide = pd.DataFrame({name: [f"{name}{i}" for i in range(40)] for name in ("one", "two")})
+    with pytest.raises(InputError, match="columns: they make more than 500 terms"):
+        propensity(wide, wide, ["one", "two"])
+    assert propensity(wide, wide, ["one", "two"], interactions=False).value("pmse") < 1e-9

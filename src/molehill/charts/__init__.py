@@ -1,14 +1,16 @@
-"""Figures: a tidy table in, a chart out. Each pairs with the function that makes its table.
+"""Charts: a tidy table in, a picture out. Each pairs with the function that makes its table.
 
-The chart is an Altair one: `save_figure` writes it, `draw_svg` and `specify` give it to a page. Schemes look the same
-in all of them (`scheme_looks`), and a chart that shows several has a parameter `shown`, the labels of those to draw.
-`risk_scatter` and `weights_scatter` show records and are for the agency alone; the others hold aggregates.
+A chart is an Altair one: `save_chart` writes it, `draw_svg`, `draw_png` and `specify` give it to a page. Schemes look
+the same in all of them (`scheme_looks`), and a chart that shows several has a parameter `shown`, the labels of those to
+draw. `risk_scatter` and `weights_scatter` show records and are for the agency alone; the others hold aggregates.
 """
 
-from molehill.charts.risk import radius_lines, risk_histogram, risk_scatter, risk_violins, weights_scatter
-from molehill.charts.style import COLOURS, Look, draw_png, draw_svg, save_figure, scheme_looks, specify
-from molehill.charts.utility import estimate_intervals, risk_utility_map, search_map
-from molehill.charts.values import densities, ecdfs
+from molehill.charts.estimates import estimate_intervals
+from molehill.charts.files import draw_png, draw_svg, save_chart, specify
+from molehill.charts.maps import risk_utility_map, search_map
+from molehill.charts.risk import radius_lines, risk_histogram, risk_scatter, risk_violins
+from molehill.charts.style import COLOURS, Look, scheme_looks
+from molehill.charts.values import densities, ecdfs, weights_scatter
 
 __all__ = [
     "COLOURS",
@@ -23,7 +25,7 @@ __all__ = [
     "risk_scatter",
     "risk_utility_map",
     "risk_violins",
-    "save_figure",
+    "save_chart",
     "scheme_looks",
     "search_map",
     "specify",

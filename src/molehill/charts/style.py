@@ -1,22 +1,24 @@
-"""How figures look: for every scheme its label, colour, shape and dash, and one style for all of them."""
+"""How charts look: for every scheme its label, colour, shape and dash, and one style for all of them."""
 
-import json
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
-import vl_convert
+import numpy as np
 
-from molehill.errors import InputError
-from molehill.files import written_whole
+from molehill.arrays import Floats
+
+if TYPE_CHECKING:
+    from molehill.evaluation.evaluation import Evaluation
 
 # Okabe and Ito's colours: told apart by people with any colour vision, and in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
+# As molehill.evaluation calls it, which is slow to load.
 CONFIDENTIAL = "confidential"
+# More could not be told apart, and would only make the file larger.
+MOST_POINTS = 2000
 
 # Yellow is too pale for a line on paper, and black is the confidential table.
 _SCHEME_COLOURS = COLOURS[:6]
@@ -39,11 +41,11 @@ class Look:
     label: str
     colour: str
     shape: str
-    dash: tuple[int, ...]
+    dash: tuple[int, ...] = (1, 0)
 
 
 def scheme_looks(names: Iterable[str]) -> dict[str, Look]:
-    """Give every scheme its look, the same in every figure that is made with the same names in the same order.
+    """Give every scheme its look, the same in every chart that is made with the same names in the same order.
 
     The confidential table is black, and "unweighted", "marginal", "pairwise" and "topcoding" always look the same.
     The others take what is left, in the order of their names here. Labels are short, one line and all different.
@@ -67,12 +69,18 @@ def scheme_looks(names: Iterable[str]) -> dict[str, Look]:
             label = f"({number}) {short_label(name, _LONGEST - 4)}"
         taken.add(label)
         if name == CONFIDENTIAL:
-            looks[name] = Look(label, "#000000", "cross", (1, 0))
+            looks[name] = Look(label, "#000000", "cross")
             continue
         place = _USUAL.index(name) if name in _USUAL else next(others)
         colour = _SCHEME_COLOURS[place % len(_SCHEME_COLOURS)]
         looks[name] = Look(label, colour, _SHAPES[place % len(_SHAPES)], _DASHES[place % len(_DASHES)])
     return looks
+
+
+def evaluation_looks(evaluation: "Evaluation", names: Collection[str] | None = None) -> dict[str, Look]:
+    """Looks of the confidential table and of every release of an evaluation, or of those among the names."""
+    looks = scheme_looks([CONFIDENTIAL, *evaluation.schemes])
+    return {name: look for name, look in looks.items() if names is None or name in names}
 
 
 def short_label(text: str, longest: int = _LONGEST) -> str:
@@ -96,6 +104,22 @@ def short_label(text: str, longest: int = _LONGEST) -> str:
     return (line[: longest - 1] + "…" if cut else line) or "(no name)"
 
 
+def four_digits(values: Floats) -> Floats:
+    """Round numbers to what can be seen in a chart."""
+    return np.vectorize(lambda value: float(f"{value:.4g}"), otypes=[float])(values)
+
+
+def round_step(span: float) -> float:
+    """Give the power of ten between a hundredth and a thousandth of a span: too small to see in a chart.
+
+    Examples
+    --------
+    >>> round_step(20_000.0)
+    100.0
+    """
+    return float(10.0 ** np.floor(np.log10(span / 100.0)))
+
+
 def by_scheme(looks: Iterable[Look], kind: str, *, legend: alt.Legend | None = None) -> Any:
     """Encode the field `scheme`, which holds labels, by "color", "shape" or "strokeDash"."""
     looks = list(looks)
@@ -105,8 +129,14 @@ def by_scheme(looks: Iterable[Look], kind: str, *, legend: alt.Legend | None = N
     return channel("scheme:N", title=None, scale=scale, legend=legend, sort=None)
 
 
+def panel_by_scheme(looks: Iterable[Look]) -> alt.Row:
+    """Lay the schemes of the field `scheme` in panels below each other."""
+    header = alt.Header(labelFontSize=13, labelOrient="top", labelAnchor="start")
+    return alt.Row("scheme:N", title=None, sort=[look.label for look in looks], header=header)
+
+
 def scheme_legend(looks: Iterable[Look], *, lines: bool) -> alt.Legend:
-    """Make the legend of a figure that tells the schemes by colour and dash of lines, or colour and shape of points."""
+    """Make the legend of a chart that tells the schemes by colour and dash of lines, or colour and shape of points."""
     many = max(len(look.label) for look in looks) <= 18
     # The outline of a point would be dashed as the line through it is.
     size, stroke = (500, 2) if lines else (90, 0)
@@ -121,11 +151,6 @@ def scheme_legend(looks: Iterable[Look], *, lines: bool) -> alt.Legend:
     )
 
 
-def choose_schemes(looks: Iterable[Look]) -> alt.Parameter:
-    """Make the parameter `shown`, the labels of the schemes that are drawn; a page may set it to choose schemes."""
-    return alt.param(name="shown", value=[look.label for look in looks])
-
-
 def number_axis(title: str | None, values: Sequence[float] | None = None, *, ticks: int | None = None) -> alt.Axis:
     """Make an axis of amounts, of which 50,000 is told as 50k."""
     # The axis's own way to shorten numbers gives all of them one unit, and 500 among millions is then 0M.
@@ -136,18 +161,36 @@ def number_axis(title: str | None, values: Sequence[float] | None = None, *, tic
     return alt.Axis(title=title, labelExpr=told, **optional)
 
 
+def share_axis(channel: Any, field: str, title: str) -> Any:
+    """Encode a number from 0 to 1, such as a risk or a weight."""
+    return channel(f"{field}:Q", title=title, scale=alt.Scale(domain=[0, 1], nice=False), axis=alt.Axis(tickCount=5))
+
+
+def tell_numbers(titles: Mapping[str, str], pattern: str) -> list[Any]:
+    """Make the tooltip of some fields, with their titles."""
+    return [alt.Tooltip(f"{field}:Q", title=title, format=pattern) for field, title in titles.items()]
+
+
 def is_shown() -> str:
     """Filter that leaves the schemes which `shown` names."""
     return "indexof(shown, datum.scheme) >= 0"
 
 
+def have_ends(low: str, high: str) -> str:
+    """Filter that leaves what has an interval."""
+    return f"isValid(datum.{low}) && isValid(datum.{high})"
+
+
 def dress(
     chart: Any, title: str, *, description: str, subtitle: Sequence[str] = (), shown: Iterable[Look] = ()
 ) -> alt.TopLevelMixin:
-    """Give a chart its title, its text alternative, the schemes that it shows and the style of all figures."""
-    looks = list(shown)
-    if looks:
-        chart = chart.add_params(choose_schemes(looks))
+    """Give a chart its title, its text alternative and the style of all charts.
+
+    With the looks that are `shown` it gets the parameter of that name: a page may set it to choose schemes.
+    """
+    labels = [look.label for look in shown]
+    if labels:
+        chart = chart.add_params(alt.param(name="shown", value=labels))
     heading = alt.TitleParams(
         text=title,
         subtitle=list(subtitle),
@@ -186,59 +229,6 @@ def dress(
     )
 
 
-FORMATS = (".html", ".png", ".svg")
-# Of a .png: about two pixels for each of the figure's own, so that it is sharp in print.
-_PIXELS_PER_INCH = 144
-
-
-def save_figure(figure: alt.TopLevelMixin, path: str | Path) -> None:
-    """Write a figure as .svg, .png or as one self-contained .html file that needs no network."""
-    ending = Path(path).suffix.lower()
-    if ending not in FORMATS:
-        raise InputError(
-            "figure", f"{ending or 'no ending'!r} is not a format", f"End the name in {', '.join(FORMATS)}"
-        )
-    if ending == ".png":
-        content = draw_png(figure)
-    else:
-        content = (draw_svg(figure) if ending == ".svg" else _page(figure)).encode()
-    with written_whole(path, private=True, argument="figure") as temporary:
-        temporary.write_bytes(content)
-
-
-def specify(figure: alt.TopLevelMixin) -> dict[str, Any]:
-    """Give the figure's Vega-Lite specification, with its data inside."""
-    return figure.to_dict(context={"pre_transform": False})
-
-
-def draw_svg(figure: alt.TopLevelMixin | dict[str, Any]) -> str:
-    """Draw a figure, or what `specify` gave of it, as SVG, with its description as the text alternative."""
-    specification = figure if isinstance(figure, dict) else specify(figure)
-    svg = vl_convert.vegalite_to_svg(specification, vl_version=_version())
-    told = specification.get("description", "")
-    if not told:
-        return svg
-    opening, rest = svg.removeprefix("<svg ").split(">", maxsplit=1)
-    return f'<svg role="img" aria-label="{escape(told)}" {opening}><title>{escape(told)}</title>{rest}'
-
-
-def draw_png(figure: alt.TopLevelMixin | dict[str, Any]) -> bytes:
-    """Draw a figure, or what `specify` gave of it, as PNG."""
-    specification = figure if isinstance(figure, dict) else specify(figure)
-    return vl_convert.vegalite_to_png(specification, vl_version=_version(), ppi=_PIXELS_PER_INCH)
-
-
-def _version() -> str:
-    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-
-
-def _page(figure: alt.TopLevelMixin) -> str:
-    """One HTML page with the drawing library inside; text from data cannot end the script that it stands in."""
-    specification = json.dumps(specify(figure)).replace("<", "\\u003c")
-    # The library's own stub leaves out that the snippet is optional.
-    library = vl_convert.javascript_bundle(vl_version=_version())  # pyright: ignore[reportCallIssue]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Molehill</title></head>\n<body>\n'
-        f'<div id="figure"></div>\n<script type="module">{library}\n'
-        f'vegaEmbed("#figure", {specification}, {{"actions": false}});</script>\n</body>\n</html>\n'
-    )
+def title_panel(title: str) -> alt.TitleParams:
+    """Make the title of one of several panels."""
+    return alt.TitleParams(title, anchor="start", fontSize=12, fontWeight="bold", offset=6)

@@ -1,4 +1,4 @@
-"""Figures of the sensitive values, confidential and released: densities and distribution functions, without tails."""
+"""Charts of the sensitive values: densities and distribution functions without tails, and weights against values."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -6,25 +6,38 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from arviz_stats.base.array import array_stats
+from numpy.typing import ArrayLike
 
-from molehill.charts.smoothing import masked_grid, masked_share, smooth_density, usual_bandwidth
+from molehill.arrays import Floats
 from molehill.charts.style import (
+    COLOURS,
     CONFIDENTIAL,
+    MOST_POINTS,
     Look,
     by_scheme,
     dress,
     is_shown,
     number_axis,
+    panel_by_scheme,
+    round_step,
     scheme_legend,
     scheme_looks,
+    share_axis,
     short_label,
 )
+from molehill.errors import InputError
 from molehill.utility.sides import Missing, read_numbers, read_parts
 
-Floats = NDArray[np.float64]
-
+_WIDTH = 480
 _POINTS = 160
+# What lies beyond is not drawn, since there a curve is the values of a few records: a share of them, and so many.
+_MASKED, _FEWEST = 0.005, 5
+# Of a density, in bandwidths: what is further away adds nothing, and finer bins would change nothing.
+_REACH, _FINEST = 6.0, 1 / 16
+_BINS = (512, 16384)
+# Cells of the grid that weights and values are counted in, at first: along and up.
+_CELLS = (160, 100)
 
 
 def densities(
@@ -37,9 +50,9 @@ def densities(
 ) -> alt.TopLevelMixin:
     """Draw the density of a numeric column in the confidential table and under every scheme.
 
-    All curves have the same bandwidth, which is the confidential table's. The tables of a scheme are taken together.
-    The figure ends at round numbers inside the 0.5% and 99.5% quantiles of the confidential values (further inside
-    where that is fewer than five records), and holds the curves on a grid.
+    All curves have the same bandwidth, Silverman's of the confidential table. The tables of a scheme are taken
+    together. The chart ends at round numbers inside the 0.5% and 99.5% quantiles of the confidential values (further
+    inside where that is fewer than five records), and holds the curves on a grid.
 
     Parameters
     ----------
@@ -56,7 +69,8 @@ def densities(
     """
 
     def draw(values: dict[str, Floats], grid: Floats) -> dict[str, Floats]:
-        bandwidth = usual_bandwidth(values[CONFIDENTIAL])
+        # By that rule it is 0 where half of the values are the same.
+        bandwidth = float(array_stats.bw_silverman(values[CONFIDENTIAL])) or (grid[-1] - grid[0]) / 50
         return {name: smooth_density(own, grid, bandwidth) for name, own in values.items()}
 
     name = short_label(column)
@@ -79,7 +93,7 @@ def ecdfs(
 ) -> alt.TopLevelMixin:
     """Draw which share of the records lies at or below each value, in the confidential table and under every scheme.
 
-    The greatest vertical gap to the confidential curve is U_m (where it lies inside the figure). Parameters, grid and
+    The greatest vertical gap to the confidential curve is U_m (where it lies inside the chart). Parameters, grid and
     ends are those of `densities`. Its table is that of `molehill.utility.ecdf_distances`.
     """
 
@@ -92,8 +106,118 @@ def ecdfs(
         draw,
         _looks(released, schemes),
         title=f"Distribution of {name}",
-        axes=(name, alt.Axis(title="share of records at or below", format="%")),
+        axes=(name, alt.Axis(title="share of records at or below", format="%", tickCount=5)),
     )
+
+
+def weights_scatter(
+    weights: ArrayLike | Mapping[str, ArrayLike], values: ArrayLike, *, column: str = "sensitive value"
+) -> alt.TopLevelMixin:
+    """Draw the weights of the records against their sensitive values.
+
+    For the internal edition only. The records are counted in the cells of a fine grid, at most 2,000 of them filled;
+    a point is a cell, the darker the more records it holds. So every record counts, and no value is in the chart.
+
+    Parameters
+    ----------
+    weights
+        One from 0 to 1 per record, as of `risk_weights`; or several of these by name, each for a panel.
+    values
+        One per record. A record without a value is left out.
+    column
+        What the values are, for the axis.
+    """
+    panels = dict(weights) if isinstance(weights, Mapping) else {"": weights}
+    numbers = np.asarray(values, dtype=np.float64)
+    for one in panels.values():
+        if np.shape(np.asarray(one)) != numbers.shape or numbers.ndim != 1:
+            raise InputError("weights", "they are not of the length of the values", "Give one weight per record")
+    present = np.isfinite(numbers)
+    if not present.any():
+        raise InputError("values", "there is none", "Give one value per record")
+    numbers = numbers[present]
+    up = {label: np.asarray(one, dtype=np.float64)[present] for label, one in panels.items()}
+    looks = scheme_looks(panels)
+    bend = _bend(numbers)
+    parts = [_count_cells(numbers, one, bend).assign(scheme=looks[label].label) for label, one in up.items()]
+    cells = pd.concat(parts, ignore_index=True)
+    name = short_label(column)
+    chart: Any = _draw_cells(cells, _value_axis(numbers, bend, name))
+    if isinstance(weights, Mapping):
+        chart = chart.facet(row=panel_by_scheme(looks.values()))
+    largest = numbers >= np.quantile(numbers, 0.9)
+    return dress(
+        chart,
+        f"Weights against {name}",
+        subtitle=["Darker points: more records. Values are told to about a hundredth of the scale."],
+        description=f"Weights of the records against {name}. "
+        + "; ".join(
+            f"{looks[label].label + ': ' if label else ''}mean weight {one.mean():.2f}, "
+            f"{one[largest].mean():.2f} in the highest tenth of {name}"
+            for label, one in up.items()
+        ),
+    )
+
+
+def smooth_density(
+    values: Floats, grid: Floats, bandwidth: float, *, bounds: tuple[float, float] | None = None
+) -> Floats:
+    """Give the normal kernel density of the values on a grid.
+
+    Values are binned first, so that the work hardly grows with their number.
+
+    Parameters
+    ----------
+    values
+        Finite.
+    grid
+        Where the density is wanted.
+    bandwidth
+        Standard deviation of the kernel, above 0.
+    bounds
+        Where the values end by nature. What the kernel would put beyond is reflected, so that the whole is still 1.
+
+    Examples
+    --------
+    >>> smooth_density(np.array([0.0]), np.array([0.0, 1.0]), 1.0).round(2)
+    array([0.4 , 0.24])
+    """
+    low, high = bounds or (grid[0] - _REACH * bandwidth, grid[-1] + _REACH * bandwidth)
+    near = values[(values >= low) & (values <= high)]
+    if not len(near):
+        return np.zeros(len(grid))
+    bins = int(np.clip((high - low) / (_FINEST * bandwidth), *_BINS))
+    # Not the library's `kde`, which warns of values that are all the same and gives nothing.
+    how: dict[str, Any] = {"bw": bandwidth, "custom_lims": (low, high), "grid_len": bins}
+    places, density, _ = array_stats.kde_linear(near, **how)
+    return np.interp(grid, places, density) * (len(near) / len(values))
+
+
+def masked_share(records: int) -> float:
+    """Give the share of the records at either end that is not drawn: half a percent, of few records at least five.
+
+    Examples
+    --------
+    >>> masked_share(6208), masked_share(100)
+    (0.005, 0.05)
+    """
+    return min(max(_MASKED, _FEWEST / records), 0.25)
+
+
+def masked_grid(values: Floats, points: int) -> Floats:
+    """Lay an even grid over the values without their tails; its ends are round numbers, not values of records.
+
+    Examples
+    --------
+    >>> masked_grid(np.arange(10_001.0), 5)
+    array([  50., 2525., 5000., 7475., 9950.])
+    """
+    share = masked_share(len(values))
+    low, high = np.quantile(values, [share, 1 - share])
+    if low == high:
+        low, high = low - 1.0, high + 1.0
+    step = round_step(high - low)
+    return np.linspace(np.ceil(low / step) * step, np.floor(high / step) * step, points)
 
 
 def _looks(released: Mapping[str, Any], schemes: Iterable[str] | None) -> dict[str, Look]:
@@ -121,9 +245,9 @@ def _draw_curves(
 ) -> alt.TopLevelMixin:
     grid = masked_grid(values[CONFIDENTIAL], _POINTS)
     curves = draw(values, grid)
-    scale = max(curve.max() for curve in curves.values())
+    top = float(curves[CONFIDENTIAL].max())
     # Four digits of what can be seen: more would only make the file larger.
-    digits = int(3 - np.floor(np.log10(scale)))
+    digits = int(3 - np.floor(np.log10(max(curve.max() for curve in curves.values()))))
     frames = [
         pd.DataFrame({"scheme": looks[name].label, "value": grid, "share": curve.round(digits)})
         for name, curve in curves.items()
@@ -137,23 +261,69 @@ def _draw_curves(
         "color": by_scheme(looks.values(), "color", legend=legend),
         "strokeDash": by_scheme(looks.values(), "strokeDash", legend=legend),
     }
-    # Wide and pale, so that it is seen under a curve that agrees with it.
     base = alt.Chart(table).transform_filter(is_shown())
+    # Wide and pale, so that it is seen under a curve that agrees with it.
     below = base.transform_filter(f"datum.scheme == '{CONFIDENTIAL}'").mark_line(strokeWidth=5, opacity=0.35)
     lines = base.transform_filter(f"datum.scheme != '{CONFIDENTIAL}'").mark_line(strokeWidth=2)
-    layers = alt.layer(below.encode(**encoded), lines.encode(**encoded))
     gaps = {name: float(np.abs(curve - curves[CONFIDENTIAL]).max()) for name, curve in curves.items()}
-    top = float(curves[CONFIDENTIAL].max())
-    description = (
-        f"{title}, a curve for each scheme. Greatest gap to the confidential curve, of its height: "
-        + "; ".join(f"{looks[name].label} {gap / top:.1%}" for name, gap in gaps.items() if name != CONFIDENTIAL)
-    )
-    share = masked_share(len(values[CONFIDENTIAL]))
-    tails = f"The highest and lowest {share:.1%} of its values are left out."
+    tails = f"The highest and lowest {masked_share(len(values[CONFIDENTIAL])):.1%} of its values are left out."
     return dress(
-        layers.properties(width=480, height=280),
+        alt.layer(below.encode(**encoded), lines.encode(**encoded)).properties(width=_WIDTH, height=280),
         title,
         subtitle=[f"Wide grey line: the confidential table. {tails}"],
-        description=description,
+        description=f"{title}, a curve for each scheme. Greatest gap to the confidential curve, of its height: "
+        + "; ".join(f"{looks[name].label} {gap / top:.1%}" for name, gap in gaps.items() if name != CONFIDENTIAL),
         shown=looks.values(),
     )
+
+
+def _draw_cells(cells: pd.DataFrame, along: alt.X) -> alt.Chart:
+    most = int(cells["records"].max())
+    # Pale, but a cell of one record must be seen.
+    shades = alt.Scale(type="sqrt", domain=[1, max(most, 2)], range=["#9cc7e3", COLOURS[0], "#001a2b"])
+    values = sorted({1, max(most // 2, 1), most})
+    # As symbols: the drawing library numbers gradients on and on, and no two drawings would be the same bytes.
+    legend = alt.Legend(type="symbol", title="records", values=values, format=",d")
+    points = alt.Chart(cells).mark_point(filled=True, opacity=1, size=14)
+    points = points.encode(
+        x=along,
+        y=share_axis(alt.Y, "weight", "weight"),
+        color=alt.Color("records:Q", scale=shades, legend=legend),
+        tooltip=[alt.Tooltip("weight:Q", format=".2f"), alt.Tooltip("records:Q", format=",")],
+    )
+    return points.properties(width=_WIDTH, height=260)
+
+
+def _bend(values: Floats) -> float:
+    """Where an axis turns from linear to logarithmic, so that a long tail leaves the rest room; 0 for nowhere."""
+    quarter, three = np.quantile(values, [0.25, 0.75])
+    sizes = np.abs(values[values != 0])
+    if not len(sizes) or np.ptp(values) <= 12 * (three - quarter):
+        return 0.0
+    return float(10.0 ** np.floor(np.log10(np.median(sizes)) - 0.5))
+
+
+def _value_axis(values: Floats, bend: float, title: str) -> alt.X:
+    if not bend:
+        return alt.X("value:Q", scale=alt.Scale(zero=False, nice=False, padding=8), axis=number_axis(title, ticks=8))
+    powers = bend * 10.0 ** np.arange(np.ceil(np.log10(np.abs(values).max() / bend)) + 1)
+    ticks = [*(-powers[::-1] if values.min() < 0 else []), 0.0, *powers]
+    ticks = [tick for tick in ticks if values.min() <= tick <= values.max() or tick == 0]
+    scale = alt.Scale(type="symlog", constant=bend, nice=False, zero=bool(values.min() >= 0))
+    return alt.X("value:Q", scale=scale, axis=number_axis(f"{title} (logarithmic scale)", ticks))
+
+
+def _count_cells(values: Floats, weights: Floats, bend: float) -> pd.DataFrame:
+    """Columns value, weight, records: centres of the filled cells of a grid, which lies on round places."""
+    places = np.sign(values) * np.log1p(np.abs(values) / bend) if bend else values
+    fineness = 1.0
+    while True:
+        steps = np.array([np.ptp(places) / _CELLS[0] or 1.0, 1 / _CELLS[1]]) / fineness
+        cells, counts = np.unique(np.rint(np.column_stack([places, weights]) / steps), axis=0, return_counts=True)
+        if len(cells) <= MOST_POINTS:
+            break
+        fineness *= 0.8
+    along, up = (cells * steps).T
+    value = np.sign(along) * bend * np.expm1(np.abs(along)) if bend else along
+    digits = np.array([float(f"{number:.3g}") for number in value])
+    return pd.DataFrame({"value": digits, "weight": up.round(3), "records": counts})

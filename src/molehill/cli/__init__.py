@@ -1,5 +1,1 @@
 """The command line: thin doors to the library."""
-
-from molehill.cli.main import main
-
-__all__ = ["main"]

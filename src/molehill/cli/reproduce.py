@@ -3,15 +3,13 @@
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from molehill.cli.terminal import parse_pairs, split_names
+import molehill
 from molehill.errors import InputError
-from molehill.tables.formats import read_table
 
 app = typer.Typer(
     name="reproduce",
@@ -38,11 +36,12 @@ def simulation(
     quiet: Quiet = False,
 ) -> None:
     """Section 2.4 and supplement section 6: counts, radii .30 to .15, orders 1 to 4, 1 to 30 tables."""
-    study, stages, page = _modules()
-    frame = study.read_counts(None if data is None else read_table(data), seed=seed)
+    from molehill.reproduction import page, stages, studies
+
+    frame = studies.read_counts(None if data is None else molehill.read_table(data), seed=seed)
     folder = stages.open_folder(out, resume=resume)
     sizes = {"replicates": 20, "refits": 1} if quick else {}
-    results = study.run_simulation(frame, folder, seed=seed, tell=_tell(quiet=quiet), **sizes)
+    results = studies.run_simulation(frame, folder, seed=seed, tell=_tell(quiet=quiet), **sizes)
     page.write_simulation(results, folder, _command("simulation", data=data, quick=quick, seed=seed))
     _done(folder, quiet=quiet)
 
@@ -64,8 +63,11 @@ def application(
     quiet: Quiet = False,
 ) -> None:
     """Sections 2.3 and 3.2, supplement section 7: incomes of a survey; the built-in one, the CE sample, or your own."""
-    study, stages, page = _modules()
-    table = None if data is None else read_table(data)
+    from molehill.cli.terminal import parse_pairs, split_names
+    from molehill.reproduction import page, stages, studies
+    from molehill.reproduction.replicates import Survey
+
+    table = None if data is None else molehill.read_table(data)
     parts = None
     given = (sensitive, known, predictors, regressors, term)
     if any(part is not None for part in given):
@@ -75,11 +77,11 @@ def application(
             )
         names = [tuple(split_names(part or [], table)) for part in (known, predictors, regressors)]
         ((column, level),) = parse_pairs([term or ""], "term", "earner=no").items()
-        parts = study.Survey(sensitive, *names, (column, level), None, None)
-    frame, survey = study.read_survey(table, parts)
+        parts = Survey(sensitive or "", names[0], names[1], names[2], (column, level))
+    frame, survey = studies.read_survey(table, parts)
     folder = stages.open_folder(out, resume=resume)
     sizes = {"replicates": 4, "refits": 1} if quick else {}
-    results = study.run_application(frame, survey, folder, seed=seed, tell=_tell(quiet=quiet), **sizes)
+    results = studies.run_application(frame, survey, folder, seed=seed, tell=_tell(quiet=quiet), **sizes)
     called = name or ("survey" if data is None else "CE-sample" if parts is None else "own-survey")
     command = _command("application", data=data, quick=quick, seed=seed)
     page.write_application(results, folder, command, called.replace(" ", "-"))
@@ -92,12 +94,9 @@ def page(
     out: Annotated[Path, typer.Option(help="Folder of the documentation.")] = Path("docs"),
 ) -> None:
     """Join the pages of studies into one for the documentation, with their figures in images/."""
-    typer.echo(f"Written: {import_module('molehill.reproduction.page').join_pages(folders, out)}")
+    from molehill.reproduction.page import join_pages
 
-
-def _modules() -> list[Any]:
-    # JAX and statsmodels take seconds to import.
-    return [import_module(f"molehill.reproduction.{part}") for part in ("studies", "stages", "page")]
+    typer.echo(f"Written: {join_pages(folders, out)}")
 
 
 def _command(name: str, *, data: Path | None, quick: bool, seed: int) -> str:

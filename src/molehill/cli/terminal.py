@@ -1,4 +1,4 @@
-"""What is typed on the command line, turned into arguments of the library."""
+"""What is typed turned into arguments of the library, and what it gives turned into what is printed."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,20 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from molehill.errors import InputError
+from molehill.report.dossier import tell_cost, tell_runners_up
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.profile import RiskProfile
 from molehill.risk.weights import risk_weights
 from molehill.tables.formats import read_table
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
+
+if TYPE_CHECKING:
+    from molehill.evaluation.evaluation import Evaluation
+    from molehill.release.search.outcome import Found
+
+# What is printed of a release, by the ids of the measures.
+SHOWN = ("risk_mean", "risk_q99", "risk_largest", "risk_above_50", "U_m")
 
 
 def split_names(given: list[str], table: Table) -> list[str]:
@@ -60,10 +68,6 @@ def read_releases(files: list[Path], against: list[str], encoding: str | None) -
     for name, value in parse_pairs(against, "against", "topcoded=top.csv").items():
         named[name] = [Path(file) for file in value.split(",")]
     return {name: [read_table(file, encoding=encoding) for file in paths] for name, paths in named.items()}
-
-
-if TYPE_CHECKING:
-    from molehill.evaluation.evaluation import Evaluation
 
 
 def record_level(result: ConfidentialRisk) -> pd.DataFrame:
@@ -146,35 +150,62 @@ def _grid(*headings: str) -> Grid:
 
 def plain_evaluation(evaluation: "Evaluation") -> dict[str, Any]:
     """Give the risk and utility of releases as JSON takes it."""
-
-    def rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-        # JSON has no word for what is missing but null.
-        return frame.astype(object).where(frame.notna(), None).to_dict("records")  # pyright: ignore[reportReturnType]
-
     # An estimate of the confidential table, such as a median, can be the value of a record.
     compared = evaluation.utility[evaluation.utility["scheme"] != "confidential"]
-    return {"risk": rows(evaluation.risk), "utility": rows(compared), "top": rows(evaluation.top)}
+    return {"risk": _rows(evaluation.risk), "utility": _rows(compared), "top": _rows(evaluation.top)}
 
 
-MEASURES = ("mean risk", "99% quantile of risk", "largest risk", "records with risk above 0.5")
+def plain_found(found: "Found") -> dict[str, Any]:
+    """Give what a search found as JSON takes it, without anything at the level of records."""
+    return {
+        "met": found.met,
+        "targets": list(map(str, found.targets)),
+        "verdict": found.verdict,
+        "released": found.fit_to_publish,
+        "repeat": found.command,
+        "chosen": None if found.place is None else _rows(found.points.iloc[[found.place]])[0],
+        "runners_up": _rows(found.runners_up),
+        "points": _rows(found.points),
+        "standing_in_the_way": _rows(found.standing_in_the_way),
+        "probability": _number(found.probability),
+        "probability_low": _number(found.probability_low),
+        "probability_high": _number(found.probability_high),
+        "noise_floor": _number(found.floor),
+        "cost": {name: _number(value) for name, value in found.cost.items()},
+    }
+
+
+def tell_found(found: "Found") -> str:
+    """Say what a search found, with its runners-up, in plain words."""
+    return "\n".join([found.verdict, *(f"Runner-up: {line}" for line in tell_runners_up(found)), tell_cost(found)])
 
 
 def print_release(release: Any) -> None:
     """Print what a release gives away and keeps, beside the schemes that it is compared with."""
     console = Console(highlight=False)
     console.print(Text(f"{len(release.datasets)} tables of {len(release.weights):,} records: {release.scheme}", "bold"))
-    figures = pd.concat([release.evaluation.risk, release.evaluation.utility])
-    figures = figures.drop_duplicates(["scheme", "measure"]).set_index(["scheme", "measure"])["value"]
-    grid = _grid("scheme", *MEASURES, "U_m")
-    for scheme in ("confidential", *release.evaluation.schemes):
-        cells = [figures.get((scheme, measure), np.nan) for measure in (*MEASURES, "U_m")]
-        told = [_tell(measure, cell) for measure, cell in zip((*MEASURES, "U_m"), cells, strict=True)]
-        grid.add_row(Text(scheme), *told)
+    evaluation = release.evaluation
+    about = evaluation.measures.set_index("id")
+    figures = pd.concat([evaluation.risk, evaluation.utility]).drop_duplicates(["scheme", "measure"])
+    figures = figures.set_index(["scheme", "measure"])["value"]
+    grid = _grid("scheme", *(about["words"][name] for name in SHOWN))
+    for scheme in ("confidential", *evaluation.schemes):
+        cells = [_tell(about["unit"][name], figures.get((scheme, name), np.nan)) for name in SHOWN]
+        grid.add_row(Text(scheme), *cells)
     console.print(grid)
     for scheme, diagnostics in release.diagnostics.items():
         if diagnostics.problems:
             console.print(Text(f"{scheme} has not converged: {diagnostics.problems[0]}", "yellow"))
 
 
-def _tell(measure: str, value: float) -> str:
-    return "" if np.isnan(value) else f"{value:,.0f}" if measure.startswith("records") else f"{value:.4f}"
+def _tell(unit: str, value: float) -> str:
+    return "" if np.isnan(value) else f"{value:,.0f}" if unit == "count" else f"{value:.4f}"
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    # JSON has no word for what is missing but null.
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")  # pyright: ignore[reportReturnType]
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else value

@@ -1,21 +1,18 @@
 """Expected risk: the mean over hundreds of tables that a posterior could release, with its Monte Carlo error."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import jax
 import numpy as np
-from numpy.typing import NDArray
 
-from molehill.errors import InputError, check_choice
-from molehill.risk.identification import Singletons, release_risk
-from molehill.risk.intruder import Breaks, Floor, Kinds, Missing, Radius
-from molehill.synthesis.posterior import Posterior, predict_from, put_back, spread_draws
-from molehill.synthesis.synthesizer import Composite
+from molehill.arrays import Floats, freeze
+from molehill.errors import InputError, check_choice, check_whole
+from molehill.risk.identification import release_risk
+from molehill.risk.intruder import Intruder, View
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    # It needs JAX, which whoever has a posterior has loaded; to evaluate other people's files must not wait for it.
+    from molehill.synthesis.posterior import Posterior
 
 BLOCKS = 20
 # Tables are made and measured in batches of about this many values.
@@ -58,19 +55,12 @@ class ExpectedRisk:
 
 
 def expected_risk(
-    posterior: Posterior,
+    posterior: "Posterior",
+    intruder: Intruder | View,
     *,
-    known: str | Sequence[str],
-    radius: Radius,
     seed: int,
-    sensitive: str | Sequence[str] | None = None,
     datasets: int = 400,
     tables_in_run: int = 20,
-    floor: Floor = 0.0,
-    singletons: Singletons = "protect",
-    missing: Missing = "error",
-    breaks: Breaks = None,
-    kinds: Kinds = None,
     unconverged: Literal["error", "allow"] = "error",
 ) -> ExpectedRisk:
     """Average the risk of every record over posterior predictive tables.
@@ -85,8 +75,8 @@ def expected_risk(
     ----------
     posterior
         From `fit`.
-    sensitive
-        The columns that the intruder compares; by default those that the synthesizer replaces.
+    intruder
+        What the intruder knows, and what counts as close; or how that intruder sees the confidential table already.
     datasets
         How many tables: a multiple of 20, at most the number of draws.
     tables_in_run
@@ -95,31 +85,17 @@ def expected_risk(
         The same posterior and seed give the same result. Schemes that are compared need different ones.
     unconverged
         "error" refuses a fit that has not converged, "allow" measures it all the same.
-    known, radius, floor, singletons, missing, breaks, kinds
-        As in `release_risk`.
     """
     check_choice("unconverged", unconverged, ("error", "allow"))
     if posterior.diagnostics.problems and unconverged == "error":
         problems = "; ".join(posterior.diagnostics.problems)
         raise InputError("posterior", f"it has not converged: {problems}", "Or allow it: unconverged='allow'")
     runs_number = _count_runs(posterior, datasets, tables_in_run)
-    records = len(posterior.table.frame)
-    blocks, runs = np.zeros((BLOCKS, records)), np.zeros((runs_number, records))
+    view = intruder if isinstance(intruder, View) else intruder.look(posterior.table)
+    blocks, runs = np.zeros((BLOCKS, view.records)), np.zeros((runs_number, view.records))
     number = 0
-    for tables in _draw_batches(posterior, datasets, seed):
-        risk = release_risk(
-            posterior.table,
-            tables,
-            known=known,
-            sensitive=posterior.synthesizer.sensitive if sensitive is None else sensitive,
-            radius=radius,
-            floor=floor,
-            singletons=singletons,
-            missing=missing,
-            breaks=breaks,
-            kinds=kinds,
-        )
-        for row in risk.by_table:
+    for tables in posterior.predict_tables(datasets, seed=seed, at_once=max(1, _BATCH // view.records)):
+        for row in release_risk(view, tables).by_table:
             blocks[number * BLOCKS // datasets] += row
             # Every run takes one table of each stretch of the chains; the few tables after the last full stretch none.
             if number // runs_number < tables_in_run:
@@ -128,47 +104,18 @@ def expected_risk(
     blocks *= BLOCKS / datasets
     runs /= tables_in_run
     mean, error = blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(BLOCKS)
-    for array in (mean, error, blocks, runs):
-        array.flags.writeable = False
-    return ExpectedRisk(mean, error, blocks, runs, datasets, tables_in_run)
+    return ExpectedRisk(freeze(mean), freeze(error), freeze(blocks), freeze(runs), datasets, tables_in_run)
 
 
-def _count_runs(posterior: Posterior, datasets: int, tables_in_run: int) -> int:
-    chains, draws = next(iter(posterior.draws.values())).shape[:2]
+def _count_runs(posterior: "Posterior", datasets: int, tables_in_run: int) -> int:
     for argument, number in (("datasets", datasets), ("tables_in_run", tables_in_run)):
-        if isinstance(number, bool) or not isinstance(number, Integral) or number < 1:
-            raise InputError(argument, "it must be a whole number from 1 up", "400 tables, 20 in a run, are usual")
+        check_whole(argument, number, 1)
     if datasets % BLOCKS or datasets < 2 * BLOCKS:
         raise InputError("datasets", f"it is not a multiple of {BLOCKS}, at least {2 * BLOCKS}", "400 is usual")
-    if datasets > chains * draws:
+    if datasets > posterior.number:
         raise InputError(
-            "datasets", f"{datasets} tables need as many draws; there are {chains * draws}", "Fit with more draws"
+            "datasets", f"{datasets} tables need as many draws; there are {posterior.number}", "Fit with more draws"
         )
     if tables_in_run > datasets // 2:
         raise InputError("tables_in_run", f"{datasets} tables make no two such runs", "Ask for more datasets")
     return datasets // tables_in_run
-
-
-def _draw_batches(posterior: Posterior, datasets: int, seed: int) -> Iterator[list[Any]]:
-    """Draw tables from draws spread over the posterior, as `draw` does, a batch at a time."""
-    size = max(1, min(datasets, _BATCH // len(posterior.table.frame)))
-    starts = range(0, datasets, size)
-    composite = isinstance(posterior.synthesizer, Composite)
-    parts = posterior.parts if composite else {"": posterior}
-    chosen = {name: spread_draws(part, datasets) for name, part in parts.items()}
-    learned = {name: part.learned for name, part in parts.items()}
-    for start, branch in zip(starts, np.random.SeedSequence(seed).spawn(len(starts)), strict=True):
-        seeds = branch.generate_state(len(parts))
-        with jax.enable_x64(new_val=True):
-            drawn = {
-                name: [prediction.values for prediction in predict_from(part, chosen[name][start : start + size], own)]
-                for (name, part), own in zip(parts.items(), seeds.tolist(), strict=True)
-            }
-        batch = []
-        for number in range(len(next(iter(drawn.values())))):
-            values = {name: predictions[number] for name, predictions in drawn.items()}
-            if isinstance(posterior.synthesizer, Composite):
-                batch.append(put_back(posterior, posterior.synthesizer.join(values, learned)))
-            else:
-                batch.append(put_back(posterior, values[""]))
-        yield batch

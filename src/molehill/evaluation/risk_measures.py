@@ -1,94 +1,179 @@
-"""Every measure of risk of one release, as figures by column."""
+"""Every measure of risk that ships."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from molehill.risk.attacks import guess_values, pooled_risk
-from molehill.risk.identification import ReleaseRisk, Singletons, match_rates, release_risk
+from molehill.evaluation.measure import FEW, Measure, Unit, Value
+from molehill.evaluation.scene import Scene
 from molehill.risk.intruder import Radius
-from molehill.risk.moles import Moles, count_rises
-from molehill.risk.profile import profile_release
+from molehill.risk.profile import ABOVE, QUANTILES
 from molehill.tables.intervals import Figure, mean_over_tables
-from molehill.tables.schema import Schema
-from molehill.tables.table import Table
 
-Floats = NDArray[np.float64]
-Figures = dict[str, dict[str, Figure]]
+if TYPE_CHECKING:
+    from molehill.risk.attacks import Gain, Guesses
 
 # An intruder's radius as a multiple of the agency's.
 RADII = (0.5, 1.5, 2.0)
-MATCHES = {
-    "expected right matches": "expected",
-    "unique matches": "unique",
-    "true match rate": "true",
-    "false match rate": "false",
-}
+RECORDS = "Risk of the records"
+EXPECTED = "Expected risk of the records"
+POOLED = "An intruder who pools the tables"
+RISES = "Rises and moles"
+MATCHES = "Matches"
+GUESSES = "Guessing the value"
+BY_RADIUS = "If the intruder takes another radius"
 
 
-def measure_risk(
-    table: Table,
-    tables: list[Table],
-    risk: ReleaseRisk,
-    schema: Schema,
-    *,
-    settings: Mapping[str, Any],
-    singletons: Singletons,
-    radii: Sequence[Radius] | None,
-) -> Figures:
-    """Profile, other radii, pooled tables and match rates, under the names of all sensitive columns.
+def _profile(name: str) -> list[Measure]:
+    """Mean, quantiles and counts of the realised or the expected risk."""
+    what, block = ("risk", RECORDS) if name == "risk" else ("expected risk", EXPECTED)
 
-    `settings` are those that `release_risk`, `match_rates` and `pooled_risk` share.
-    """
-    figures = profile_release(risk.by_table)
-    for other in other_radii(settings["radius"]) if radii is None else radii:
-        at = release_risk(table, tables, singletons=singletons, **{**settings, "radius": other})
-        profile = profile_release(at.by_table)
-        for measure in ("mean risk", "records with risk above 0.5"):
-            figures[f"{measure}, intruder radius {_tell_radius(other)}"] = profile[measure]
-    if len(tables) > 1:
-        pooled = pooled_risk(table, tables, singletons=singletons, **settings)
-        figures["mean risk, tables pooled"] = pooled.mean
-        figures["share of right picks, tables pooled"] = pooled.right_picks
-    rates = match_rates(table, tables, **settings)
-    for words, name in MATCHES.items():
-        most = 1.0 if name in {"true", "false"} else float(len(risk.realised))
-        values = np.asarray(getattr(rates, name), dtype=np.float64)
-        figures[words] = mean_over_tables(values, least=0.0, most=most)
-    return {", ".join(schema.having("sensitive")): figures}
+    def take(key: str) -> Callable[[Scene], Iterable[Value]]:
+        def compute(scene: Scene) -> Iterable[Value]:
+            profile = scene.profile if name == "risk" else scene.expected_profile
+            return [Value(profile[key])] if key in profile else []
+
+        return compute
+
+    found = [Measure(f"{name}_mean", f"mean {what}", "risk", block, "share", take("mean"), public=True)]
+    for key, share in QUANTILES.items():
+        words = {"median": f"median {what}", "largest": f"largest {what}"}.get(key, f"{share:.0%} quantile of {what}")
+        # The largest risk is that of one record; the other quantiles need enough records beyond them.
+        least = 0 if share == 1 else math.ceil(FEW / min(share, 1 - share) - 1e-9)
+        about = {"public": share < 1, "least_records": least}
+        found.append(Measure(f"{name}_{key}", words, "risk", block, "share", take(key), **about))
+    for key, threshold in ABOVE.items():
+        words = f"records with {what} above {threshold}"
+        found.append(Measure(f"{name}_{key}", words, "risk", block, "count", take(key), public=True))
+    return found
 
 
-def measure_guesses(
-    table: Table, tables: list[Table], schema: Schema, *, settings: Mapping[str, Any]
-) -> tuple[Figures, dict[str, dict[str, Floats]]]:
-    """Attribute disclosure of each sensitive column: figures, and (tables, records) with 1 for a right guess."""
-    figures: Figures = {}
-    by_record = {}
-    for column in schema.having("sensitive"):
-        guesses = guess_values(table, tables, **_for_column(settings, schema, column))
-        figures[column] = dict(guesses.figures)
-        words = next(iter(guesses.figures))
-        by_record[column] = {words: guesses.own, f"{words}, without the record": guesses.without}
-    return figures, by_record
+def _by_radius(key: str) -> Callable[[Scene], Iterable[Value]]:
+    def compute(scene: Scene) -> Iterable[Value]:
+        return [_at_radius(radius, profile[key]) for radius, profile in scene.profile_by_radius]
+
+    return compute
 
 
-def measure_rises(
-    risk: ReleaseRisk, reference: ReleaseRisk, *, runs: Floats | None, found: Moles | None, step: float, seed: int
-) -> dict[str, Figure]:
-    """Rises against the reference with what chance alone would show, and moles if the expected risks are known."""
-    rises = count_rises(risk.by_table, reference.by_table, step=step, runs=runs, seed=seed)
-    words = f"records whose risk rises by more than {step:g}"
-    figures = {
-        words: Figure(float(rises.number), np.nan, np.nan),
-        f"{words}, by chance alone": Figure(rises.null, rises.null_low, rises.null_high),
-    }
-    if found is not None:
-        figures[f"moles: records whose expected risk rises by more than {step:g}"] = Figure(
-            float(found.number), np.nan, np.nan
-        )
-    return figures
+def _at_radius(radius: Radius, figure: Figure) -> Value:
+    if isinstance(radius, Mapping):
+        return Value(figure, of=", ".join(f"{value:g} of {name}" for name, value in radius.items()))
+    return Value(figure, at=np.nan if radius is None else float(radius))
+
+
+def _pooled(name: str) -> Callable[[Scene], Iterable[Value]]:
+    return lambda scene: [] if scene.pooled is None else [Value(getattr(scene.pooled, name))]
+
+
+def _matches(name: str) -> Callable[[Scene], Iterable[Value]]:
+    def compute(scene: Scene) -> Iterable[Value]:
+        if scene.rates is None:
+            return []
+        most = 1.0 if name in {"true", "false"} else float(scene.view.records)
+        values = np.asarray(getattr(scene.rates, name), dtype=np.float64)
+        return [Value(mean_over_tables(values, least=0.0, most=most))]
+
+    return compute
+
+
+def _rises(scene: Scene) -> Iterable[Value]:
+    return [] if scene.rises is None else [Value(_exactly(scene.rises.number), at=scene.options.step)]
+
+
+def _chance(scene: Scene) -> Iterable[Value]:
+    found = scene.rises
+    return [] if found is None else [Value(Figure(found.null, found.null_low, found.null_high), at=found.step)]
+
+
+def _moles(scene: Scene) -> Iterable[Value]:
+    return [] if scene.moles is None else [Value(_exactly(scene.moles.number), at=scene.options.step)]
+
+
+def _exactly(number: int) -> Figure:
+    return Figure(float(number), np.nan, np.nan)
+
+
+def _guessed(choose: "Callable[[Guesses], Gain | None]", end: str) -> Callable[[Scene], Iterable[Value]]:
+    def compute(scene: Scene) -> Iterable[Value]:
+        gains = {column: choose(guesses) for column, guesses in scene.guesses.items()}
+        return [Value(getattr(gain, end), column) for column, gain in gains.items() if gain is not None]
+
+    return compute
+
+
+def _guesses(id_: str, words: str, choose: "Callable[[Guesses], Gain | None]") -> list[Measure]:
+    ends = {"own": ("", ""), "without": ("_without", ", without the record")}
+    ends["gain"] = ("_gain", ", gain over without the record")
+    return [
+        Measure(f"{id_}{suffix}", f"{words}{more}", "risk", GUESSES, "share", _guessed(choose, end), public=True)
+        for end, (suffix, more) in ends.items()
+    ]
+
+
+def _count(id_: str, words: str, unit: Unit, name: str) -> Measure:
+    return Measure(f"matches_{id_}", words, "risk", MATCHES, unit, _matches(name), public=True)
+
+
+RISK_MEASURES = (
+    *_profile("risk"),
+    Measure("radius_mean", "mean risk, intruder radius {at}", "risk", BY_RADIUS, "share", _by_radius("mean")),
+    Measure(
+        "radius_above_50",
+        "records with risk above 0.5, intruder radius {at}",
+        "risk",
+        BY_RADIUS,
+        "count",
+        _by_radius("above_50"),
+    ),
+    Measure("pooled_mean", "mean risk, tables pooled", "risk", POOLED, "share", _pooled("mean"), public=True),
+    Measure(
+        "pooled_picks",
+        "share of right picks, tables pooled",
+        "risk",
+        POOLED,
+        "share",
+        _pooled("right_picks"),
+        public=True,
+    ),
+    _count("expected", "expected right matches", "count", "expected"),
+    _count("unique", "unique matches", "count", "unique"),
+    _count("true", "true match rate", "share", "true"),
+    _count("false", "false match rate", "share", "false"),
+    *_profile("expected"),
+    Measure(
+        "rises",
+        "records whose risk rises by more than {at}",
+        "risk",
+        RISES,
+        "count",
+        _rises,
+        public=True,
+    ),
+    Measure(
+        "rises_by_chance",
+        "records whose risk rises by more than {at}, by chance alone",
+        "risk",
+        RISES,
+        "expectation",
+        _chance,
+        "",
+        public=True,
+    ),
+    Measure(
+        "moles",
+        "moles: records whose expected risk rises by more than {at}",
+        "risk",
+        RISES,
+        "count",
+        _moles,
+        public=True,
+    ),
+    *_guesses("guess_right", "right guesses of the value", lambda guesses: guesses.right),
+    *_guesses("guess_error", "mean relative error of the guess", lambda guesses: guesses.error),
+    *_guesses("guess_pooled", "right guesses of the value, tables pooled", lambda guesses: guesses.pooled),
+)
 
 
 def other_radii(radius: Radius) -> list[Radius]:
@@ -113,20 +198,3 @@ def other_radii(radius: Radius) -> list[Radius]:
 def _round(radius: float) -> float:
     # Half as much again of 0.2 is 0.3, and not a hair above it.
     return min(round(radius, 12), 1.0)
-
-
-def _tell_radius(radius: Radius) -> str:
-    if isinstance(radius, Mapping):
-        return ", ".join(f"{value:g} of {name}" for name, value in radius.items())
-    return f"{radius:g}"
-
-
-def _for_column(settings: Mapping[str, Any], schema: Schema, column: str) -> dict[str, Any]:
-    """Settings for one sensitive column alone."""
-    kind = schema[column].kind
-    alone = dict(settings) | {"sensitive": column, "kinds": {**(settings["kinds"] or {}), column: kind}}
-    for name, nothing in (("radius", None), ("floor", 0.0)):
-        given = settings[name]
-        if isinstance(given, Mapping):
-            alone[name] = nothing if kind == "categorical" else {column: given[column]}
-    return alone

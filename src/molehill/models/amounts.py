@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import log_ndtr, ndtr, ndtri
-from numpy.typing import NDArray
 
+from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
 from molehill.tables.schema import column_numbers, find_columns
 from molehill.tables.table import Table
@@ -29,8 +29,8 @@ def check_support(lower: float | None, upper: float | None) -> Support:
 
 
 def learn_amount(
-    table: Table, column: str, transform: Transform, support: Support, applies: NDArray[np.bool_] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], dict[str, Any]]:
+    table: Table, column: str, transform: Transform, support: Support
+) -> tuple[Floats, Booleans, dict[str, Any]]:
     """Transform and standardise a numeric column.
 
     Returns
@@ -38,15 +38,13 @@ def learn_amount(
     outcome
         The standardised values, 0 where there is none.
     present
-        Which records have a value that counts (`applies`, if given, and not missing).
+        Which records have a value.
     facts
         How the values were made: centre and scale among it.
     """
     values = find_amounts(table, column)
-    present = ~np.isnan(values) if applies is None else ~np.isnan(values) & applies
+    present = ~np.isnan(values)
     chosen = values[present]
-    if not len(chosen):
-        raise InputError("column", f"{column!r} has no value to learn from", "Choose another synthesizer")
     facts = {"column": column, "transform": transform, "support": support}
     facts["records_outside"] = int(((chosen < support[0]) | (chosen > support[1])).sum())
     if transform == "log" and (chosen <= 0).any():
@@ -62,7 +60,7 @@ def learn_amount(
     return outcome, present, {**facts, "centre": centre, "scale": scale}
 
 
-def find_amounts(table: Table, column: str) -> NDArray[np.float64]:
+def find_amounts(table: Table, column: str) -> Floats:
     """Give the values of a numeric column that the table must have, NaN where missing, finite elsewhere."""
     find_columns(table, [column], "column")
     values = column_numbers(table, column)
@@ -76,7 +74,7 @@ def find_amounts(table: Table, column: str) -> NDArray[np.float64]:
     return values
 
 
-def apply_transform(values: NDArray[np.float64], transform: Transform) -> NDArray[np.float64]:
+def apply_transform(values: Floats, transform: Transform) -> Floats:
     """Take amounts to the scale of the model."""
     if transform == "log":
         return np.log(values)

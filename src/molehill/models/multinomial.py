@@ -39,7 +39,7 @@ def multinomial(
     column
         The sensitive column.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.design.learn_design`.
+        What the model conditions on: see `molehill.synthesis.design.learn_design`.
 
     Examples
     --------
@@ -60,11 +60,14 @@ def multinomial(
         return Learned(
             {"design": design.matrix, "outcome": outcome},
             {"column": column, "levels": levels, "design": design.facts},
+            again=design.again,
         )
 
     return Synthesizer(
         model=_model,
         sensitive=(column,),
+        name="multinomial",
+        words="a multinomial regression",
         predict=partial(_predict, column=column),
         learn=learn,
         start=_start,

@@ -41,7 +41,7 @@ def negative_binomial(
     column
         The sensitive column: whole numbers from 0 up.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.design.learn_design`.
+        What the model conditions on: see `molehill.synthesis.design.learn_design`.
     lower, upper
         The smallest and the largest count that may appear, for instance from a codebook; never the confidential
         extremes. Counts are drawn from the predictive distribution truncated to them.
@@ -59,6 +59,8 @@ def negative_binomial(
     return Synthesizer(
         model=_model,
         sensitive=(column,),
+        name="negative_binomial",
+        words="a negative binomial regression",
         predict=partial(_predict, column=column, support=support),
         learn=partial(learn_counts, column, predictors, support=support, breaks=breaks, kinds=kinds),
         start=_start,

@@ -51,7 +51,7 @@ def normal_linear(
     column
         The sensitive column.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.design.learn_design`.
+        What the model conditions on: see `molehill.synthesis.design.learn_design`.
     transform
         "identity", "log" for positive values (the regression is then of their logarithms), or "signed":
         sign(y) log(1 + |y|).
@@ -76,11 +76,13 @@ def normal_linear(
         outcome, _, facts = learn_amount(table, column, transform, support)
         design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds)
         inputs = {"design": design.matrix, "outcome": outcome, "centre": facts["centre"], "scale": facts["scale"]}
-        return Learned(inputs, {**facts, "design": design.facts})
+        return Learned(inputs, {**facts, "design": design.facts}, again=design.again)
 
     return Synthesizer(
         model=partial(_model, prior_scale=prior_scale),
         sensitive=(column,),
+        name="normal_linear",
+        words="a normal linear regression",
         predict=partial(_predict, column=column, transform=transform, support=support),
         learn=learn,
         start=partial(_start, prior_scale=prior_scale),

@@ -15,8 +15,8 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax.scipy.special import gammainc, gammaincc
-from numpy.typing import NDArray
 
+from molehill.arrays import Floats
 from molehill.errors import InputError
 from molehill.models.amounts import Support, check_support, find_amounts
 from molehill.synthesis.design import learn_design, spread_rows
@@ -43,7 +43,7 @@ def poisson(
     column
         The sensitive column: whole numbers from 0 up.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.design.learn_design`.
+        What the model conditions on: see `molehill.synthesis.design.learn_design`.
     lower, upper
         The smallest and the largest count that may appear, for instance from a codebook; never the confidential
         extremes. Counts are drawn from the predictive distribution truncated to them.
@@ -57,6 +57,8 @@ def poisson(
     return Synthesizer(
         model=_model,
         sensitive=(column,),
+        name="poisson",
+        words="a Poisson regression",
         predict=partial(_predict, column=column, support=support),
         learn=partial(learn_counts, column, predictors, support=support, breaks=breaks, kinds=kinds),
         start=_start,
@@ -126,10 +128,10 @@ def learn_counts(
         problem = f"{column!r} is not a whole number from 0 up in {where}"
         raise InputError("column", problem, "Choose a synthesizer for amounts")
     design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds)
-    outcome: NDArray[np.float64] = np.where(present, values, 0.0)
+    outcome: Floats = np.where(present, values, 0.0)
     outside = int(((values < support[0]) | (values > support[1])).sum())
     facts = {"column": column, "support": support, "records_outside": outside, "design": design.facts}
-    return Learned({"design": design.matrix, "outcome": outcome}, facts)
+    return Learned({"design": design.matrix, "outcome": outcome}, facts, again=design.again)
 
 
 def start_counts(key: jax.Array, inputs: Inputs, weights: jax.Array) -> jax.Array:

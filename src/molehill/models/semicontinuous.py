@@ -2,9 +2,8 @@
 
 Three parts that share no parameter: a multinomial regression of the sign (negative, zero, positive), and a mixture of
 regressions of log|y| for the losses and for the gains, or one normal regression where there are too few of them to tell
-components apart. Each is fitted to all records with the records' weights, those
-that it does not speak of left out. A drawn record takes its sign from the first part and its size from the part of
-that sign.
+components apart. Each is fitted to all records with the records' weights, those that it does not speak of left out. A
+drawn record takes its sign from the first part and its size from the part of that sign.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +49,7 @@ def semicontinuous(
     column
         The sensitive column.
     predictors, breaks, kinds
-        What the sign and the size of gains are conditioned on: see `molehill.design.learn_design`.
+        What the sign and the size of gains are conditioned on: see `molehill.synthesis.design.learn_design`.
     loss_predictors
         What the size of losses is conditioned on: nothing by default, since losses are few.
     components, membership, noise, priors
@@ -70,31 +69,37 @@ def semicontinuous(
     grouping: dict[str, Any] = {"breaks": breaks, "kinds": kinds}
     losses: dict[str, Any] = {"breaks": {k: v for k, v in (breaks or {}).items() if k in _names(loss_predictors)}}
     about: dict[str, dict[str, Any]] = {
-        "positive": {"predictors": predictors, "upper": _bound(high), **grouping},
-        "negative": {"predictors": loss_predictors, "upper": _bound(-low), **losses, "kinds": kinds},
+        "positive": {"predictors": predictors, "upper": high, **grouping},
+        "negative": {"predictors": loss_predictors, "upper": -low, **losses, "kinds": kinds},
     }
+    about = {name: given for name, given in about.items() if given["upper"] > 0}
+    of_sign = multinomial(column, predictors, **grouping)
     made = {name: tdp_mixture(column, **given, **shared) for name, given in about.items()}
     simple = {name: normal_linear(column, transform="log", **given) for name, given in about.items()}
 
     def parts(table: Table) -> dict[str, Synthesizer]:
         signs = np.sign(find_amounts(table, column))
-        found = [name for name, sign in SIGNS.items() if (signs == sign).any()]
+        found = {name: int((signs == sign).sum()) for name, sign in SIGNS.items() if (signs == sign).any()}
         if len(found) == 1:
-            raise InputError("column", f"all values of {column!r} are {found[0]}", "Use tdp_mixture, or release it")
-        sign = multinomial(column, predictors, **grouping)
-        parts = {"sign": replace(sign, learn=partial(_learn_sign, inner=sign, column=column))}
-        for name in found:
-            if name != "zero":
-                many = (signs == SIGNS[name]).sum() >= LEAST_FOR_MIXTURE
-                inner = made[name] if many else simple[name]
-                parts[name] = replace(inner, learn=partial(_learn_size, inner=inner, column=column, sign=SIGNS[name]))
+            (only,) = found
+            raise InputError("column", f"all values of {column!r} are {only}", "Use tdp_mixture, or release it")
+        parts = {"sign": replace(of_sign, learn=partial(_learn_sign, inner=of_sign, column=column))}
+        for name in (name for name in found if name != "zero"):
+            if name not in about:
+                problem = f"{column!r} is {name} in {found[name]:,} record(s), and the support ends at zero"
+                raise InputError("lower" if name == "negative" else "upper", problem, "Widen it, or correct the table")
+            inner = made[name] if found[name] >= LEAST_FOR_MIXTURE else simple[name]
+            parts[name] = replace(inner, learn=partial(_learn_size, inner=inner, column=column, sign=SIGNS[name]))
         return parts
 
-    return Composite((column,), parts, partial(_join, column=column))
-
-
-def _bound(end: float) -> float | None:
-    return None if np.isinf(end) else end
+    return Composite(
+        (column,),
+        parts,
+        partial(_join, column=column),
+        "semicontinuous",
+        "a regression of the sign of the value (negative, zero, positive), and mixtures of regressions of its size",
+        {"membership": membership, "noise": noise},
+    )
 
 
 def _names(predictors: str | Sequence[str] | None) -> Sequence[str]:
@@ -103,8 +108,8 @@ def _names(predictors: str | Sequence[str] | None) -> Sequence[str]:
 
 def _learn_sign(table: Table, *, inner: Synthesizer, column: str) -> Learned:
     values = find_amounts(table, column)
-    names = np.array(list(SIGNS), dtype=object)[np.sign(np.nan_to_num(values)).astype(int) + 1]
-    signs = pd.Series(pd.Categorical(names, categories=list(SIGNS))).where(~np.isnan(values))
+    codes = np.where(np.isnan(values), -1, np.sign(values) + 1).astype(int)
+    signs = pd.Categorical.from_codes(codes.tolist(), pd.Index(SIGNS))
     assert inner.learn is not None
     return inner.learn(replace(table, frame=table.frame.assign(**{column: signs})))
 
@@ -112,7 +117,7 @@ def _learn_sign(table: Table, *, inner: Synthesizer, column: str) -> Learned:
 def _learn_size(table: Table, *, inner: Synthesizer, column: str, sign: float) -> Learned:
     values = sign * find_amounts(table, column)
     applies = np.nan_to_num(values) > 0
-    sizes = pd.Series(np.where(applies, values, np.nan))
+    sizes = np.where(applies, values, np.nan)
     assert inner.learn is not None
     return replace(inner.learn(replace(table, frame=table.frame.assign(**{column: sizes}))), applies=applies)
 

@@ -28,31 +28,39 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-# First, because importing BlackJAX starts JAX, which cannot be given more devices after that.
-from molehill.synthesis.sampling.chains import Engine, Inputs, Sweep
-
-# isort: split
 import jax
 import jax.numpy as jnp
 import numpy as np
-from blackjax.adaptation.step_size import dual_averaging_adaptation
-from blackjax.mcmc import hmc
 from jax.scipy.special import gammaln, logsumexp
 from numpyro.distributions.transforms import CorrCholeskyTransform
 
+from molehill.synthesis.sampling.chains import Engine, Sweep, choose
+from molehill.synthesis.synthesizer import Data, Inputs
+
 Priors = Literal["weak", "paper"]
 
-NOISE, LEAST_PRECISION, V0, BEND, TOTAL_SD = 0.5, 2.0, -10.0, 2.0, 0.1
+# Standard deviation of the auxiliary copies: small enough that the metric fits, large enough that labels may switch.
+NOISE = 0.5
+# Added to every precision, so that the metric of an empty component stays that of its prior.
+LEAST_PRECISION = 2.0
+# Below V0 a component is empty (e^-10 of the records) and u stretches; BEND is how sharply the stretch sets in.
+V0, BEND = -10.0, 2.0
+# Of the free direction of u: narrow, so that it costs no trajectory its length.
+TOTAL_SD = 0.1
+# The step size begins here, and is tuned anew after so many sweeps, when the chain has left its start.
 FIRST_STEP, RESTART = 0.15, 50
+# Leapfrog steps of a trajectory and the acceptance that its step size is tuned for: of everything, and of (pi, gamma),
+# whose gradient is cheap. Found by effective draws a second on the CE sample.
 STEPS, TARGET = 14, 0.65
 PI_STEPS, PI_TARGET = 10, 0.8
+# Now and then small steps, so that a chain gets out of a corner that the tuned ones reject.
 SMALL_CHANCE, SMALL_SHARE = 0.05, 0.3
+# A chain starts from an EM of so few components and iterations: near the mass, and not at a mode.
 START_COMPONENTS, START_ITERATIONS = 3, 30
+# Of the weighted QR, relative to its size: collinear columns stay solvable.
 RIDGE = 1e-6
 
 SITES = ("pi", "beta", "sigma", "gamma", "tau", "omega")
-
-_kernel: Callable[..., tuple[Any, Any]] = hmc.build_kernel()
 
 
 class Mixture(NamedTuple):
@@ -98,14 +106,14 @@ def tdp_engine(
     least_sigma
         The least standard deviation of a component; its prior is that of the excess.
     warmup, draws
-        As in `molehill.sampling.Engine`.
+        As in `molehill.synthesis.sampling.chains.Engine`.
     """
 
     def start(key: jax.Array, inputs: Inputs) -> MixtureState:
         key_start, key_run = jax.random.split(key)
         start = _start_from_draw if "start.pi" in inputs else _start
         mixture = start(key_start, inputs, components)
-        joint, pi = (dual_averaging_adaptation(target)[0](FIRST_STEP) for target in (TARGET, PI_TARGET))
+        joint, pi = (_tuning(target)[0](FIRST_STEP) for target in (TARGET, PI_TARGET))
         return MixtureState(mixture, joint, pi, key_run, jnp.zeros((), jnp.int64))
 
     def sweep(state: MixtureState, inputs: Inputs) -> tuple[MixtureState, Sweep]:
@@ -121,15 +129,34 @@ def tdp_engine(
     return Engine(name, start, sweep, warmup, draws, partial(prepare, least_sigma=least_sigma))
 
 
-def prepare(inputs: Inputs, *, least_sigma: float) -> Inputs:
+# Importing BlackJAX starts JAX, which cannot be given more devices after that: so it waits until a chain is moved.
+
+
+def _tuning(target: float) -> Any:
+    from blackjax.adaptation.step_size import dual_averaging_adaptation  # noqa: PLC0415
+
+    return dual_averaging_adaptation(target)
+
+
+def _hmc() -> Any:
+    from blackjax.mcmc import hmc  # noqa: PLC0415
+
+    return hmc
+
+
+def prepare(data: Data, *, least_sigma: float) -> Inputs:
     """Whiten the design by its weighted QR factor, and leave out the records of weight 0."""
-    design, outcome, weights = (np.asarray(inputs[name], dtype=np.float64) for name in ("design", "outcome", "weights"))
+    design, outcome = (np.asarray(data.inputs[name], dtype=np.float64) for name in ("design", "outcome"))
+    weights = np.asarray(data.weights, dtype=np.float64)
     counted = weights > 0
     total = weights.sum()
     rooted = np.vstack([design * np.sqrt(weights)[:, None], np.sqrt(RIDGE * total) * np.eye(design.shape[1])])
     factor = np.linalg.qr(rooted, mode="r") / np.sqrt(total)
     white = np.linalg.solve(factor.T, design[counted].T)
-    return dict(inputs) | {
+    return {
+        **data.inputs,
+        **{f"start.{site}": values for site, values in data.start.items()},
+        "weights": weights,
         "white": np.ascontiguousarray(white.T),
         "white_t": np.ascontiguousarray(white),
         "counted_outcome": outcome[counted],
@@ -358,10 +385,10 @@ def _move_pi(key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inpu
     tuning = (state.pi_step, PI_TARGET, PI_STEPS, state.sweep, warmup)
     position, accepted, step, info = _move(key_move, position, log_density, inverse_mass, tuning)
     moved = mixture._replace(v=position[:-1], log_gamma=position[-1])
-    return _choose(accepted, moved, mixture), step, info
+    return choose(accepted, moved, mixture), step, info
 
 
-class Target(NamedTuple):
+class Trajectory(NamedTuple):
     """What one trajectory of everything is run on: its density, start and metric, and the way back."""
 
     log_density: Callable[[jax.Array], jax.Array]
@@ -370,7 +397,7 @@ class Target(NamedTuple):
     restore: Callable[[jax.Array], Mixture]
 
 
-def joint_target(key: jax.Array, mixture: Mixture, inputs: Inputs, priors: Priors) -> Target:
+def joint_target(key: jax.Array, mixture: Mixture, inputs: Inputs, priors: Priors) -> Trajectory:
     """Draw the auxiliary copies, and give the target of a trajectory that holds them fixed."""
     components, size = mixture.b.shape
     total = inputs["total"]
@@ -410,7 +437,7 @@ def joint_target(key: jax.Array, mixture: Mixture, inputs: Inputs, priors: Prior
         jnp.full(size, 0.2),
         jnp.asarray(1 / (2 * _correlation_shapes(size))),
     ]
-    return Target(log_density, position, jnp.concatenate(masses), restore)
+    return Trajectory(log_density, position, jnp.concatenate(masses), restore)
 
 
 def _move_all(
@@ -421,7 +448,7 @@ def _move_all(
     tuning = (state.joint_step, TARGET, STEPS, state.sweep, warmup)
     position, accepted, step, info = _move(key_move, target.position, target.log_density, target.inverse_mass, tuning)
     # A rejected trajectory leaves the parameters bit for bit as they were, without a round trip through z.
-    return _choose(accepted, target.restore(position), mixture), step, info
+    return choose(accepted, target.restore(position), mixture), step, info
 
 
 def _log_noise(copy: jax.Array, exact: jax.Array) -> jax.Array:
@@ -437,8 +464,8 @@ def _move(
 ) -> tuple[jax.Array, jax.Array, Any, dict[str, Any]]:
     """One trajectory of random length, now and then with careful steps; the step size learns during the warm-up."""
     step, target, steps, sweep, warmup = tuning
-    begin, update, final = dual_averaging_adaptation(target)
-    step = _choose(sweep == RESTART, begin(jnp.exp(step.log_step_size)), step)
+    begin, update, final = _tuning(target)
+    step = choose(sweep == RESTART, begin(jnp.exp(step.log_step_size)), step)
     warm = sweep < warmup
     key_length, key_size, key_small, key_move = jax.random.split(key, 4)
     size = jnp.where(warm, jnp.exp(step.log_step_size), final(step))
@@ -446,15 +473,13 @@ def _move(
     small = jax.random.uniform(key_small) < SMALL_CHANCE
     size = jnp.where(small, SMALL_SHARE * size, size)
     length = jax.random.randint(key_length, (), (steps + 1) // 2, steps + steps // 2 + 1)
-    state, info = _kernel(key_move, hmc.init(position, log_density), log_density, size, inverse_mass, length)
+    hmc = _hmc()
+    kernel: Callable[..., tuple[Any, Any]] = hmc.build_kernel()
+    state, info = kernel(key_move, hmc.init(position, log_density), log_density, size, inverse_mass, length)
     accept = jnp.nan_to_num(info.acceptance_rate)
-    step = _choose(warm & ~small, update(step, accept), step)
+    step = choose(warm & ~small, update(step, accept), step)
     told = {"accept": accept, "divergent": info.is_divergent, "gradients": length + 1}
     return state.position, info.is_accepted, step, told
-
-
-def _choose(condition: Any, yes: Any, no: Any) -> Any:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b).astype(jnp.asarray(b).dtype), yes, no)
 
 
 def _start_from_draw(key: jax.Array, inputs: Inputs, components: int) -> Mixture:

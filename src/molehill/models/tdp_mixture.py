@@ -35,7 +35,7 @@ from molehill.models.amounts import (
 from molehill.models.tdp_engine import Priors, tdp_engine
 from molehill.synthesis.design import learn_design, spread_rows
 from molehill.synthesis.sampling.chains import Engine
-from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
 
@@ -95,7 +95,7 @@ def tdp_mixture(
     column
         The sensitive column.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.design.learn_design`.
+        What the model conditions on: see `molehill.synthesis.design.learn_design`.
     components
         K, more than will be occupied.
     membership
@@ -146,14 +146,15 @@ def tdp_mixture(
             "centre": facts["centre"],
             "scale": facts["scale"],
         }
-        return Learned(inputs, {**facts, "design": design.facts})
+        return Learned(inputs, {**facts, "design": design.facts}, again=design.again)
 
     return Synthesizer(
         model=partial(mixture_model, **shape),
         sensitive=(column,),
-        predict=partial(
-            predict_mixture, column=column, membership=membership, noise=noise, transform=transform, support=support
-        ),
+        name="tdp_mixture",
+        words="a mixture of regressions",
+        options={"membership": membership, "noise": noise},
+        predict=partial(predict_mixture, column=column, transform=transform, support=support),
         learn=learn,
         functionals=mixture_functionals,
         engine=partial(mixture_engine, **shape),
@@ -193,12 +194,12 @@ def _upper_half(least: float, priors: Priors) -> dist.Distribution:
 
 
 def mixture_engine(
-    synthesizer: Synthesizer, inputs: Inputs, *, components: int, priors: Priors, least_sigma: float, **lengths: int
+    synthesizer: Synthesizer, data: Data, *, components: int, priors: Priors, least_sigma: float, **lengths: int
 ) -> Engine:
     """The sampler made for this model; NUTS is used for `engine="nuts"`."""
     del synthesizer
     # Started from another posterior, the step size is all that is left to find.
-    lengths = {"warmup": 100 if "start.pi" in inputs else 200} | lengths
+    lengths = {"warmup": 100 if data.start else 200} | lengths
 
     def report(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
         return mixture_functionals(sites, inputs, inputs["weights"])
@@ -236,10 +237,10 @@ def predict_mixture(
     inputs: Inputs,
     *,
     column: str,
-    membership: Membership,
-    noise: Noise,
     transform: Transform,
     support: Support,
+    membership: Membership,
+    noise: Noise,
 ) -> Prediction:
     """Draw each record's component, then its value from that component, both within the support.
 

@@ -1,19 +1,25 @@
-"""The settings of a release: one frozen value, and the commented TOML file that says the same."""
+"""The settings of a release: one frozen value, from which the commented TOML file, help and documentation are made.
 
-import math
+A setting is one field of `Settings`: its type and limits, the comment that people read, what it wants in words, and
+whether it may be published. Nothing else lists the settings.
+"""
+
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import tomlkit
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from molehill.baselines import BASELINES
 from molehill.errors import InputError, nearest
-from molehill.files import written_whole
+from molehill.files import write_text
 from molehill.plan.targets import EXAMPLES, parse_targets
+from molehill.risk.intruder import Intruder
+from molehill.tables.schema import Kind
 
+# `own` is a synthesizer that was given in Python; the others are those of `molehill.models`.
 SYNTHESIZERS = (
     "auto",
     "tdp_mixture",
@@ -22,192 +28,273 @@ SYNTHESIZERS = (
     "poisson",
     "normal_linear",
     "multinomial",
+    "own",
 )
-SCHEMES = ("unweighted", "marginal", "pairwise", "topcoding")
-_KINDS = ("categorical", "count", "continuous", "semicontinuous")
+COMPARED = ("unweighted", "marginal", "pairwise", *BASELINES)
+
+Name = Annotated[str, Field(min_length=1)]
+Names = tuple[Name, ...]
+Share = Annotated[float, Field(ge=0, le=1)]
+Amount = Annotated[float, Field(ge=0)]
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """What a setting may be, in a comment for people and in a check."""
-
-    comment: str
-    wanted: str
-    fits: Callable[[Any], bool]
+def setting(default: Any, comment: str, wanted: str, *, public: bool = False, **limits: Any) -> Any:
+    """Describe a setting: a comment for people, what it wants in words, and whether it may be published."""
+    return Field(default, description=comment, json_schema_extra={"wanted": wanted, "public": public}, **limits)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
+def _one_of(choices: Any) -> str:
+    return " or ".join(f'"{choice}"' for choice in choices)
 
 
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(map(_is_text, value)) and len(set(value)) == len(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _one_of(*choices: str) -> tuple[str, Callable[[Any], bool]]:
-    return " or ".join(f'"{choice}"' for choice in choices), lambda value: value in choices
-
-
-def _are_breaks(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(ends, list | tuple) and len(ends) > 0 and all(map(_is_number, ends)) for ends in value.values()
-    )
-
-
-def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or fits(value)
-
-
-RULES: Mapping[str, _Rule] = MappingProxyType(
-    {
-        "data": _Rule("The confidential table: .csv, .parquet, .dta, .sav, .sas7bdat or .xpt.", "a path", _is_text),
-        "sensitive": _Rule("The column to protect: its values are replaced.", "the name of a column", _is_text),
-        "known": _Rule("Columns that an intruder may know about a person.", "a list of column names", _are_texts),
-        "predictors": _Rule(
-            "What the model conditions on; left out: every column but the sensitive one.",
-            "a list of column names",
-            _or_none(_are_texts),
-        ),
-        "radius": _Rule(
-            "What counts as close to the true value: 0.2 is within 20%.",
-            "a number from 0 to 1",
-            lambda value: _is_number(value) and 0 <= value <= 1,
-        ),
-        "floor": _Rule(
-            "Least radius, in the units of the data.", "a number from 0 up", lambda v: _is_number(v) and v >= 0
-        ),
-        "order": _Rule("1 marginal, 2 pairwise, k: how risk is measured for the weights.", "1 or more", _is_whole(1)),
-        "scale": _Rule(
-            "Weights are scale * (1 - risk) + shift, cut to between 0 and 1.",
-            "a number above 0",
-            lambda value: _is_number(value) and value > 0,
-        ),
-        "shift": _Rule("See scale.", "a number", _is_number),
-        "synthesizer": _Rule("Chosen by the kind of the column, if auto.", *_one_of(*SYNTHESIZERS)),
-        "components": _Rule(
-            "Components of a mixture: more than will be occupied. Fewer converge more easily.",
-            "1 or more",
-            _is_whole(1),
-        ),
-        "membership": _Rule(
-            "How a mixture draws a record's component: given its true value, as the paper does, or not: less risk.",
-            *_one_of("posterior", "prior"),
-        ),
-        "noise": _Rule(
-            "How a mixture draws records: each by itself, as in the paper, or evenly over records alike: as much risk.",
-            *_one_of("independent", "balanced"),
-        ),
-        "lower": _Rule(
-            "Least value that may be released, from a codebook; never the confidential minimum.",
-            "a number",
-            _or_none(_is_number),
-        ),
-        "upper": _Rule(
-            "Largest value that may be released, from a codebook; never the confidential maximum.",
-            "a number",
-            _or_none(_is_number),
-        ),
-        "datasets": _Rule("How many synthetic tables to release.", "1 or more", _is_whole(1)),
-        "compare": _Rule(
-            "What the report shows beside the release.",
-            "a list of " + ", ".join(f'"{name}"' for name in SCHEMES),
-            lambda value: _are_texts(value) and set(value) <= set(SCHEMES),
-        ),
-        "regressions": _Rule(
-            "Linear regressions whose coefficients the report compares, beside mean, median, 90% quantile and sd.",
-            'a list of formulas such as "income ~ age + region"',
-            _are_texts,
-        ),
-        "expected_tables": _Rule(
-            "How many predicted tables the expected risk rests on; 0 leaves it out.",
-            "0, or a multiple of 20 from 40 up",
-            lambda value: _is_whole(0)(value) and value % 20 == 0 and value != 20,
-        ),
-        "targets": _Rule(
-            "Rules for `molehill search`. `molehill run` makes the release without them; its report says so.",
-            f'a list of rules such as "{EXAMPLES[0]}"',
-            _are_texts,
-        ),
-        "singletons": _Rule("A record alone in its pattern.", *_one_of("protect", "formula", "error")),
-        "small_patterns": _Rule("A pattern smaller than the order.", *_one_of("error", "marginal")),
-        "missing": _Rule(
-            "A missing sensitive value: refuse the table, or leave it missing.", *_one_of("error", "keep")
-        ),
-        "seed": _Rule(
-            "Leave it out for fresh randomness. A seed can undo the protection: keep it to yourself.",
-            "a whole number from 0 up",
-            _or_none(_is_whole(0)),
-        ),
-        "breaks": _Rule(
-            "Groups of a numeric known column or predictor: where each begins.", "lists of numbers", _are_breaks
-        ),
-        "kinds": _Rule(
-            "Kinds of columns, where the inferred one is wrong.",
-            "kinds of columns: " + ", ".join(f'"{kind}"' for kind in _KINDS),
-            lambda value: isinstance(value, Mapping) and all(kind in _KINDS for kind in value.values()),
-        ),
-    }
-)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Everything that decides a release beside the table: the arguments of `molehill.synthesize`, and targets.
-
-    Every field is described, with what it may be, in `RULES`, from which the comments of the file and the reference
-    in the documentation are made.
+class Settings(BaseModel):
+    """Everything that decides a release beside the table: what `molehill.synthesize` and `molehill.search` take.
 
     Examples
     --------
-    >>> Settings(sensitive="income", known=("gender", "age")).radius
+    >>> Settings(replace=["income"], known=["gender", "age"]).radius
     0.2
     """
 
-    sensitive: str
-    known: tuple[str, ...]
-    data: str | None = None
-    predictors: tuple[str, ...] | None = None
-    radius: float = 0.2
-    floor: float = 0.0
-    order: int = 2
-    scale: float = 1.0
-    shift: float = 0.0
-    synthesizer: str = "auto"
-    components: int = 10
-    membership: str = "posterior"
-    noise: str = "independent"
-    lower: float | None = None
-    upper: float | None = None
-    datasets: int = 20
-    compare: tuple[str, ...] = SCHEMES
-    regressions: tuple[str, ...] = ()
-    expected_tables: int = 200
-    targets: tuple[str, ...] = ()
-    singletons: str = "protect"
-    small_patterns: str = "error"
-    missing: str = "error"
-    seed: int | None = None
-    breaks: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
-    def __post_init__(self) -> None:
-        for name in ("known", "predictors", "compare", "regressions", "targets"):
-            value = getattr(self, name)
-            if isinstance(value, str):
-                object.__setattr__(self, name, (value,))
-            elif isinstance(value, list | tuple):
-                object.__setattr__(self, name, tuple(value))
-        problems = _find_problems({entry.name: getattr(self, entry.name) for entry in fields(self)})
+    data: Name | None = setting(
+        None, "The confidential table: .csv, .parquet, .dta, .sav, .sas7bdat or .xpt.", "a path"
+    )
+    replace: Names = setting(
+        ..., "The columns to protect: their values are replaced.", "a list of column names", public=True, min_length=1
+    )
+    known: Names = setting(
+        ..., "Columns that an intruder may know about a person.", "a list of column names", public=True
+    )
+    predictors: Names | None = setting(
+        None,
+        "What the model conditions on; left out: every column that is not replaced.",
+        "a list of column names",
+        public=True,
+    )
+    radius: Share | dict[Name, Share] = setting(
+        0.2, "What counts as close to the true value: 0.2 is within 20%.", "a number from 0 to 1, or one per column"
+    )
+    floor: Amount | dict[Name, Amount] = setting(
+        0.0, "Least radius, in the units of the data.", "a number from 0 up, or one per column"
+    )
+    order: int = setting(2, "1 marginal, 2 pairwise, k: how risk is measured for the weights.", "1 or more", ge=1)
+    scale: float = setting(
+        1.0, "Weights are scale * (1 - risk) + shift, cut to between 0 and 1.", "a number above 0", gt=0
+    )
+    shift: float = setting(0.0, "See scale.", "a number")
+    synthesizer: str = setting("auto", "Chosen by the kind of the column, if auto.", _one_of(SYNTHESIZERS), public=True)
+    components: int = setting(
+        10, "Components of a mixture: more than will be occupied. Fewer converge more easily.", "1 or more", ge=1
+    )
+    membership: Literal["posterior", "prior"] = setting(
+        "posterior",
+        "How a mixture draws a record's component: given its true value, as the paper does, or not: less risk.",
+        _one_of(("posterior", "prior")),
+    )
+    noise: Literal["independent", "balanced"] = setting(
+        "independent",
+        "How a mixture draws records: each by itself, as in the paper, or evenly over records alike: as much risk.",
+        _one_of(("independent", "balanced")),
+        public=True,
+    )
+    lower: float | dict[Name, float] | None = setting(
+        None,
+        "Least value that may be released, from a codebook; never the confidential minimum.",
+        "a number, or one per column",
+    )
+    upper: float | dict[Name, float] | None = setting(
+        None,
+        "Largest value that may be released, from a codebook; never the confidential maximum.",
+        "a number, or one per column",
+    )
+    datasets: int = setting(20, "How many synthetic tables to release.", "1 or more", public=True, ge=1)
+    compare: Names = setting(
+        COMPARED[:4],
+        "What the report shows beside the release.",
+        "a list of " + ", ".join(f'"{name}"' for name in COMPARED),
+    )
+    regressions: Names = setting(
+        (),
+        "Linear regressions whose coefficients the report compares, beside mean, median, 90% quantile and sd.",
+        'a list of formulas such as "income ~ age + region"',
+    )
+    expected_tables: int = setting(
+        200,
+        "How many predicted tables the expected risk rests on; 0 leaves it out.",
+        "0, or a multiple of 20 from 40 up",
+        ge=0,
+        multiple_of=20,
+    )
+    targets: Names = setting(
+        (),
+        "Rules for `molehill search`. `molehill run` makes the release without them; its report says so.",
+        f'a list of rules such as "{EXAMPLES[0]}"',
+    )
+    fits: int = setting(12, "How many fits a search makes at most.", "1 or more", ge=1)
+    seconds: float | None = setting(None, "A search begins no fit after so many seconds.", "a number above 0", gt=0)
+    chance: float = setting(
+        0.2,
+        "Largest chance that fresh tables break a realised target which still counts as meeting it.",
+        "a number between 0 and 1",
+        gt=0,
+        lt=1,
+    )
+    redraw: float = setting(
+        0.001,
+        "Share of the records that a search may draw anew to keep a realised target; 0: none.",
+        "a number from 0 to below 1",
+        ge=0,
+        lt=1,
+    )
+    search_tables: int = setting(
+        400,
+        "How many predicted tables a search measures each of its points with.",
+        "a multiple of 20 from 40 up",
+        ge=40,
+        multiple_of=20,
+    )
+    singletons: Literal["protect", "formula", "error"] = setting(
+        "protect", "A record alone in its pattern.", _one_of(("protect", "formula", "error"))
+    )
+    small_patterns: Literal["error", "marginal"] = setting(
+        "error", "A pattern smaller than the order.", _one_of(("error", "marginal"))
+    )
+    missing: Literal["error", "keep"] = setting(
+        "error",
+        "A missing sensitive value: refuse the table, or leave it missing.",
+        _one_of(("error", "keep")),
+        public=True,
+    )
+    seed: int | None = setting(
+        None,
+        "Leave it out for fresh randomness. A seed can undo the protection: keep it to yourself.",
+        "a whole number from 0 up",
+        ge=0,
+        lt=2**63,
+    )
+    breaks: dict[Name, Annotated[tuple[float, ...], Field(min_length=1)]] = setting(
+        {}, "Groups of a numeric known column or predictor: where each begins.", "lists of numbers"
+    )
+    kinds: dict[Name, Kind] = setting(
+        {},
+        "Kinds of columns, where the inferred one is wrong.",
+        "kinds of columns: " + ", ".join(f'"{kind}"' for kind in Kind.__args__),
+    )
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            # Not chained: pydantic quotes what was given.
+            raise InputError("settings", _list_problems(type(self), error), "Correct each of them") from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_lists(cls, given: Any) -> Any:
+        """Take one text for a list of one, and lists, of which TOML has no other kind, for tuples."""
+        listed = [name for name, field in cls.model_fields.items() if field.annotation in (Names, Names | None)]
+        taken = {
+            name: (value,) if name in listed and isinstance(value, str) else value for name, value in given.items()
+        }
+        return {name: _plain_tuples(value) for name, value in taken.items()}
+
+    @field_validator("replace", "known", "predictors", "compare", "regressions", "targets")
+    @classmethod
+    def _once_each(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is not None and len(set(names)) < len(names):
+            raise ValueError("one is named twice")
+        return names
+
+    @field_validator("compare", "synthesizer")
+    @classmethod
+    def _is_choice(cls, value: Any, info: Any) -> Any:
+        choices = COMPARED if info.field_name == "compare" else SYNTHESIZERS
+        if not set((value,) if isinstance(value, str) else value) <= set(choices):
+            raise ValueError("it is not a choice")
+        return value
+
+    @field_validator("expected_tables")
+    @classmethod
+    def _enough_for_blocks(cls, number: int) -> int:
+        if number == 20:
+            raise ValueError("20 tables make no two in a block")
+        return number
+
+    @field_validator("targets")
+    @classmethod
+    def _can_be_read(cls, targets: tuple[str, ...]) -> tuple[str, ...]:
+        problems = parse_targets(targets)[1]
         if problems:
-            raise InputError("settings", _list_problems(problems), "Correct each of them")
+            raise _TargetError("; ".join(problems))
+        return targets
+
+    @classmethod
+    def describe(cls, name: str) -> dict[str, Any]:
+        """Give what is said of a setting: comment, wanted, public."""
+        field = cls.model_fields[name]
+        about: Any = field.json_schema_extra
+        return {"comment": field.description, **about}
+
+    def but(self, **changes: Any) -> Self:
+        """Give the same settings with some changed."""
+        return type(self)(**{name: getattr(self, name) for name in self.model_fields_set} | changes)
+
+    @property
+    def intruder(self) -> Intruder:
+        """Whose eyes the release is measured with."""
+        named: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("known", "radius", "floor", "kinds", "singletons", "small_patterns", "missing")
+        }
+        breaks = {name: ends for name, ends in self.breaks.items() if name in self.known}
+        return Intruder(sensitive=self.replace, breaks=breaks, **named)
+
+    @property
+    def column(self) -> str:
+        """What the replaced columns are called together."""
+        return ", ".join(self.replace)
+
+    def of_column(self, name: str, column: str) -> Any:
+        """Give a setting that may be one for all columns, or one for each, for one of them."""
+        value = getattr(self, name)
+        return value.get(column) if isinstance(value, dict) else value
+
+    @property
+    def public(self) -> Self:
+        """The settings that may be published, all others as if they had been left out."""
+        kept = [name for name in self.model_fields_set if self.describe(name)["public"]]
+        return type(self)(**{name: getattr(self, name) for name in kept})
+
+
+class _TargetError(ValueError):
+    """What is wrong with targets, in words that tell it all."""
+
+
+def _plain_tuples(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_plain_tuples, value))
+    if isinstance(value, Mapping):
+        return {name: _plain_tuples(entry) for name, entry in value.items()}
+    return value
+
+
+def _list_problems(settings: type[Settings], error: ValidationError) -> str:
+    """Say everything that is wrong, each setting once and without the value that was given."""
+    problems: dict[str, str] = {}
+    for found in error.errors(include_input=False, include_url=False):
+        name = f"{found['loc'][0]}" if found["loc"] else "settings"
+        if found["type"] == "extra_forbidden":
+            problems[name] = f"there is no setting {name!r}: {nearest(name, settings.model_fields)}"
+        elif found["type"] == "missing":
+            problems[name] = f"{name!r} is missing"
+        elif isinstance(raised := found.get("ctx", {}).get("error"), _TargetError):
+            problems[name] = f"{name!r}: {raised}"
+        else:
+            problems.setdefault(name, f"{name!r} must be {settings.describe(name)['wanted']}")
+    told = list(problems.values())
+    return told[0] if len(told) == 1 else f"{len(told)} problems: " + "; ".join(told)
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -218,65 +305,42 @@ def read_settings(path: str | Path) -> Settings:
         raise InputError("settings", f"there is no file {str(path)!r}", "Make one with `molehill init DATA`") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError("settings", f"it is not TOML ({error})", "Correct the file, or begin with init") from None
-    problems = [f"there is no setting {name!r}: {nearest(name, RULES)}" for name in content if name not in RULES]
-    known = {name: value for name, value in content.items() if name in RULES}
-    problems += [f"{name!r} is missing" for name in ("sensitive", "known") if name not in known]
-    problems += _find_problems(known)
-    if problems:
-        raise InputError("settings", _list_problems(problems), "Correct each of them in the file")
-    return Settings(**known)
+    return Settings(**content)
 
 
 def write_settings(settings: Settings, path: str | Path, *, notes: Mapping[str, str] | None = None) -> None:
     """Write settings as TOML, each with a comment; `notes` adds to the comments of some."""
-    with written_whole(path, private=True, argument="settings") as temporary:
-        temporary.write_text(format_settings(settings, notes=notes), encoding="utf-8")
+    write_text(Path(path), format_settings(settings, notes=notes), private=True, argument="settings")
 
 
 def format_settings(settings: Settings, *, notes: Mapping[str, str] | None = None) -> str:
     """Give settings as the text of a TOML file."""
     document = tomlkit.document()
     document.add(tomlkit.comment("Settings of a release: `molehill run` with this file makes it."))
-    tables = []
-    for name, rule in RULES.items():
-        value = getattr(settings, name)
-        comments = [f"{rule.comment} ({rule.wanted})", *map(_printable, (notes or {}).get(name, "").splitlines())]
-        if isinstance(value, Mapping):
-            tables.append((name, value, comments))
-            continue
+    # A table takes in all that follows it, so that tables come last.
+    ordered = sorted(type(settings).model_fields, key=lambda name: name in ("breaks", "kinds"))
+    for name in ordered:
+        value, about = getattr(settings, name), settings.describe(name)
         document.add(tomlkit.nl())
-        for comment in comments:
-            document.add(tomlkit.comment(comment))
+        told = [f"{about['comment']} ({about['wanted']})", *(notes or {}).get(name, "").splitlines()]
+        for comment in told:
+            document.add(tomlkit.comment(_printable(comment)))
         if value is None:
             document.add(tomlkit.comment(f"{name} ="))
+        elif name in ("breaks", "kinds"):
+            table = tomlkit.table()
+            for key, entry in value.items():
+                table.add(key, list(entry) if isinstance(entry, tuple) else entry)
+            document.add(name, table)
+        elif isinstance(value, dict):
+            by_column = tomlkit.inline_table()
+            by_column.update(value)
+            document.add(name, by_column)
         else:
             document.add(name, tomlkit.item(list(value) if isinstance(value, tuple) else value))
-    for name, value, comments in tables:
-        document.add(tomlkit.nl())
-        for comment in comments:
-            document.add(tomlkit.comment(comment))
-        table = tomlkit.table()
-        for key, entry in value.items():
-            table.add(key, list(entry) if isinstance(entry, list | tuple) else entry)
-        document.add(name, table)
     return tomlkit.dumps(document)
-
-
-def _find_problems(values: Mapping[str, Any]) -> list[str]:
-    unset = {"data": None}
-    targets = values.get("targets", ())
-    unread = parse_targets(targets)[1] if _are_texts(targets) else []
-    return [
-        f"{name!r} must be {RULES[name].wanted}"
-        for name, value in values.items()
-        if not (RULES[name].fits(value) or (name in unset and value is None))
-    ] + [f"'targets': {problem}" for problem in unread]
 
 
 def _printable(text: str) -> str:
     """Leave out what may not stand in a comment: a column's name can hold anything."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-
-
-def _list_problems(problems: list[str]) -> str:
-    return problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)

@@ -25,10 +25,10 @@ def suggest_settings(data: Any, *, path: str | None = None) -> tuple[Settings, d
 
     Examples
     --------
-    >>> from molehill.simulation import consumer_survey
+    >>> from molehill.tables.populations import consumer_survey
     >>> settings, notes = suggest_settings(consumer_survey(n=2000, seed=1))
-    >>> settings.sensitive
-    'income'
+    >>> settings.replace
+    ('income',)
     """
     table = as_table(data)
     schema = infer_schema(table)
@@ -37,7 +37,7 @@ def suggest_settings(data: Any, *, path: str | None = None) -> tuple[Settings, d
     predictors, left_out = _suggest_predictors(table, schema, sensitive)
     notes = {
         "data": "\n".join(f"{column.name!r}: {column.kind} ({column.reason})" for column in schema.columns),
-        "sensitive": why,
+        "replace": why,
         "known": about_patterns,
         "predictors": left_out,
     }
@@ -48,7 +48,7 @@ def suggest_settings(data: Any, *, path: str | None = None) -> tuple[Settings, d
     missing = "keep" if table.frame[sensitive].isna().any() else "error"
     if missing == "keep":
         notes["missing"] = f"{int(table.frame[sensitive].isna().sum()):,} records have no sensitive value."
-    settings = Settings(sensitive=sensitive, known=known, data=path, predictors=predictors, missing=missing)
+    settings = Settings(replace=(sensitive,), known=known, data=path, predictors=predictors, missing=missing)
     return settings, {name: note for name, note in notes.items() if note}
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from molehill.errors import InputError
 
-Measure = Literal["maximum", "quantile", "mean", "moles", "U_m", "overlap"]
+Subject = Literal["maximum", "quantile", "mean", "moles", "U_m", "overlap"]
 Basis = Literal["realised", "expected", ""]
 
 EXAMPLES = (
@@ -29,7 +29,7 @@ class Target:
 
     Attributes
     ----------
-    measure
+    subject
         "maximum", "quantile" or "mean" of the records' risk, number of "moles", "U_m", or interval "overlap".
     bound
         The most that it may be; for the overlap the least.
@@ -45,10 +45,10 @@ class Target:
     Examples
     --------
     >>> read_target("99% expected <= 0.4")
-    Target(measure='quantile', bound=0.4, basis='expected', share=0.99, step=0.0, analysis='')
+    Target(subject='quantile', bound=0.4, basis='expected', share=0.99, step=0.0, analysis='')
     """
 
-    measure: Measure
+    subject: Subject
     bound: float
     basis: Basis = ""
     share: float = 1.0
@@ -57,10 +57,15 @@ class Target:
 
     def __str__(self) -> str:
         share, step = f"{100 * self.share:.12g}%", f"moles {self.step:.12g}"
-        words = {"quantile": share, "moles": step}.get(self.measure, self.measure)
+        words = {"quantile": share, "moles": step}.get(self.subject, self.subject)
         of = f" of {self.analysis}" if self.analysis else ""
         basis = f" {self.basis}" if self.basis else ""
-        return f"{words}{of}{basis} {'>=' if self.measure == 'overlap' else '<='} {self.bound:.12g}"
+        return f"{words}{of}{basis} {'>=' if self.subject == 'overlap' else '<='} {self.bound:.12g}"
+
+    @property
+    def measure(self) -> str:
+        """Id of the measure that it is about, of which the others are kinds: how it is told."""
+        return {"moles": "moles", "U_m": "U_m", "overlap": "overlap"}.get(self.subject, "risk_largest")
 
     @property
     def is_risk(self) -> bool:
@@ -118,16 +123,16 @@ def impossible(targets: Sequence[Target]) -> list[str]:
     """Say which targets no synthesizer can meet, and why, without looking at the data."""
     reasons = []
     for target in targets:
-        if target.measure in ("maximum", "mean") and target.bound <= 0:
+        if target.subject in ("maximum", "mean") and target.bound <= 0:
             reasons.append(
                 f"{target}: every released value can fall near the true one by chance, so that no risk is 0; "
                 "ask for a small risk above 0"
             )
-        elif target.measure == "quantile" and target.basis == "expected" and target.bound <= 0:
+        elif target.subject == "quantile" and target.basis == "expected" and target.bound <= 0:
             reasons.append(f"{target}: the expected risk of every record is above 0; ask for a bound above 0")
-        elif target.measure == "U_m" and target.bound <= 0:
+        elif target.subject == "U_m" and target.bound <= 0:
             reasons.append(f"{target}: only the confidential table itself has 0; ask for more than the noise floor")
-        elif target.measure == "overlap" and target.bound >= 1:
+        elif target.subject == "overlap" and target.bound >= 1:
             reasons.append(f"{target}: only the confidential table itself has 1; ask for less")
     return reasons
 
@@ -175,10 +180,10 @@ def _parse_risk(first: str, basis: str, bound: float) -> Target | str:
 def _find_problem(target: Target) -> str:
     if not math.isfinite(target.bound) or target.bound < 0:
         return "the bound must be a number from 0 up"
-    if target.measure != "moles" and target.bound > 1:
+    if target.subject != "moles" and target.bound > 1:
         return "the bound is above 1, which nothing passes: write 20% as 0.2"
-    if target.measure == "quantile" and not 0 < target.share < 1:
+    if target.subject == "quantile" and not 0 < target.share < 1:
         return "a quantile lies between 0% and 100%: write 99%, or maximum"
-    if target.measure == "moles" and not 0 < target.step < 1:
+    if target.subject == "moles" and not 0 < target.step < 1:
         return "the step must be between 0 and 1: write 'moles 0.1 <= 0'"
     return ""

@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.dossier import VERSIONS, Dossier, Searched, read_dossier, write_dossier
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import Evaluation
 from molehill.files import write_text, written_whole
 from molehill.plan.settings import Settings
 from molehill.report import methods_note, render_report
+from molehill.report.dossier import Dossier, Searched, read_dossier, write_dossier
 from molehill.risk.identification import ConfidentialRisk
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.tables.formats import write_table
+
+VERSIONS = ("molehill", "numpy", "pandas", "jax", "numpyro", "blackjax", "numba")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,8 +45,8 @@ class Release:
         The fitted synthesizer.
     comparisons
         The tables of the other schemes, by name.
-    diagnostics
-        Of every fitted scheme, whether its draws can be trusted.
+    fits, diagnostics
+        Of every fitted scheme, whether its draws can be trusted: one row a scheme, and all of it by name.
     evaluation
         Risk and utility of all of them.
     settings
@@ -63,6 +65,7 @@ class Release:
     risk: ConfidentialRisk
     posterior: Posterior
     comparisons: Mapping[str, Sequence[Any]]
+    fits: pd.DataFrame
     diagnostics: Mapping[str, Diagnostics]
     evaluation: Evaluation
     settings: Settings
@@ -115,52 +118,39 @@ def save_release(release: Release, folder: str | Path, *, overwrite: bool = Fals
 
 def make_dossier(release: Release) -> Dossier:
     """Gather the evidence on a release."""
-    fits, tables = [], []
-    for scheme, diagnostics in release.diagnostics.items():
-        table = diagnostics.table
-        fits.append(
-            {
-                "scheme": scheme,
-                "converged": not diagnostics.problems,
-                "problems": "; ".join(diagnostics.problems),
-                "sweeps": diagnostics.sweeps,
-                "effective_size": diagnostics.effective_size,
-                "largest_rhat": float(table["rhat"].max()),
-                "divergent": diagnostics.divergent,
-                "seconds": release.seconds.get(f"fitting: {scheme}", float("nan")),
-            }
-        )
-        tables.append(table.rename_axis("functional").reset_index().assign(scheme=scheme))
-    column = release.posterior.table.frame[release.settings.sensitive]
-    weights = pd.DataFrame(
-        {
-            "record": np.arange(1, len(column) + 1),
-            "value": column.to_numpy(),
-            "risk": release.risk.risk,
-            "weight": release.weights,
-        }
-    )
+    tables = [
+        found.table.rename_axis("functional").reset_index().assign(scheme=scheme)
+        for scheme, found in release.diagnostics.items()
+    ]
+    posterior, risk, settings = release.posterior, release.risk, release.settings
+    weights = pd.DataFrame({"record": np.arange(1, len(release.weights) + 1)})
+    weights["value"] = posterior.table.frame[settings.replace[0]].to_numpy()
+    weights = weights.assign(risk=risk.risk, weight=release.weights)
     if release.by_prior is not None:
         weights["by_prior"] = release.by_prior
+    column = risk.schema[settings.replace[0]]
     facts = {
-        "records": len(column),
-        "patterns": release.risk.patterns.number,
+        "records": len(weights),
+        "patterns": risk.patterns.number,
         "tables": len(release.datasets),
-        "outside": release.posterior.outside,
-        "kind": release.risk.schema[release.settings.sensitive].kind,
-        "reason": release.risk.schema[release.settings.sensitive].reason,
+        "model": posterior.synthesizer.name,
+        "words": posterior.synthesizer.words,
+        "balanced": posterior.synthesizer.options.get("noise") == "balanced",
+        "outside": posterior.outside,
+        "kind": column.kind,
+        "reason": column.reason,
         "versions": {name: version(name) for name in VERSIONS},
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": dict(release.seconds),
     }
     return Dossier(
-        release.settings,
+        settings,
         release.scheme,
         release.evaluation,
         weights,
-        pd.DataFrame(fits),
+        release.fits,
         pd.concat(tables, ignore_index=True),
-        dict(release.risk.policies),
+        dict(risk.policies),
         facts,
         release.search,
     )

@@ -1,21 +1,23 @@
-"""Releases on disk: two folders, one to publish and one to keep, that appear whole or not at all."""
+"""A run that can be interrupted: a release made and saved, with its seed and checkpoints kept until it is whole."""
 
 import json
 import secrets
 import shutil
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from molehill.errors import InputError
 from molehill.files import write_text
 from molehill.plan.settings import Settings
-from molehill.release.making import make_release
+from molehill.release.making import Tell, synthesize
 from molehill.release.release import Release, check_target
+from molehill.release.search.outcome import Found
+from molehill.release.search.search import search
 
 
-def run_settings(
+def run(
     data: Any,
     settings: Settings,
     out: str | Path,
@@ -23,9 +25,9 @@ def run_settings(
     resume: bool = False,
     overwrite: bool = False,
     progress: bool = True,
-    tell: Callable[[str], None] | None = None,
+    tell: Tell | None = None,
 ) -> Release:
-    """Make the release that settings describe, and save it.
+    """Make the release that settings describe, and save it: `synthesize`, then `Release.save`.
 
     While it runs, its seed and checkpoints lie in a hidden folder beside `out`, for the owner only. Interrupted or
     killed, the same call with `resume` goes on from there and ends with the same bytes.
@@ -45,25 +47,57 @@ def run_settings(
     progress, tell
         As in `molehill.synthesize`.
     """
-    target = Path(out)
+    with _resumable(settings, Path(out), resume=resume, overwrite=overwrite) as (seeded, checkpoint):
+        release = synthesize(data, seeded, checkpoint=checkpoint, progress=progress, tell=tell)
+        _save(release, Path(out), overwrite=overwrite, tell=tell)
+    return release
+
+
+def run_search(
+    data: Any,
+    settings: Settings,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    tell: Tell | None = None,
+) -> Found:
+    """Search for the release that settings describe, and save it: as `run`, but `search` in place of `synthesize`.
+
+    Where nothing is fit to publish, only `internal/` is written, with the report on the closest point; where nothing
+    was fitted, nothing is.
+    """
+    with _resumable(settings, Path(out), resume=resume, overwrite=overwrite) as (seeded, checkpoint):
+        found = search(data, seeded, checkpoint=checkpoint, progress=progress, tell=tell)
+        if found.point is not None:
+            _save(found.release(tell), Path(out), overwrite=overwrite, tell=tell)
+    return found
+
+
+def _save(release: Release, target: Path, *, overwrite: bool, tell: Tell | None) -> None:
+    if tell is not None:
+        tell("writing the report")
+    release.save(target, overwrite=overwrite)
+
+
+@contextmanager
+def _resumable(settings: Settings, target: Path, *, resume: bool, overwrite: bool) -> Iterator[tuple[Settings, Path]]:
+    """Give the settings with their seed, and a folder for checkpoints that is gone once the block ends well."""
     check_target(target, overwrite=overwrite)
     unfinished = target.with_name(f".{target.name}.unfinished")
-    settings = replace(settings, seed=_keep_seed(settings.seed, unfinished, resume=resume))
+    seeded = settings.but(seed=keep_seed(settings.seed, unfinished, resume=resume))
     try:
-        release = make_release(data, settings, checkpoint=unfinished / "checkpoints", progress=progress, tell=tell)
+        yield seeded, unfinished / "checkpoints"
     except BaseException:
         # Refused or interrupted before any work was done: there is nothing to go on with.
         if not any(unfinished.rglob("chunk-*.bin")):
             shutil.rmtree(unfinished)
         raise
-    if tell is not None:
-        tell("writing the report")
-    release.save(target, overwrite=overwrite)
     shutil.rmtree(unfinished)
-    return release
 
 
-def _keep_seed(given: int | None, folder: Path, *, resume: bool) -> int:
+def keep_seed(given: int | None, folder: Path, *, resume: bool) -> int:
     """Write down the seed of a new run, or find that of the interrupted one."""
     note = folder / "seed.json"
     if folder.exists() and not resume:

@@ -1,21 +1,13 @@
 """The methods note that goes out with the released tables: what was done to them, in plain words."""
 
+import re
 from collections.abc import Iterable
+from html import escape
 
 from molehill.charts.style import short_label
-from molehill.dossier import Dossier
+from molehill.report.dossier import Dossier
 
-MODELS = {
-    "tdp_mixture": "a mixture of regressions",
-    "semicontinuous": (
-        "a regression of the sign of the value (negative, zero, positive), and mixtures of regressions of its size"
-    ),
-    "negative_binomial": "a negative binomial regression",
-    "poisson": "a Poisson regression",
-    "normal_linear": "a normal linear regression",
-    "multinomial": "a multinomial regression",
-}
-_BY_KIND = {"categorical": "multinomial", "count": "negative_binomial", "semicontinuous": "semicontinuous"}
+_LONGEST_WORDS = 500
 
 _NOTE = """\
 # How these tables were made
@@ -88,11 +80,12 @@ def methods_note(dossier: Dossier) -> str:
     Parameters
     ----------
     dossier
-        Of the release. Of what it holds only the names of columns, the number of records and tables, the kind of model,
-        the version, whether there are weights, whether draws are balanced and whether they could be made anew are used.
+        Of the release. Of what it holds only public settings, the number of records and tables, the words that the
+        author of the synthesizer has for it, the version, whether there are weights, whether draws are balanced and
+        whether they could be made anew are used.
     """
-    settings, facts = dossier.settings, dossier.facts
-    tables, records, column = int(facts["tables"]), int(facts["records"]), _code(settings.sensitive)
+    settings, facts = dossier.settings.public, dossier.facts
+    tables, records, column = int(facts["tables"]), int(facts["records"]), _list(settings.replace)
     number = f"There are {tables} tables of {records:,} records, one file each"
     note = _NOTE
     if tables == 1:
@@ -101,10 +94,10 @@ def methods_note(dossier: Dossier) -> str:
     return note.format(
         number=number,
         column=column,
-        model=describe_model(dossier),
+        model=_inert(tell_model(dossier)),
         predictors=_list(settings.predictors) if settings.predictors else "the other columns",
         weighting=_WEIGHTED.format(known=_list(settings.known)) if is_weighted(dossier) else _UNWEIGHTED,
-        evenly=_EVENLY if settings.noise == "balanced" and "mixture" in describe_model(dossier) else "",
+        evenly=_EVENLY if facts["balanced"] else "",
         redrawing=_REDRAWN if dossier.search is not None and dossier.search.may_redraw else "",
         missing=" Missing values stayed missing." if settings.missing == "keep" else "",
         use=(_ONE if tables == 1 else _SEVERAL).format(tables=tables, fewer=tables - 1, column=column),
@@ -112,12 +105,9 @@ def methods_note(dossier: Dossier) -> str:
     )
 
 
-def describe_model(dossier: Dossier) -> str:
-    """Name the kind of model in words."""
-    name = dossier.settings.synthesizer
-    if name == "auto":
-        name = _BY_KIND.get(f"{dossier.facts.get('kind', '')}", "tdp_mixture")
-    return MODELS[name]
+def tell_model(dossier: Dossier) -> str:
+    """Say what the model is, in the words of its author."""
+    return short_label(f"{dossier.facts['words']}", _LONGEST_WORDS)
 
 
 def is_weighted(dossier: Dossier) -> bool:
@@ -134,3 +124,8 @@ def _list(names: Iterable[str]) -> str:
 def _code(name: str) -> str:
     """Set a name as code, where Markdown leaves every sign as it is."""
     return "`" + short_label(name, 80).replace("`", "'") + "`"
+
+
+def _inert(words: str) -> str:
+    """Keep words as they are in Markdown, where some signs would mean more: they may hold names from data."""
+    return re.sub(r"([\\`*\[\]])", r"\\\1", escape(words, quote=False))

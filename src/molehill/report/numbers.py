@@ -1,4 +1,4 @@
-"""Numbers of an evaluation as a report tells them."""
+"""Numbers and names as a report tells them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from molehill.charts.style import short_label
-from molehill.report.public import ESTIMATES, FEW, round_count
+from molehill.evaluation.measure import FEW, Unit
 from molehill.tables.intervals import Figure
 
 Edition = Literal["internal", "public"]
 
-_COUNTS = ("records with ", "records whose ", "moles", "expected right matches", "unique matches")
 _LONGEST_NAME, _LONGEST_MEASURE = 48, 96
 
 
@@ -41,42 +40,49 @@ class Teller:
             return f"all but fewer than {FEW}"
         return f"about {round_count(value):,}"
 
-    def figure(self, measure: str, figure: Figure | None) -> Told:
-        """Tell a figure of an evaluation by the name of its measure."""
+    def figure(self, unit: Unit, figure: Figure | None) -> Told:
+        """Tell a figure of an evaluation by the unit of its measure."""
         if figure is None or np.isnan(figure.value):
             return Told("")
-        if measure.startswith(_COUNTS):
-            return self._counted(measure, figure)
-        if measure.startswith(ESTIMATES[2]):
-            decimals = 1 if self.edition == "internal" else 0
-            text = f"{100 * figure.value:+.{decimals}f}%"
+        if unit in ("count", "expectation"):
+            return self._counted(unit, figure)
+        if unit == "percent":
+            text = f"{100 * figure.value:+.{1 if self.edition == 'internal' else 0}f}%"
             return Told(text if text.strip("+-0.%") else text[1:])
-        number = _decimals if measure.startswith(ESTIMATES[:2]) or _is_share(measure) else significant
-        if measure.startswith(ESTIMATES[1]) and self.edition == "public":
+        if unit == "ratio" and self.edition == "public":
             return Told(f"{figure.value:.1f}")
+        number = significant if unit == "number" else "{:.3f}".format
         text, low, high = (number(part) for part in figure)
         # What is the same for every table has no interval to speak of.
-        missing = np.isnan(figure.low) or np.isnan(figure.high) or (number is significant and text == low == high)
+        missing = np.isnan(figure.low) or np.isnan(figure.high) or (unit == "number" and text == low == high)
         return Told(text, "" if missing else f"{low} to {high}")
 
-    def _counted(self, measure: str, figure: Figure) -> Told:
-        text = self.count(figure.value)
-        if self.edition == "internal" and measure.endswith("by chance alone"):
-            # An expectation, and no count of records.
-            text = f"{figure.value:,.1f}"
+    def sentence(self, unit: Unit, figure: Figure) -> str:
+        """Tell a figure with its interval in brackets."""
+        told = self.figure(unit, figure)
+        return f"{told.text} (95% interval {told.interval})" if told.interval else told.text
+
+    def _counted(self, unit: Unit, figure: Figure) -> Told:
+        public = self.edition == "public"
+        text = self.count(figure.value) if public or unit == "count" else f"{figure.value:,.1f}"
         missing = np.isnan(figure.low) or np.isnan(figure.high)
-        if missing or (self.edition == "public" and not text.startswith("about")):
+        if missing or (public and not FEW <= figure.value <= self.records - FEW):
             return Told(text)
-        low, high = (round_count(end) if self.edition == "public" else end for end in (figure.low, figure.high))
+        low, high = (round_count(end) if public else end for end in (figure.low, figure.high))
         return Told(text, f"{low:,.0f} to {high:,.0f}")
 
 
-def find_figure(frame: pd.DataFrame, scheme: str, measure: str) -> Figure | None:
-    """Look a figure up; None if it was not measured."""
-    rows = frame[(frame["scheme"] == scheme) & (frame["measure"] == measure)]
-    if rows.empty or pd.isna(rows["value"].iloc[0]):
-        return None
-    return as_figure(rows.iloc[:1].to_dict("records")[0])
+def list_figures(frame: pd.DataFrame, scheme: str, measure: str, column: str | None = None) -> list[dict[Any, Any]]:
+    """Look up the rows of a measure of a scheme that have a value, without those within groups."""
+    rows = frame[(frame["scheme"] == scheme) & (frame["measure"] == measure) & (frame["group"] == "")]
+    rows = rows if column is None else rows[rows["column"] == column]
+    return rows[rows["value"].notna()].to_dict("records")
+
+
+def find_figure(frame: pd.DataFrame, scheme: str, measure: str, column: str | None = None) -> Figure | None:
+    """Look up a figure; None if it was not measured."""
+    rows = list_figures(frame, scheme, measure, column)
+    return as_figure(rows[0]) if rows else None
 
 
 def as_figure(row: Mapping[Any, Any]) -> Figure:
@@ -84,10 +90,15 @@ def as_figure(row: Mapping[Any, Any]) -> Figure:
     return Figure(*(float(row[name]) for name in ("value", "low", "high")))
 
 
-def list_estimates(utility: pd.DataFrame) -> list[str]:
-    """Names of the analyses that were compared, those of the whole table first."""
-    found = [name.removeprefix(ESTIMATES[0]) for name in utility["measure"].unique() if name.startswith(ESTIMATES[0])]
-    return sorted(found, key=lambda name: ", within " in name)
+def round_count(count: float) -> int:
+    """Round a count to tens, half of them up.
+
+    Examples
+    --------
+    >>> round_count(25)
+    30
+    """
+    return int(np.floor(count / FEW + 0.5)) * FEW
 
 
 def significant(value: float) -> str:
@@ -104,6 +115,19 @@ def significant(value: float) -> str:
         digits = int(np.floor(np.log10(abs(value)))) - 3
         return f"{round(value, -digits) if digits > 0 else value:,.0f}"
     return np.format_float_positional(float(f"{value:.3g}"), trim="-")
+
+
+def tell_by_column(setting: float | Mapping[str, float]) -> str:
+    """Tell a setting that is one number, or one for each column.
+
+    Examples
+    --------
+    >>> tell_by_column(0.2), tell_by_column({"income": 0.2, "wealth": 0.1})
+    ('0.2', '0.2 of income, 0.1 of wealth')
+    """
+    if isinstance(setting, Mapping):
+        return ", ".join(f"{value:g} of {cut_name(name)}" for name, value in setting.items())
+    return f"{setting:g}"
 
 
 def cut_name(name: str) -> str:
@@ -126,11 +150,3 @@ def join_names(names: Iterable[str]) -> str:
     """
     cut = [cut_name(name) for name in names]
     return " and ".join([", ".join(cut[:-1]), cut[-1]] if len(cut) > 1 else cut)
-
-
-def _is_share(measure: str) -> bool:
-    return any(word in measure for word in ("risk", "guess", "share", "rate"))
-
-
-def _decimals(value: float) -> str:
-    return f"{value:.3f}"

@@ -10,39 +10,29 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from molehill.charts.risk import evaluation_looks
-from molehill.dossier import Dossier, settings_notes
+from molehill.charts.files import drawing_library
+from molehill.charts.style import evaluation_looks
 from molehill.errors import InputError, check_choice
+from molehill.evaluation.measure import FEW
 from molehill.plan.settings import format_settings
-from molehill.report.methods import describe_model, is_weighted
-from molehill.report.numbers import Edition, Teller, cut_name, join_names
-from molehill.report.pictures import Picture, drawing_library, list_pictures
-from molehill.report.public import FEW, redact
-from molehill.report.search import view_search
+from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
+from molehill.report.methods import is_weighted, tell_model
+from molehill.report.numbers import Edition, Teller, cut_name, join_names, tell_by_column
+from molehill.report.pictures import Picture, list_pictures
+from molehill.report.public import redact
 from molehill.report.tables import (
     TableView,
-    list_counts,
     list_fit_tables,
     list_group_tables,
+    list_measure_tables,
+    list_policy_tables,
     list_radius_tables,
-    list_risk_tables,
+    list_search_tables,
+    list_standing_tables,
     list_top_tables,
-    list_utility_tables,
+    list_weight_tables,
 )
-from molehill.report.verdict import list_cards, list_points, tell_verdict
-from molehill.risk.profile import count_bins
-
-# What each policy means, for readers who have not read the documentation.
-POLICIES = {
-    "alone in the pattern": "nobody shares the known values: identified whatever is released about the value",
-    "in a pattern smaller than the order": "too few others for risk of this order",
-    "in a pattern as small as the order": "risk of this order is 0 by its definition, and the weight 1",
-    "negative value": "close is measured by the size of the value",
-    "ball without width": "zero, or close to nothing: only equal values are close",
-    "ball widened to the floor": "the least radius was used",
-    "missing known value": "missing is a category of its own",
-    "missing sensitive value": "released as missing; without risk and weight",
-}
+from molehill.report.verdict import list_cards, list_remarks, tell_verdict
 
 
 def render_report(dossier: Dossier, *, edition: Edition) -> str:
@@ -51,10 +41,10 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
     Parameters
     ----------
     dossier
-        The evidence, from `molehill.dossier`.
+        The evidence, from `molehill.report.dossier`.
     edition
-        "internal": all of it, for the agency and its board. "public": nothing about single records, no seed, no tuned
-        threshold, no estimate of the confidential table, and no count below 10.
+        "internal": all of it, for the agency and its board. "public": only what is marked public, so nothing about
+        single records, no seed, no tuned threshold, no estimate of the confidential table, and no count below 10.
 
     Returns
     -------
@@ -67,7 +57,7 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
         raise InputError("edition", "nothing was released that a public one could be about", "Make the internal one")
     shown = dossier if internal else redact(dossier)
     teller = Teller(edition, int(dossier.facts["records"]))
-    pictures = list_pictures(dossier, edition)
+    pictures = list_pictures(dossier, shown, edition)
     library, script = drawing_library(), _resource("report.js")
     specifications = {picture.name: picture.specification for picture in pictures}
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -79,58 +69,77 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
         library=Markup(library),  # noqa: S704
         script=Markup(script),  # noqa: S704
         specifications=Markup(json.dumps(specifications).replace("<", "\\u003c")),  # noqa: S704
-        column=cut_name(shown.settings.sensitive),
-        known=join_names(shown.settings.known),
-        predictors=join_names(shown.settings.predictors or ()),
-        scheme=cut_name(shown.scheme),
-        settings=shown.settings,
-        searched=dossier.search is not None,
+        was_searched=dossier.search is not None,
         weighted=is_weighted(dossier),
-        search=view_search(shown),
-        facts=shown.facts,
-        made=f"{shown.facts['made']}".replace("T", " ").replace("+00:00", " UTC"),
-        model=describe_model(shown),
-        schemes=[(place, look) for place, look in enumerate(evaluation_looks(shown.evaluation).values())],
-        others=join_names(name for name in shown.evaluation.schemes if name != shown.scheme),
         cards=list_cards(shown, teller),
         verdict=tell_verdict(shown, teller),
-        points=list_points(shown, teller),
+        remarks=list_remarks(shown, teller),
         pictures=_by_section(pictures),
         tables=_list_tables(dossier, shown, teller),
-        fits=shown.fits.to_dict("records"),
-        problems=_list_problems(shown),
-        settings_file=format_settings(dossier.settings, notes=settings_notes(dossier)) if internal else "",
-        seconds={cut_name(name): f"{value:,.1f}" for name, value in shown.facts.get("seconds", {}).items()},
+        settings_file=format_settings(dossier.settings, notes=dossier.notes) if internal else "",
+        **_tell_release(shown),
+        **_tell_search(shown.search),
     )
 
 
+def _tell_release(dossier: Dossier) -> dict[str, Any]:
+    """What was done, in words that fit into sentences."""
+    settings, facts, schemes = dossier.settings, dossier.facts, dossier.evaluation.schemes
+    return {
+        "settings": settings,
+        "facts": facts,
+        "column": join_names(settings.replace),
+        "known": join_names(settings.known),
+        "predictors": join_names(settings.predictors or ()),
+        "radius": tell_by_column(settings.radius),
+        "floor": tell_by_column(settings.floor) if settings.floor else "",
+        "scheme": cut_name(dossier.scheme),
+        "schemes": list(enumerate(evaluation_looks(dossier.evaluation).values())),
+        "others": join_names(name for name in schemes if name != dossier.scheme),
+        "model": tell_model(dossier),
+        "made": f"{facts['made']}".replace("T", " ").replace("+00:00", " UTC"),
+        "command": _tell_command(dossier),
+        "fits": dossier.fits.to_dict("records"),
+        "problems": _list_problems(dossier),
+        "seconds": {cut_name(name): f"{value:,.1f}" for name, value in facts.get("seconds", {}).items()},
+    }
+
+
+def _tell_search(searched: Searched | None) -> dict[str, Any]:
+    if searched is None:
+        return {"search": None, "withheld": ""}
+    withheld = "No scheme was found that keeps the targets."
+    if searched.met:
+        withheld = "The chosen scheme keeps the targets, but its fit has not converged: it must run longer."
+    return {
+        "search": searched,
+        "withheld": "" if searched.fit_to_publish else withheld,
+        "cost": tell_cost(searched),
+        "runners_up": tell_runners_up(searched),
+    }
+
+
 def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, list[TableView]]:
-    internal = teller.edition == "internal"
-    touched = {name: number for name, number in shown.policies.items() if number}
-    policies = {_explain(name): teller.count(number) for name, number in touched.items()}
     tables = {
-        "risk": list_risk_tables(shown, teller),
-        "groups": list_group_tables(shown, teller),
-        "top": list_top_tables(shown) if internal else [],
-        "utility": list_utility_tables(shown, teller),
-        "weights": [_count_weights(dossier, teller)],
+        "standing": list_standing_tables(shown.search),
+        "found": list_search_tables(shown.search),
+        "risk": [*list_measure_tables(shown, teller, "risk"), *list_group_tables(shown, teller)],
+        "top": list_top_tables(shown),
+        "utility": list_measure_tables(shown, teller, "utility"),
+        "weights": list_weight_tables(dossier, teller),
         "diagnostics": list_fit_tables(shown),
-        "radius": list_radius_tables(shown, teller) if internal else [],
-        "policies": [list_counts("Records that a policy touched", "policy", "records", policies)] if policies else [],
+        "radius": list_radius_tables(shown, teller),
+        "policies": list_policy_tables(shown, teller),
     }
     return {name: [table for table in views if table.rows] for name, views in tables.items()}
 
 
-def _count_weights(dossier: Dossier, teller: Teller) -> TableView:
-    bins = count_bins(dossier.weights["weight"].to_numpy(dtype=float), bins=5)
-    counts = {
-        f"{row['low']:.1f} to {row['high']:.1f}": teller.count(float(row["records"])) for row in bins.to_dict("records")
-    }
-    return list_counts("Records by their weight", "weight", "records", counts)
-
-
-def _explain(policy: str) -> str:
-    return f"{policy}: {POLICIES[policy]}" if policy in POLICIES else policy
+def _tell_command(dossier: Dossier) -> str:
+    """Say what makes the release again."""
+    if dossier.search is not None:
+        return dossier.search.command
+    own = dossier.settings.synthesizer == "own"
+    return "molehill.synthesize(data, settings, synthesizer=...)" if own else "molehill run"
 
 
 def _list_problems(dossier: Dossier) -> list[tuple[str, str]]:

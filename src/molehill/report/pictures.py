@@ -7,27 +7,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
-import vl_convert
 
-from molehill.charts import (
-    estimate_intervals,
-    radius_lines,
-    risk_histogram,
-    risk_scatter,
-    risk_utility_map,
-    risk_violins,
-    search_map,
-    weights_scatter,
-)
-from molehill.charts.risk import evaluation_looks
-from molehill.charts.style import is_shown, specify
-from molehill.dossier import Dossier
+from molehill.charts.estimates import estimate_intervals
+from molehill.charts.files import draw_svg, specify
+from molehill.charts.maps import risk_utility_map, search_map
+from molehill.charts.risk import radius_lines, risk_histogram, risk_scatter, risk_violins
+from molehill.charts.style import evaluation_looks, is_shown
+from molehill.charts.values import weights_scatter
 from molehill.evaluation.evaluation import CONFIDENTIAL
-from molehill.report.numbers import Edition, cut_name, list_estimates
-from molehill.report.public import public_bins, redact
+from molehill.report.dossier import Dossier
+from molehill.report.numbers import Edition, cut_name
+from molehill.report.public import public_bins
 
 # Height of a panel of the histogram: low, as there is one for every scheme.
 _PANEL = 80
@@ -66,14 +58,14 @@ class Picture:
 
     def draw(self) -> str:
         """Give the picture as the address of an image that holds it."""
-        svg = vl_convert.vegalite_to_svg(dict(self.specification), vl_version=vega_lite_version())
-        return "data:image/svg+xml;base64," + b64encode(share_marks(svg).encode()).decode()
+        svg = share_marks(draw_svg(dict(self.specification)))
+        return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode()
 
 
-def list_pictures(dossier: Dossier, edition: Edition) -> list[Picture]:
-    """Make the figures that a dossier has the numbers for and an edition may show."""
+def list_pictures(dossier: Dossier, shown: Dossier, edition: Edition) -> list[Picture]:
+    """Make the figures that a dossier has the numbers for and an edition, which shows another one of it, may show."""
     if edition == "public":
-        return [_public_histogram(dossier), *_shared(redact(dossier))]
+        return [_public_histogram(dossier, shown), *_shared(shown)]
     agency = (_search, _profiles, _scatters, _shared, _intervals, _agency)
     return [picture for part in agency for picture in part(dossier)]
 
@@ -102,21 +94,9 @@ def share_marks(svg: str) -> str:
     return opening + closing + (f"<defs>{marks}</defs>" if marks else "") + _MARK.sub(refer, rest)
 
 
-def vega_lite_version() -> str:
-    """Version of Vega-Lite that the specifications are written in."""
-    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-
-
-def drawing_library() -> str:
-    """Give the script that draws figures in a page."""
-    # The library's own stub leaves out that the snippet is optional.
-    return vl_convert.javascript_bundle(vl_version=vega_lite_version())  # pyright: ignore[reportCallIssue]
-
-
-def _public_histogram(dossier: Dossier) -> Picture:
-    bins = public_bins(dossier)
-    specification = specify(risk_histogram(bins))
-    labels = [look.label for look in evaluation_looks(redact(dossier).evaluation).values()]
+def _public_histogram(dossier: Dossier, shown: Dossier) -> Picture:
+    specification = specify(risk_histogram(public_bins(dossier)))
+    labels = [look.label for look in evaluation_looks(shown.evaluation).values()]
     # The histogram has a panel a scheme; to choose among them the page needs the parameter that other figures have.
     specification["params"] = [{"name": "shown", "value": labels}]
     specification["spec"]["height"] = _PANEL
@@ -132,7 +112,7 @@ def _search(dossier: Dossier) -> Iterator[Picture]:
     searched = dossier.search
     if searched is not None and searched.place is not None:
         about: dict[str, Any] = {"floor": searched.floor, "chosen": searched.place}
-        figure = search_map(searched.points, searched.baselines, **about, column=dossier.settings.sensitive)
+        figure = search_map(searched.points, searched.baselines, **about, column=dossier.settings.column)
         caption = (
             "Risk is the expected one for a synthesizer, and that of the tables themselves for topcoding and noise. "
             "Left of the fresh sample nothing is gained: so much would another sample of the same size differ."
@@ -178,19 +158,21 @@ def _shared(dossier: Dossier) -> Iterator[Picture]:
 
 
 def _intervals(dossier: Dossier) -> Iterator[Picture]:
-    if list_estimates(dossier.evaluation.utility):
+    if "estimate" in set(dossier.evaluation.utility["measure"]):
         caption = "A good release has its point on the black line and its bar as long as the grey band is wide."
         yield Picture("intervals", "utility", specify(estimate_intervals(dossier.evaluation)), caption)
 
 
 def _agency(dossier: Dossier) -> Iterator[Picture]:
     """Figures of what only the agency may see."""
-    weights, column = dossier.weights, cut_name(dossier.settings.sensitive)
+    # Of several columns that are replaced, the weights are shown against the first.
+    weights, column = dossier.weights, cut_name(dossier.settings.replace[0])
     if pd.api.types.is_numeric_dtype(weights["value"]) and np.isfinite(weights["value"].astype(float)).any():
         figure = weights_scatter(weights["weight"].to_numpy(), weights["value"].to_numpy(dtype=float), column=column)
         caption = "Low weights mark the records that the model was told to lean on less: those that stand out."
         yield Picture("weights", "weights", specify(figure), caption)
-    if dossier.evaluation.risk["measure"].str.startswith("mean risk, intruder radius ").any():
-        figure = radius_lines(dossier.evaluation, radius=dossier.settings.radius)
+    if "radius_mean" in set(dossier.evaluation.risk["measure"]):
+        radius = dossier.settings.radius
+        figure = radius_lines(dossier.evaluation, radius=None if isinstance(radius, dict) else radius)
         caption = "The release should not be much riskier to an intruder who takes another radius than the agency did."
         yield Picture("radius", "radius", specify(figure), caption)

@@ -1,69 +1,75 @@
-"""What the public edition of a report may know: the evidence without records, seed, thresholds and small cells.
+"""What the public edition of a report may know: an allow-list. What is new, and not marked public, stays inside.
 
-The edition is drawn from the dossier that `redact` gives, so that what was taken out cannot be shown by mistake.
+The edition is drawn from the dossier that `redact` gives, so that what was left out cannot be shown by mistake.
 """
-
-import re
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from molehill.dossier import Dossier
 from molehill.evaluation.evaluation import CONFIDENTIAL, Evaluation
-from molehill.plan.settings import SCHEMES
+from molehill.evaluation.measure import FEW
+from molehill.plan.settings import COMPARED
+from molehill.report.dossier import Dossier
+from molehill.report.numbers import round_count
 from molehill.risk.profile import count_bins
 
-# Fewer records than this are never counted, nor is anything told that rests on them.
-FEW = 10
 RELEASED = "this release"
-ESTIMATES = ("interval overlap of ", "width ratio of ", "relative bias of ")
-
-_QUANTILE = re.compile(r"(\d+)% quantile of (expected )?risk")
+FACTS = ("records", "patterns", "tables", "words", "versions", "made")
+FITS = ("scheme", "converged", "effective_size", "largest_rhat")
+# What each policy means, for readers who have not read the documentation; only those named here are published.
+POLICIES = {
+    "alone in the pattern": "nobody shares the known values: identified whatever is released about the value",
+    "in a pattern smaller than the order": "too few others for risk of this order",
+    "in a pattern as small as the order": "risk of this order is 0 by its definition, and the weight 1",
+    "negative value": "close is measured by the size of the value",
+    "ball without width": "zero, or close to nothing: only equal values are close",
+    "ball widened to the floor": "the least radius was used",
+    "missing known value": "missing is a category of its own",
+    "missing sensitive value": "released as missing; without risk and weight",
+}
 
 
 def redact(dossier: Dossier) -> Dossier:
-    """Take out of a dossier what is not for publication.
+    """Give of a dossier what may be published.
 
-    What goes: every frame of records and weights, the lists of extreme records, the risk at other radii, the largest
-    risk and quantiles of risk with fewer than 10 records beyond them, groups of fewer than 10 records and all groups by
-    pattern, every estimate of the confidential table and of tables that are not published, the diagnosed functionals,
-    from the settings the seed, the radius, the floor, scale and shift, the targets, the path and the groups, and all
-    that a search found. A name of the release that tells its scale and shift becomes "this release".
+    What stays: of the evaluation, the measures that are marked public, of all records; estimates of the release alone;
+    mean risk by the size of values, in ranges of 10 records and more. Of the settings those marked public; of the fits
+    whether they converged; and the facts and policies that are named in this module. All else goes: whatever is about
+    single records, the seed, what was tuned, and what a search found. A name of a scheme that tells what was tuned is
+    replaced: the release becomes "this release".
     """
-    tuned: dict[str, Any] = {"radius": 0.0, "floor": 0.0, "scale": 1.0, "shift": 0.0, "seed": None, "targets": ()}
-    settings = replace(dossier.settings, **tuned, data=None, breaks={}, kinds={})
     names = public_names(dossier)
-    whole = dossier.evaluation
-    records = int(dossier.facts["records"])
+    whole, measures = dossier.evaluation, _public_measures(dossier)
+    utility = whole.utility[whole.utility["scheme"] != CONFIDENTIAL]
+    by_size = whole.groups[(whole.groups["by"] == "size") & (whole.groups["records"] >= FEW)]
     evaluation = Evaluation(
-        _rename(whole.risk[[_is_public_risk(measure, records) for measure in whole.risk["measure"]]], names),
-        _rename(_public_utility(whole.utility, dossier.scheme), names),
-        _rename(_public_groups(whole.groups), names),
+        _rename(_public_rows(whole.risk, measures, dossier.scheme), names),
+        _rename(_public_rows(utility, measures, dossier.scheme), names),
+        _rename(by_size[by_size["measure"].isin(measures["id"])].assign(records=np.nan), names),
         whole.top.iloc[:0],
         whole.records.iloc[:0],
+        measures,
     )
-    kept = [name for name in ("scheme", "converged", "effective_size", "largest_rhat") if name in dossier.fits]
-    facts = {name: dossier.facts[name] for name in ("records", "patterns", "tables", "kind", "versions", "made")}
+    facts = {name: dossier.facts[name] for name in FACTS}
     return Dossier(
-        settings,
+        dossier.settings.public,
         names[dossier.scheme],
         evaluation,
         dossier.weights.iloc[:0],
-        _rename(dossier.fits[kept], names),
+        _rename(dossier.fits[[name for name in FITS if name in dossier.fits]], names),
         dossier.diagnostics.iloc[:0],
-        dossier.policies,
+        {name: number for name, number in dossier.policies.items() if name in POLICIES},
         {**facts, "made": f"{facts['made']}"[:10]},
     )
 
 
 def public_names(dossier: Dossier) -> dict[str, str]:
-    """Give every scheme the name that it has in public."""
-    names = {name: name for name in (CONFIDENTIAL, *dossier.evaluation.schemes, *dossier.fits.get("scheme", []))}
-    if dossier.scheme not in SCHEMES:
-        names[dossier.scheme] = RELEASED
-    return names
+    """Give every scheme the name that it has in public: its own only where settings know it by that."""
+    names = [CONFIDENTIAL, *dossier.evaluation.schemes, *map(str, dossier.fits.get("scheme", []))]
+    others = [name for name in dict.fromkeys(names) if name not in (CONFIDENTIAL, dossier.scheme, *COMPARED)]
+    own = dossier.scheme if dossier.scheme in COMPARED else RELEASED
+    numbered = {name: f"scheme {place}" for place, name in enumerate(others, 1)}
+    return {name: name for name in names} | numbered | {dossier.scheme: own}
 
 
 def public_bins(dossier: Dossier) -> dict[str, pd.DataFrame]:
@@ -76,45 +82,24 @@ def public_bins(dossier: Dossier) -> dict[str, pd.DataFrame]:
     return bins
 
 
-def round_count(count: float) -> int:
-    """Round a count to tens, half of them up.
-
-    Examples
-    --------
-    >>> round_count(25)
-    30
-    """
-    return int(np.floor(count / FEW + 0.5)) * FEW
-
-
 def _in_tens(bins: pd.DataFrame) -> pd.DataFrame:
     counts = [0 if count < FEW else round_count(count) for count in bins["records"]]
     share = np.array(counts) / max(sum(counts), 1)
     return bins.assign(records=counts, share=share.round(3))
 
 
-def _is_public_risk(measure: str, records: int) -> bool:
-    """Whether a measure is neither tuned nor a record's own."""
-    if ", intruder radius " in measure or measure.startswith("largest "):
-        return False
-    found = _QUANTILE.fullmatch(measure)
-    return found is None or min(int(found[1]), 100 - int(found[1])) / 100 * records >= FEW
+def _public_measures(dossier: Dossier) -> pd.DataFrame:
+    """Measures that may be published, and rest on enough records."""
+    measures = dossier.evaluation.measures
+    return measures[measures["public"] & (measures["least_records"] <= int(dossier.facts["records"]))]
 
 
-def _public_utility(utility: pd.DataFrame, released: str) -> pd.DataFrame:
-    """Leave out the confidential table's estimates, those of tables that are not published, and groups."""
-    measures = utility["measure"]
-    estimates = {
-        name.removeprefix(start) for name in measures.unique() for start in ESTIMATES if name.startswith(start)
-    }
-    kept = (utility["scheme"] != CONFIDENTIAL) & ~measures.str.contains(", within ", regex=False)
-    return utility[kept & (~measures.isin(estimates) | (utility["scheme"] == released))]
-
-
-def _public_groups(groups: pd.DataFrame) -> pd.DataFrame:
-    kept = groups[(groups["by"] != "pattern") & (groups["records"] >= FEW)]
-    return kept.assign(records=np.nan)
+def _public_rows(frame: pd.DataFrame, measures: pd.DataFrame, released: str) -> pd.DataFrame:
+    """Rows of public measures, of all records, and of those for the release alone no others."""
+    of_release = measures.loc[measures["release_only"], "id"]
+    kept = frame["measure"].isin(measures["id"]) & (frame["group"] == "")
+    return frame[kept & ((frame["scheme"] == released) | ~frame["measure"].isin(of_release))]
 
 
 def _rename(frame: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
-    return frame.assign(scheme=frame["scheme"].map(lambda name: names.get(f"{name}", f"{name}"))).reset_index(drop=True)
+    return frame.assign(scheme=frame["scheme"].map(names)).reset_index(drop=True)

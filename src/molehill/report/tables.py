@@ -1,21 +1,66 @@
-"""Tables of a report: what was measured, one row a measure and one column a scheme, ready to be set."""
+"""Tables of a report: what was measured, one row a measure and one column a scheme, ready to be set.
 
+A measure stands in the table that its `block` names and is told by its `unit`; nothing reads its words.
+"""
+
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from molehill.charts.risk import evaluation_looks
-from molehill.dossier import Dossier
+from molehill.charts.style import evaluation_looks
 from molehill.evaluation.evaluation import CONFIDENTIAL
-from molehill.evaluation.risk_measures import MATCHES
-from molehill.report.numbers import Teller, Told, as_figure, cut_measure, cut_name, list_estimates
-from molehill.report.public import ESTIMATES, FEW
+from molehill.evaluation.measure import FEW, Family
+from molehill.evaluation.risk_measures import BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
+from molehill.evaluation.utility_measures import BIASES, CLASSIFIER, DISTANCES, ESTIMATES, OVERLAPS, WIDTHS
+from molehill.report.dossier import Dossier, Searched
+from molehill.report.numbers import Teller, Told, as_figure, cut_measure, cut_name, tell_by_column
+from molehill.report.public import POLICIES
+from molehill.risk.profile import count_bins
 
-_PATTERNS = 10
+_PATTERNS, _STANDING = 10, 20
 _FUNCTIONALS = 5
-_RADIUS = ", intruder radius "
+# Decimals of what a target is about, 3 where nothing is said.
+_DIGITS = {"moles": 0, "U_m": 4}
+# How the blocks of the measures that ship are to be read, in the order in which they stand.
+NOTES = {
+    RECORDS: "In the released tables, as they are.",
+    EXPECTED: "Over all tables that the scheme could have drawn: without the luck of the draw.",
+    POOLED: "Taking all released tables together.",
+    RISES: (
+        "Against the scheme without weights. Some rise by chance alone; a mole is a record whose expected risk rises."
+    ),
+    MATCHES: "Records that an intruder would pick by the known columns and a value that is close.",
+    GUESSES: (
+        "The released value of the person's record as a guess, against a guess from the others of the same pattern."
+    ),
+    ESTIMATES: "With 95% intervals, by the combining rule where there are several tables.",
+    OVERLAPS: "1: the same interval as from the confidential table; 0: the two do not meet.",
+    WIDTHS: "Above 1: the release is less certain than the confidential table.",
+    BIASES: "How far the estimate lies from the confidential one, as a share of that.",
+    DISTANCES: (
+        "U_m and U_a: largest and mean squared difference of the distribution functions; beside them what a fresh "
+        "sample of the same people would show."
+    ),
+    CLASSIFIER: "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
+}
+# Measures of what users compute: their block says what they are, so that a row need only name the analysis.
+_OF_ANALYSES = ("estimate", "overlap", "width_ratio", "relative_bias")
+# What is told by the intruder's radius, each with the measure that is the same under the agency's.
+_BY_RADIUS = {
+    "radius_mean": ("risk_mean", "Mean risk, by the intruder's radius"),
+    "radius_above_50": ("risk_above_50", "Records with risk above 0.5, by the intruder's radius"),
+}
+_FIT: dict[str, tuple[str, Callable[[float], str]]] = {
+    "effective_size": ("effective draws", "{:,.0f}".format),
+    "largest_rhat": ("largest R-hat", "{:.3f}".format),
+    "divergent": ("divergent", "{:.2%}".format),
+    "sweeps": ("sweeps", "{:,.0f}".format),
+    "seconds": ("seconds", "{:,.0f}".format),
+}
 
 
 @dataclass(frozen=True)
@@ -47,54 +92,73 @@ class TableView:
     note: str = ""
 
 
-def list_risk_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
-    """Everything about risk but other radii, in blocks."""
-    frame = dossier.evaluation.risk
-    blocks: dict[str, list[str]] = {}
-    for measure in frame["measure"].unique():
-        title = _risk_block(measure)
-        if title:
-            blocks.setdefault(title, []).append(measure)
-    order = {title: place for place, title in enumerate(_NOTES)}
-    return [
-        _by_scheme(dossier, frame, teller, title, "measure", {name: name for name in measures}, note=_NOTES[title])
-        for title, measures in sorted(blocks.items(), key=lambda block: order[block[0]])
-    ]
+def list_measure_tables(dossier: Dossier, teller: Teller, family: Family) -> list[TableView]:
+    """Everything about risk or utility but other radii, a table a block: those that ship first, then any others."""
+    measures = dossier.evaluation.measures
+    measures = measures[(measures["family"] == family) & (measures["block"] != BY_RADIUS)]
+    frame = getattr(dossier.evaluation, family)
+    tables = []
+    for title in sorted(measures["block"].unique(), key=_place):
+        rows = _name_rows(dossier, frame[frame["measure"].isin(measures.loc[measures["block"] == title, "id"])])
+        first = "analysis" if rows["measure"].isin(_OF_ANALYSES).all() else "measure"
+        tables.append(_by_scheme(dossier, teller, rows, cut_measure(title), first, NOTES.get(title, "")))
+    return tables
+
+
+def list_radius_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
+    """Risk by the radius that the intruder takes."""
+    frame, own_radius = dossier.evaluation.risk, dossier.settings.radius
+    frame = frame[frame["scheme"] != CONFIDENTIAL]
+    tables = []
+    for measure, (own, title) in _BY_RADIUS.items():
+        others = frame[frame["measure"] == measure]
+        if others.empty:
+            continue
+        others = others.assign(
+            label=others["of"].where(others["at"].isna(), others["at"].map("{:g}".format)), key=others["name"]
+        )
+        # Radii of the columns' own have no order: the agency's come first.
+        at = -math.inf if isinstance(own_radius, dict) else own_radius
+        agency = frame[frame["measure"] == own]
+        agency = agency.assign(at=at, label=f"{tell_by_column(own_radius)} (the agency's)", key=agency["name"])
+        rows = _add_unit(dossier, pd.concat([agency, others], ignore_index=True))
+        tables.append(_by_scheme(dossier, teller, rows.sort_values("at", kind="stable"), title, "radius"))
+    measures = dossier.evaluation.measures
+    added = measures.loc[(measures["block"] == BY_RADIUS) & ~measures["id"].isin(list(_BY_RADIUS)), "id"]
+    rows = _name_rows(dossier, frame[frame["measure"].isin(added)])
+    return [*tables, _by_scheme(dossier, teller, rows, "By the intruder's radius", "measure")]
 
 
 def list_group_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
-    """Mean risk by size of the sensitive value; inside the agency also of the patterns at most risk in the release."""
+    """Mean risk by size of the sensitive values; inside the agency also of the patterns at most risk in the release."""
     groups = dossier.evaluation.groups
-    means = groups[groups["measure"] == "mean risk"]
+    means = _add_unit(dossier, groups[groups["measure"] == "risk_mean"])
+    means = means.assign(key=means["group"], label=means["group"])
+    public = teller.edition == "public"
+    note = f"Ranges with fewer than {FEW} records are left out." if public else ""
     tables = []
-    for by, rows in means.groupby("by", sort=False):
+    for (by, column), part in means.groupby(["by", "column"], sort=False):
+        rows, first, title = part, "range", f"Mean risk by size of {cut_name(f'{column}')}"
         if by == "pattern":
-            released = rows[rows["scheme"] == dossier.scheme].sort_values("value", ascending=False, kind="stable")
-            chosen = released["group"].head(_PATTERNS).tolist()
-            title = f"Mean risk in the {len(chosen)} patterns with most risk in the release"
-        else:
-            chosen = rows["group"].unique().tolist()
-            title = f"Mean risk by {cut_measure(f'{by}')}"
-        sizes = rows.drop_duplicates("group").set_index("group")["records"]
-        public = teller.edition == "public"
-        note = f"Ranges with fewer than {FEW} records are left out." if public else ""
-        extra = None if public else ("records", [teller.count(float(sizes[group])) for group in chosen])
-        renamed = rows.assign(measure=rows["group"])
-        named = {group: f"{group}" for group in chosen}
-        first = "known values" if by == "pattern" else "range"
-        tables.append(_by_scheme(dossier, renamed, teller, title, first, named, note=note, extra=extra, kind="risk"))
-    return [table for table in tables if table.rows]
+            released = part[part["scheme"] == dossier.scheme].sort_values("value", ascending=False, kind="stable")
+            order = {group: place for place, group in enumerate(released["group"].head(_PATTERNS))}
+            rows = part[part["group"].isin(order)].sort_values(
+                "group", key=lambda names: names.map(order), kind="stable"
+            )
+            first, title = "known values", f"Mean risk in the {len(order)} patterns with most risk in the release"
+        rows = rows if public else rows.assign(counted=rows["records"].map(teller.count))
+        tables.append(_by_scheme(dossier, teller, rows, title, first, note))
+    return tables
 
 
 def list_top_tables(dossier: Dossier) -> list[TableView]:
     """The riskiest and the largest records, in ranges."""
     tables = []
-    top = dossier.evaluation.top
     schemes = [CONFIDENTIAL, *dossier.evaluation.schemes]
-    for title, rows in top.groupby("list", sort=False):
+    for (which, column), rows in dossier.evaluation.top.groupby(["list", "column"], sort=False):
         words = "The riskiest records of the confidential table"
-        if title != "riskiest":
-            words = f"The records with the largest {cut_name(f'{title}'.removeprefix('largest '))}"
+        if which == "largest":
+            words = f"The records with the largest {cut_name(f'{column}')}"
         shown = []
         for rank, ranked in rows.groupby("rank", sort=True):
             risk = dict(zip(ranked["scheme"], ranked["risk"], strict=True))
@@ -106,161 +170,146 @@ def list_top_tables(dossier: Dossier) -> list[TableView]:
     return tables
 
 
-def list_utility_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
-    """Estimates and how they compare, distances of the tables, and what a classifier can tell."""
-    frame = dossier.evaluation.utility
-    estimates = list_estimates(frame)
-    tables = []
-    titles = ("Estimates", "Interval overlap", "Width ratio of the intervals", "Relative bias")
-    for start, title in zip(("", *ESTIMATES), titles, strict=True):
-        named = {f"{start}{name}": name for name in estimates}
-        tables.append(_by_scheme(dossier, frame, teller, title, "analysis", named, note=_ABOUT[title]))
-    told = {f"{start}{name}" for start in ("", *ESTIMATES) for name in estimates}
-    rest = [name for name in frame["measure"].unique() if name not in told]
-    classified = {name: name for name in rest if name.startswith("pMSE")}
-    distances = {name: name for name in rest if name not in classified}
-    for title, named in (("Distances of the tables", distances), ("Told apart by a classifier", classified)):
-        tables.append(_by_scheme(dossier, frame, teller, title, "measure", named, note=_ABOUT[title]))
-    return [table for table in tables if table.rows]
-
-
-def list_radius_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
-    """Mean risk and records above 0.5, by the radius that the intruder takes."""
-    frame = dossier.evaluation.risk
-    tables = []
-    for measure, title in (("mean risk", "Mean risk"), ("records with risk above 0.5", "Records with risk above 0.5")):
-        named = {
-            name: name.removeprefix(f"{measure}{_RADIUS}")
-            for name in frame["measure"].unique()
-            if name.startswith(f"{measure}{_RADIUS}")
-        }
-        if not named:
-            continue
-        named = {measure: f"{dossier.settings.radius:g} (the agency's)", **named}
-        named = dict(sorted(named.items(), key=lambda item: _leading_number(item[1])))
-        caption = f"{title}, by the intruder's radius"
-        tables.append(_by_scheme(dossier, frame, teller, caption, "radius", named, released_only=True))
-    return tables
-
-
 def list_fit_tables(dossier: Dossier) -> list[TableView]:
     """How the fits went, and the functionals that mix worst."""
-    fits = dossier.fits
-    columns: dict[str, tuple[str, Callable[[float], str]]] = {
-        "effective_size": ("effective draws", lambda value: f"{value:,.0f}"),
-        "largest_rhat": ("largest R-hat", lambda value: f"{value:.3f}"),
-        "divergent": ("divergent", lambda value: f"{value:.2%}"),
-        "sweeps": ("sweeps", lambda value: f"{value:,.0f}"),
-        "seconds": ("seconds", lambda value: f"{value:,.0f}"),
-    }
-    columns = {name: about for name, about in columns.items() if name in fits}
-    rows = [
-        Row(
-            cut_name(f"{fit['scheme']}"),
-            (
-                Told("yes" if fit["converged"] else "NO"),
-                *(Told("" if np.isnan(fit[name]) else tell(float(fit[name]))) for name, (_, tell) in columns.items()),
-            ),
-        )
-        for fit in fits.to_dict("records")
-    ]
+    columns = {name: about for name, about in _FIT.items() if name in dossier.fits}
+    rows = []
+    for fit in dossier.fits.to_dict("records"):
+        numbers = [Told("" if np.isnan(fit[name]) else tell(float(fit[name]))) for name, (_, tell) in columns.items()]
+        rows.append(Row(cut_name(f"{fit['scheme']}"), (Told("yes" if fit["converged"] else "NO"), *numbers)))
     headings = (Heading("converged"), *(Heading(title) for title, _ in columns.values()))
-    tables = [TableView("Fits", "scheme", headings, tuple(rows))] if rows else []
     worst = []
     for scheme, table in dossier.diagnostics.groupby("scheme", sort=False) if len(dossier.diagnostics) else ():
         for row in table.sort_values("rhat", ascending=False, kind="stable").head(_FUNCTIONALS).itertuples():
             numbers = (f"{row.rhat:.3f}", f"{row.bulk:,.0f}", f"{row.tail:,.0f}")
             worst.append(Row(cut_measure(f"{row.functional}"), tuple(map(Told, (cut_name(f"{scheme}"), *numbers)))))
-    if worst:
-        headings = tuple(map(Heading, ("scheme", "R-hat", "bulk effective draws", "tail effective draws")))
-        title = f"The {_FUNCTIONALS} functionals of every fit that mix worst"
-        tables.append(TableView(title, "functional", headings, tuple(worst)))
-    return tables
+    about = tuple(map(Heading, ("scheme", "R-hat", "bulk effective draws", "tail effective draws")))
+    title = f"The {_FUNCTIONALS} functionals of every fit that mix worst"
+    return [TableView("Fits", "scheme", headings, tuple(rows)), TableView(title, "functional", about, tuple(worst))]
 
 
-def list_counts(caption: str, first: str, second: str, counts: dict[str, str]) -> TableView:
+def list_weight_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
+    """How many records have which weight."""
+    bins = count_bins(dossier.weights["weight"].to_numpy(dtype=float), bins=5).to_dict("records")
+    counts = {f"{row['low']:.1f} to {row['high']:.1f}": teller.count(float(row["records"])) for row in bins}
+    return [_count("Records by their weight", "weight", counts)]
+
+
+def list_policy_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
+    """How many records each policy touched, and what it means."""
+    told = {name: f"{name}: {POLICIES[name]}" if name in POLICIES else name for name in dossier.policies}
+    counts = {told[name]: teller.count(number) for name, number in dossier.policies.items() if number}
+    return [_count("Records that a policy touched", "policy", counts)]
+
+
+def list_search_tables(searched: Searched | None) -> list[TableView]:
+    """Every point of a search, with how it stands to each target."""
+    if searched is None:
+        return []
+    first = ("targets kept", "mean expected risk", "99% of expected risk", "largest realised risk", "U_m")
+    headings = map(Heading, (*first, *(cut_name(f"{target}") for target in searched.targets), "fit"))
+    rows = []
+    for place, point in enumerate(searched.points.to_dict("records")):
+        marked = place == searched.place
+        name = f"{point['point'] + 1}: {point['scheme']}"
+        name += f" ({'chosen' if searched.met else 'closest'})" if marked else ""
+        rows.append(Row(cut_measure(name), tuple(_tell_point(point, searched)), marked))
+    note = (
+        "Small: 95% intervals; for a target on the expected risk or U_m its standard error, for one on the realised "
+        "risk the chance that fresh tables break it."
+    )
+    if searched.may_redraw:
+        note += (
+            " A maximum of the realised risk is kept as well if few records pass it by bad luck: these are drawn anew."
+        )
+    return [TableView("Every point that was tried", "point", tuple(headings), tuple(rows), note)]
+
+
+def list_standing_tables(searched: Searched | None) -> list[TableView]:
+    """Who stands in the way of the targets: patterns and ranges of values, never a value."""
+    way = pd.DataFrame() if searched is None else searched.standing_in_the_way
+    rows = [
+        Row(cut_measure(f"{row['pattern']}"), (Told(f"{row['range']}"), Told(f"{row['records']:,}")))
+        for row in way.head(_STANDING).to_dict("records")
+    ]
+    left = len(way) - len(rows)
+    note = "Values as ranges between round numbers." + (f" {left:,} further rows are not shown." if left else "")
+    headings = (Heading("range of the value"), Heading("records"))
+    return [TableView("Records that stand in the way", "known values", headings, tuple(rows), note)]
+
+
+def _tell_point(point: dict[Any, Any], searched: Searched) -> list[Told]:
+    fit = f"{point['fit'] + 1}" if point["converged"] else f"{point['fit'] + 1}, NOT converged"
+    cells = [
+        Told("yes" if point["met"] else "no"),
+        _with_interval(point, "mean_expected_risk", 3),
+        Told(f"{point['q99_expected_risk']:.3f}"),
+        Told(f"{point['largest_realised_risk']:.3f}"),
+        _with_interval(point, "U_m", 4),
+    ]
+    for number, target in enumerate(searched.targets, 1):
+        value, error, chance, met = (point[f"target_{number}_{name}"] for name in ("value", "error", "chance", "met"))
+        text = f"{value:.{_DIGITS.get(target.measure, 3)}f}"
+        small = "" if math.isnan(error) else f"± {error:.4f}"
+        small = small if math.isnan(chance) else f"chance {chance:.0%}"
+        cells.append(Told(text if met else f"{text}, missed", small))
+    return [*cells, Told(fit, f"{'warm' if point['warm'] else 'cold'}, {point['fit_seconds']:.1f} s")]
+
+
+def _with_interval(point: dict[Any, Any], name: str, digits: int) -> Told:
+    value, reach = point[name], 1.96 * point[f"{name}_error"]
+    return Told(f"{value:.{digits}f}", f"{value - reach:.{digits}f} to {value + reach:.{digits}f}")
+
+
+def _count(caption: str, first: str, counts: dict[str, str]) -> TableView:
     """A table of two columns."""
     rows = tuple(Row(name, (Told(count),)) for name, count in counts.items())
-    return TableView(caption, first, (Heading(second),), rows)
+    return TableView(caption, first, (Heading("records"),), rows)
+
+
+def _place(title: str) -> int:
+    return list(NOTES).index(title) if title in NOTES else len(NOTES)
+
+
+def _name_rows(dossier: Dossier, rows: pd.DataFrame) -> pd.DataFrame:
+    """Give rows of an evaluation their units, a `key` for what each is about, and the `label` that it is shown by."""
+    keys, labels = [], []
+    for row in rows.to_dict("records"):
+        keys.append((row["column"], row["measure"], row["of"], f"{row['at']}", row["group"]))
+        within = f", within {row['group']}" if row["group"] else ""
+        labels.append(f"{row['of']}{within}" if row["measure"] in _OF_ANALYSES else row["name"])
+    rows = rows.assign(key=pd.Series(keys, rows.index, dtype=object), label=pd.Series(labels, rows.index, dtype=object))
+    # The same measure of several columns, whose words do not say which.
+    alike = rows.groupby("label")["column"].transform("nunique") > 1
+    return _add_unit(dossier, rows.assign(label=rows["label"].where(~alike, rows["label"] + ", " + rows["column"])))
+
+
+def _add_unit(dossier: Dossier, rows: pd.DataFrame) -> pd.DataFrame:
+    units = dossier.evaluation.measures.set_index("id")["unit"]
+    return rows.assign(unit=rows["measure"].map(units))
 
 
 def _by_scheme(
-    dossier: Dossier,
-    frame: pd.DataFrame,
-    teller: Teller,
-    caption: str,
-    first: str,
-    named: dict[str, str],
-    *,
-    note: str = "",
-    extra: tuple[str, Sequence[str]] | None = None,
-    kind: str | None = None,
-    released_only: bool = False,
+    dossier: Dossier, teller: Teller, rows: pd.DataFrame, caption: str, first: str, note: str = ""
 ) -> TableView:
-    """Set measures, each under the name that it is shown by, against the schemes that any of them is known of.
+    """Set figures, one row a `key` with its `label`, against the schemes that any of them is known of.
 
-    `extra` is a column before the schemes; `kind` a measure by which all are told.
+    A column `counted` of the rows, if there is one, stands before the schemes.
     """
-    part = frame[frame["measure"].isin(named) & frame["value"].notna()]
-    if released_only:
-        part = part[part["scheme"] != CONFIDENTIAL]
-    found = {(row["scheme"], row["measure"]): as_figure(row) for row in part[::-1].to_dict("records")}
-    schemes = [name for name in (CONFIDENTIAL, *dossier.evaluation.schemes) if name in set(part["scheme"])]
-    rows = []
-    for place, (measure, title) in enumerate(named.items()):
-        cells = [teller.figure(kind or measure, found.get((scheme, measure))) for scheme in schemes]
-        if any(cell.text for cell in cells):
-            before = [Told(extra[1][place])] if extra else []
-            rows.append(Row(cut_measure(title), (*before, *cells)))
-    before = [Heading(extra[0])] if extra else []
-    return TableView(caption, first, (*before, *_scheme_headings(dossier, schemes)), tuple(rows), note)
+    rows = rows[rows["value"].notna()]
+    schemes = [name for name in (CONFIDENTIAL, *dossier.evaluation.schemes) if name in set(rows["scheme"])]
+    shown = []
+    for _, part in rows.groupby("key", sort=False):
+        about: Any = part.iloc[0]
+        figures = {row["scheme"]: as_figure(row) for row in part.to_dict("records")}
+        cells = [teller.figure(about["unit"], figures.get(scheme)) for scheme in schemes]
+        before = [Told(about["counted"])] if "counted" in rows else []
+        shown.append(Row(cut_measure(f"{about['label']}"), (*before, *cells)))
+    before = [Heading("records")] if "counted" in rows else []
+    return TableView(caption, first, (*before, *_scheme_headings(dossier, schemes)), tuple(shown), note)
 
 
 def _scheme_headings(dossier: Dossier, schemes: Sequence[str]) -> list[Heading]:
     looks = evaluation_looks(dossier.evaluation)
     places = {name: place for place, name in enumerate(looks)}
     return [Heading(looks[name].label, places[name], name == dossier.scheme) for name in schemes]
-
-
-def _risk_block(measure: str) -> str:
-    if _RADIUS in measure:
-        return ""
-    if "rise" in measure:
-        return "Rises and moles"
-    if "expected risk" in measure:
-        return "Expected risk of the records"
-    if "guess" in measure:
-        return "Guessing the value"
-    if "tables pooled" in measure:
-        return "An intruder who pools the tables"
-    return "Matches" if measure in MATCHES else "Risk of the records"
-
-
-def _leading_number(text: str) -> float:
-    start = text.split(" ", maxsplit=1)[0]
-    return float(start) if start.replace(".", "", 1).isdigit() else float("inf")
-
-
-_NOTES = {
-    "Risk of the records": "In the released tables, as they are.",
-    "Expected risk of the records": "Over all tables that the scheme could have drawn: without the luck of the draw.",
-    "An intruder who pools the tables": "Taking all released tables together.",
-    "Rises and moles": (
-        "Against the scheme without weights. Some rise by chance alone; a mole is a record whose expected risk rises."
-    ),
-    "Matches": "Records that an intruder would pick by the known columns and a value that is close.",
-    "Guessing the value": (
-        "The released value of the person's record as a guess, against a guess from the others of the same pattern."
-    ),
-}
-_ABOUT = {
-    "Estimates": "With 95% intervals, by the combining rule where there are several tables.",
-    "Interval overlap": "1: the same interval as from the confidential table; 0: the two do not meet.",
-    "Width ratio of the intervals": "Above 1: the release is less certain than the confidential table.",
-    "Relative bias": "How far the estimate lies from the confidential one, as a share of that.",
-    "Distances of the tables": (
-        "U_m and U_a: largest and mean squared difference of the distribution functions; beside them what a fresh "
-        "sample of the same people would show."
-    ),
-    "Told apart by a classifier": "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
-}

@@ -18,11 +18,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from molehill.reproduction.results import UNWEIGHTED, Results, chance_rises, count_rises, spread
-from molehill.reproduction.studies import RADIUS, TOPCODING, top_records, topcoded
-from molehill.utility.sides import Floats
+from molehill.arrays import Floats
+from molehill.reproduction.results import DATA, UNWEIGHTED, Results, run_spread
+from molehill.reproduction.studies import MARGINALS, RADIUS, TOPCODING, ten_records, topcoded
 
-NOISE = 2.0
+# How many errors a margin must be away from 0.
+ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -53,95 +54,75 @@ class Claim:
 
 def judge_claims(claims: Sequence[Claim], results: Results) -> pd.DataFrame:
     """Judge every claim: its margin with its error, and the verdict."""
+    # Each of these has one fit of every scheme.
+    apart = [
+        replace(results, fits={name: [fits[min(place, len(fits) - 1)]] for name, fits in results.fits.items()})
+        for place in range(max(map(len, results.fits.values())))
+    ]
     rows = []
     for claim in claims:
-        values = np.atleast_1d(claim.margin(results)).astype(np.float64)
-        number, error = float(values.mean()), spread(values)
-        by_fit = np.array([float(np.mean(claim.margin(one))) for one in _one_fit_each(results)])
-        mean_error = max(error / np.sqrt(len(values)), spread(by_fit) / np.sqrt(len(by_fit)))
+        values = claim.margin(results)
+        number, error = float(values.mean()), run_spread(values)
+        by_fit = [float(claim.margin(one).mean()) for one in apart]
+        mean_error = max(error / np.sqrt(len(values)), run_spread(by_fit) / np.sqrt(len(by_fit)))
         row = {"claim": claim.name, "section": claim.section, "sentence": claim.sentence, "measure": claim.measure}
-        row |= {"number": number, "error": error, "verdict": verdict(number, error), "mean_error": mean_error}
-        average = {"holds": "true", "does not hold": "false", "within noise": "open"}[verdict(number, mean_error)]
+        row |= {"number": number, "error": error, "verdict": judge_margin(number, error), "mean_error": mean_error}
+        average = {"holds": "true", "does not hold": "false", "within noise": "open"}[judge_margin(number, mean_error)]
         rows.append(row | {"on_average": average, "figure": claim.figure})
     return pd.DataFrame(rows)
 
 
-def _one_fit_each(results: Results) -> list[Results]:
-    most = max(map(len, results.schemes.values()))
-    return [
-        replace(results, schemes={name: [fits[min(place, len(fits) - 1)]] for name, fits in results.schemes.items()})
-        for place in range(most)
-    ]
-
-
-def verdict(number: float, error: float) -> str:
+def judge_margin(number: float, error: float) -> str:
     """Say whether a margin is positive beyond noise.
 
     Examples
     --------
-    >>> verdict(3.0, 1.0), verdict(-3.0, 1.0), verdict(1.0, 1.0)
+    >>> judge_margin(3.0, 1.0), judge_margin(-3.0, 1.0), judge_margin(1.0, 1.0)
     ('holds', 'does not hold', 'within noise')
     """
-    if number > NOISE * error:
+    if number > ERRORS * error:
         return "holds"
-    return "does not hold" if number < -NOISE * error else "within noise"
+    return "does not hold" if number < -ERRORS * error else "within noise"
 
 
-def mean_risk(results: Results, scheme: str, radius: float | None = None) -> Floats:
-    """Mean risk of the records, by replicate."""
-    return results.risks(scheme, radius).mean(axis=1)
-
-
-def risk_iqr(results: Results, scheme: str) -> Floats:
-    """Interquartile range of the records' risk, by replicate."""
-    quarter, three = np.quantile(results.risks(scheme), [0.25, 0.75], axis=1)
-    return three - quarter
-
-
-def largest_risk(results: Results, scheme: str) -> Floats:
-    """Risk of the riskiest record, by replicate."""
-    return results.risks(scheme).max(axis=1)
-
-
-def distance(results: Results, scheme: str) -> Floats:
+def _distance(results: Results, scheme: str) -> Floats:
     """U_m, by replicate."""
-    return results.runs(scheme, lambda arrays: arrays["U_m"])
+    return results.runs(scheme, "U_m")
 
 
-def point(results: Results, scheme: str, name: str) -> Floats:
-    """An estimate, by replicate."""
-    return results.estimate(scheme, name)[:, 0]
+def _bias(results: Results, scheme: str, name: str) -> Floats:
+    """An estimate less that of the confidential table, by replicate."""
+    return results.estimate(scheme, name)[:, 0] - _truth(results, name)
 
 
-def length(results: Results, scheme: str, name: str, tables: int) -> Floats:
-    """Length of the paper's pooled interval, by replicate."""
-    found = results.estimate(scheme, name, tables=tables)
-    return found[:, 2] - found[:, 1]
+def _truth(results: Results, name: str) -> float:
+    return float(results.estimate(DATA, name, way="combined")[0, 0])
 
 
-def truth(results: Results, name: str) -> float:
-    """The estimate of the confidential table."""
-    return float(results.confidential[f"combined/{name}"][0])
+def _longer(results: Results, more: int, fewer: int) -> Floats:
+    """How much longer the paper's pooled interval of the mean is with more tables; the less sure of two schemes."""
+    return _least(
+        [_length(results, name, more) - _length(results, name, fewer) for name in (UNWEIGHTED, MARGINALS[0.20])]
+    )
 
 
-def _weights(results: Results, scheme: str) -> Floats:
-    return results.schemes[scheme][0]["weights"]
+def _length(results: Results, scheme: str, tables: int) -> Floats:
+    _, low, high = results.estimate(scheme, "mean", tables=tables).T
+    return high - low
 
 
 def _weights_rise(results: Results) -> Floats:
-    orders = [_weights(results, f"{name} r=.15") for name in ("Marginal", "Pairwise", "3-way", "4-way")]
+    orders = [results.fits[f"{name} r=.15"][0]["weights"] for name in ("Marginal", "Pairwise", "3-way", "4-way")]
     # Differences of the size of rounding are none.
     return np.array([min(float((b - a).min()) for a, b in pairwise(orders)) + 1e-12])
 
 
-MARGINALS = {0.30: "Marginal r=.30", 0.25: "Marginal r=.25", 0.20: "Marginal r=.20", 0.15: "Marginal r=.15"}
-_M, _P = "Marginal r=.15", "Pairwise r=.15"
-
-
 def _least(parts: Sequence[Floats]) -> Floats:
     """The part with the smallest mean in units of its noise: a claim that speaks of several is as good as that one."""
-    return min(parts, key=lambda part: part.mean() / max(spread(part), 1e-15))
+    return min(parts, key=lambda part: part.mean() / max(run_spread(part), 1e-15))
 
+
+_M, _P = MARGINALS[0.15], "Pairwise r=.15"
 
 SIMULATION_CLAIMS = (
     Claim(
@@ -149,7 +130,7 @@ SIMULATION_CLAIMS = (
         "2.4.2",
         "Even without weights, synthesis lowers the mean risk far below that of the data, at every radius.",
         "mean risk of the data less that of Synthesizer; the radius where it is least sure",
-        lambda r: _least([r.confidential[f"risk/{x}"].mean() - mean_risk(r, UNWEIGHTED, x) for x in MARGINALS]),
+        lambda r: _least([r.risk(DATA, "mean", x) - r.risk(UNWEIGHTED, "mean", x) for x in MARGINALS]),
         "violins-r15",
     ),
     Claim(
@@ -157,7 +138,7 @@ SIMULATION_CLAIMS = (
         "2.4.2",
         "At r = .30, .25 and .20, Marginal lowers the mean risk below that of Synthesizer.",
         "mean risk of Synthesizer less that of Marginal; the radius where it is least sure",
-        lambda r: _least([mean_risk(r, UNWEIGHTED, x) - mean_risk(r, MARGINALS[x], x) for x in (0.3, 0.25, 0.2)]),
+        lambda r: _least([r.risk(UNWEIGHTED, "mean", x) - r.risk(MARGINALS[x], "mean", x) for x in (0.3, 0.25, 0.2)]),
         "violins-r20",
     ),
     Claim(
@@ -165,7 +146,7 @@ SIMULATION_CLAIMS = (
         "S6",
         "At r = .15, Marginal has a slightly higher mean risk than Synthesizer.",
         "mean risk of Marginal less that of Synthesizer, r = .15",
-        lambda r: mean_risk(r, _M) - mean_risk(r, UNWEIGHTED, 0.15),
+        lambda r: r.risk(_M) - r.risk(UNWEIGHTED, "mean", 0.15),
         "violins-r15",
     ),
     Claim(
@@ -173,7 +154,7 @@ SIMULATION_CLAIMS = (
         "2.4.3",
         "Smaller radii tend to give higher risk under Marginal.",
         "mean risk of Marginal at r = .15 less at r = .30",
-        lambda r: mean_risk(r, _M) - mean_risk(r, MARGINALS[0.3]),
+        lambda r: r.risk(_M) - r.risk(MARGINALS[0.30]),
         "violins-marginal",
     ),
     Claim(
@@ -181,7 +162,7 @@ SIMULATION_CLAIMS = (
         "2.4.3",
         "Smaller radii give longer tails of risk under Marginal.",
         "largest risk under Marginal at r = .15 less at r = .30",
-        lambda r: largest_risk(r, _M) - largest_risk(r, MARGINALS[0.3]),
+        lambda r: r.risk(_M, "largest") - r.risk(MARGINALS[0.30], "largest"),
         "violins-marginal",
     ),
     Claim(
@@ -189,7 +170,7 @@ SIMULATION_CLAIMS = (
         "2.4.3",
         "Synthesizer keeps the distribution better than Marginal at every radius.",
         "U_m of Marginal less that of Synthesizer; the radius where it is least sure",
-        lambda r: _least([distance(r, name) - distance(r, UNWEIGHTED) for name in MARGINALS.values()]),
+        lambda r: _least([_distance(r, name) - _distance(r, UNWEIGHTED) for name in MARGINALS.values()]),
         "estimates",
     ),
     Claim(
@@ -197,7 +178,7 @@ SIMULATION_CLAIMS = (
         "2.4.3",
         "Marginal moves the mean above that of the data.",
         "mean under Marginal, r = .20, less the mean of the data",
-        lambda r: point(r, MARGINALS[0.2], "mean") - truth(r, "mean"),
+        lambda r: _bias(r, MARGINALS[0.20], "mean"),
         "estimates",
     ),
     Claim(
@@ -205,10 +186,7 @@ SIMULATION_CLAIMS = (
         "2.4.3",
         "The mean under Marginal comes closer to that of the data as the radius falls.",
         "distance of the mean from the data's at r = .30 less at r = .15",
-        lambda r: (
-            np.abs(point(r, MARGINALS[0.3], "mean") - truth(r, "mean"))
-            - np.abs(point(r, _M, "mean") - truth(r, "mean"))
-        ),
+        lambda r: np.abs(_bias(r, MARGINALS[0.30], "mean")) - np.abs(_bias(r, _M, "mean")),
         "estimates",
     ),
     Claim(
@@ -216,7 +194,7 @@ SIMULATION_CLAIMS = (
         "2.4.3",
         "Marginal at r = .15 has a smaller U_m than at r = .20 and .25.",
         "U_m at r = .20, .25 less at r = .15; the less sure of the two",
-        lambda r: _least([distance(r, MARGINALS[x]) - distance(r, _M) for x in (0.2, 0.25)]),
+        lambda r: _least([_distance(r, MARGINALS[x]) - _distance(r, _M) for x in (0.2, 0.25)]),
         "ecdf",
     ),
     Claim(
@@ -224,7 +202,7 @@ SIMULATION_CLAIMS = (
         "2.4.3",
         "Among the four radii, r = .30 has the smallest U_m.",
         "U_m at the other radii less at r = .30; the least sure of the three",
-        lambda r: _least([distance(r, MARGINALS[x]) - distance(r, MARGINALS[0.3]) for x in (0.25, 0.2, 0.15)]),
+        lambda r: _least([_distance(r, MARGINALS[x]) - _distance(r, MARGINALS[0.30]) for x in (0.25, 0.2, 0.15)]),
         "ecdf",
     ),
     Claim(
@@ -232,7 +210,7 @@ SIMULATION_CLAIMS = (
         "2.4.3",
         "Risk and utility hardly depend on the radius in this neighbourhood.",
         "0.02 less the difference of U_m at r = .30 and .15",
-        lambda r: 0.02 - np.abs(distance(r, MARGINALS[0.3]) - distance(r, _M)),
+        lambda r: 0.02 - np.abs(_distance(r, MARGINALS[0.30]) - _distance(r, _M)),
         "ecdf",
     ),
     Claim(
@@ -240,7 +218,7 @@ SIMULATION_CLAIMS = (
         "2.4.4",
         "With one table the interval of the mean is shorter than with twenty.",
         "length at L = 20 less at L = 1; the less sure of Synthesizer and Marginal",
-        lambda r: _least([length(r, s, "mean", 20) - length(r, s, "mean", 1) for s in (UNWEIGHTED, MARGINALS[0.2])]),
+        lambda r: _longer(r, 20, 1),
         "lengths",
     ),
     Claim(
@@ -248,7 +226,7 @@ SIMULATION_CLAIMS = (
         "2.4.4",
         "With five tables the interval of the mean is still shorter than with twenty.",
         "length at L = 20 less at L = 5; the less sure of Synthesizer and Marginal",
-        lambda r: _least([length(r, s, "mean", 20) - length(r, s, "mean", 5) for s in (UNWEIGHTED, MARGINALS[0.2])]),
+        lambda r: _longer(r, 20, 5),
         "lengths",
     ),
     Claim(
@@ -257,8 +235,7 @@ SIMULATION_CLAIMS = (
         "Past ten tables the intervals hardly change.",
         "a tenth of the mean length at L = 20, less the change of the length from L = 20 to 30, of Synthesizer",
         lambda r: (
-            0.1 * length(r, UNWEIGHTED, "mean", 20).mean()
-            - np.abs(length(r, UNWEIGHTED, "mean", 30) - length(r, UNWEIGHTED, "mean", 20))
+            0.1 * _length(r, UNWEIGHTED, 20).mean() - np.abs(_length(r, UNWEIGHTED, 30) - _length(r, UNWEIGHTED, 20))
         ),
         "lengths",
     ),
@@ -267,7 +244,7 @@ SIMULATION_CLAIMS = (
         "2.4.2",
         "Under Marginal at r = .15 the risk of some records rises against Synthesizer.",
         "records that rise by more than 0.2, less as many as between two runs of Synthesizer",
-        lambda r: count_rises(r, _M) - chance_rises(r, 0.15),
+        lambda r: r.rises(_M) - r.chance_rises(0.15),
         "moles-marginal",
     ),
     Claim(
@@ -275,7 +252,7 @@ SIMULATION_CLAIMS = (
         "2.4.2",
         "The whack-a-mole grows as the radius falls.",
         "rises of more than 0.2 under Marginal at r = .15 less at r = .30",
-        lambda r: count_rises(r, _M) - count_rises(r, MARGINALS[0.3]),
+        lambda r: r.rises(_M) - r.rises(MARGINALS[0.30]),
         "moles-marginal",
     ),
     Claim(
@@ -283,9 +260,7 @@ SIMULATION_CLAIMS = (
         "2.4.2",
         "The whack-a-mole grows as the radius falls, and not only because chance alone gives more rises there.",
         "the same, each count less that between two runs of Synthesizer at its radius",
-        lambda r: (
-            (count_rises(r, _M) - chance_rises(r, 0.15)) - (count_rises(r, MARGINALS[0.3]) - chance_rises(r, 0.3))
-        ),
+        lambda r: (r.rises(_M) - r.chance_rises(0.15)) - (r.rises(MARGINALS[0.30]) - r.chance_rises(0.3)),
         "moles-marginal",
     ),
     Claim(
@@ -293,7 +268,7 @@ SIMULATION_CLAIMS = (
         "S6",
         "Pairwise has fewer records with a rise in risk than Marginal.",
         "rises of more than 0.2 under Marginal less under Pairwise",
-        lambda r: count_rises(r, _M) - count_rises(r, _P),
+        lambda r: r.rises(_M) - r.rises(_P),
         "moles-pairwise",
     ),
     Claim(
@@ -301,7 +276,7 @@ SIMULATION_CLAIMS = (
         "S6",
         "Pairwise has a lower mean risk than Marginal at r = .15.",
         "mean risk of Marginal less that of Pairwise",
-        lambda r: mean_risk(r, _M) - mean_risk(r, _P),
+        lambda r: r.risk(_M) - r.risk(_P),
         "violins-r15",
     ),
     Claim(
@@ -309,7 +284,7 @@ SIMULATION_CLAIMS = (
         "S6",
         "Pairwise compresses the risks of the records.",
         "interquartile range of risk under Marginal less under Pairwise",
-        lambda r: risk_iqr(r, _M) - risk_iqr(r, _P),
+        lambda r: r.risk(_M, "interquartile range") - r.risk(_P, "interquartile range"),
         "violins-r15",
     ),
     Claim(
@@ -317,7 +292,7 @@ SIMULATION_CLAIMS = (
         "S6",
         "Pairwise keeps the distribution notably better than Marginal.",
         "U_m of Marginal less that of Pairwise",
-        lambda r: distance(r, _M) - distance(r, _P),
+        lambda r: _distance(r, _M) - _distance(r, _P),
         "ecdf",
     ),
     Claim(
@@ -325,7 +300,7 @@ SIMULATION_CLAIMS = (
         "S6",
         "In table S2, Pairwise has a smaller U_m than even Synthesizer.",
         "U_m of Synthesizer less that of Pairwise",
-        lambda r: distance(r, UNWEIGHTED) - distance(r, _P),
+        lambda r: _distance(r, UNWEIGHTED) - _distance(r, _P),
         "ecdf",
     ),
     Claim(
@@ -333,7 +308,7 @@ SIMULATION_CLAIMS = (
         "3.2.1",
         "Three- and four-way weights bring hardly fewer rises than pairwise ones.",
         "ten records, less the rises under Pairwise above those under 4-way",
-        lambda r: 10.0 - (count_rises(r, _P) - count_rises(r, "4-way r=.15")),
+        lambda r: 10.0 - (r.rises(_P) - r.rises("4-way r=.15")),
         "ecdf",
     ),
     Claim(
@@ -350,13 +325,9 @@ SIMULATION_CLAIMS = (
 _MARGINAL, _PAIRWISE, _SCALED, _SHIFTED = "Marginal", "Pairwise", "Pairwise c=1.5", "Pairwise g=.1"
 
 
-def _above_half(results: Results, scheme: str) -> Floats:
-    return (results.risks(scheme) > 0.5).sum(axis=1).astype(np.float64)
-
-
 def _kept(results: Results) -> np.ndarray:
     """The hundred riskiest of the records that topcoding leaves as they are."""
-    risk = np.where(topcoded(results), -1.0, results.confidential[f"risk/{RADIUS}"])
+    risk = np.where(topcoded(results), -1.0, results.risks(DATA, RADIUS)[0])
     return np.argsort(-risk, kind="stable")[:100]
 
 
@@ -366,7 +337,7 @@ APPLICATION_CLAIMS = (
         "2.3.1",
         "Even without weights, synthesis lowers the mean risk far below that of the data.",
         "mean risk of the data less that of Synthesizer",
-        lambda r: r.confidential[f"risk/{RADIUS}"].mean() - mean_risk(r, UNWEIGHTED),
+        lambda r: r.risk(DATA, "mean", RADIUS) - r.risk(UNWEIGHTED),
         "violins",
     ),
     Claim(
@@ -374,7 +345,7 @@ APPLICATION_CLAIMS = (
         "2.3.1",
         "Marginal lowers the mean risk below that of Synthesizer.",
         "mean risk of Synthesizer less that of Marginal",
-        lambda r: mean_risk(r, UNWEIGHTED) - mean_risk(r, _MARGINAL),
+        lambda r: r.risk(UNWEIGHTED) - r.risk(_MARGINAL),
         "violins",
     ),
     Claim(
@@ -382,7 +353,7 @@ APPLICATION_CLAIMS = (
         "2.3.1",
         "The ten riskiest records have nearly no risk under Marginal.",
         "0.05 less the mean risk of the ten riskiest records under Marginal",
-        lambda r: 0.05 - r.risks(_MARGINAL)[:, top_records(r)["riskiest"]].mean(axis=1),
+        lambda r: 0.05 - r.risks(_MARGINAL)[:, ten_records(r)["riskiest"]].mean(axis=1),
         "violins",
     ),
     Claim(
@@ -390,7 +361,7 @@ APPLICATION_CLAIMS = (
         "2.3.1",
         "Topcoding leaves nearly no risk to the ten largest incomes.",
         "0.1 less the mean risk of the ten largest incomes under topcoding",
-        lambda r: 0.1 - r.risks(TOPCODING)[:, top_records(r)["largest"]].mean(axis=1),
+        lambda r: 0.1 - r.risks(TOPCODING)[:, ten_records(r)["largest"]].mean(axis=1),
         "violins",
     ),
     Claim(
@@ -406,7 +377,7 @@ APPLICATION_CLAIMS = (
         "2.3.1",
         "Synthesizer keeps the distribution better than Marginal.",
         "U_m of Marginal less that of Synthesizer",
-        lambda r: distance(r, _MARGINAL) - distance(r, UNWEIGHTED),
+        lambda r: _distance(r, _MARGINAL) - _distance(r, UNWEIGHTED),
         "ecdf",
     ),
     Claim(
@@ -414,7 +385,7 @@ APPLICATION_CLAIMS = (
         "2.3.1",
         "Marginal pulls the 90% quantile below that of the data.",
         "the data's 90% quantile less that under Marginal",
-        lambda r: truth(r, "90% quantile") - point(r, _MARGINAL, "90% quantile"),
+        lambda r: -_bias(r, _MARGINAL, "90% quantile"),
         "estimates",
     ),
     Claim(
@@ -422,7 +393,7 @@ APPLICATION_CLAIMS = (
         "2.3.1",
         "Marginal pushes the median above that of the data.",
         "the median under Marginal less that of the data",
-        lambda r: point(r, _MARGINAL, "median") - truth(r, "median"),
+        lambda r: _bias(r, _MARGINAL, "median"),
         "estimates",
     ),
     Claim(
@@ -430,7 +401,7 @@ APPLICATION_CLAIMS = (
         "2.3.1",
         "Marginal pushes the mean above that of the data.",
         "the mean under Marginal less that of the data",
-        lambda r: point(r, _MARGINAL, "mean") - truth(r, "mean"),
+        lambda r: _bias(r, _MARGINAL, "mean"),
         "estimates",
     ),
     Claim(
@@ -438,7 +409,7 @@ APPLICATION_CLAIMS = (
         "2.3.1",
         "Marginal pulls the regression coefficient towards zero.",
         "size of the data's coefficient less that under Marginal",
-        lambda r: abs(truth(r, "coefficient")) - np.abs(point(r, _MARGINAL, "coefficient")),
+        lambda r: abs(_truth(r, "coefficient")) - np.abs(r.estimate(_MARGINAL, "coefficient")[:, 0]),
         "estimates",
     ),
     Claim(
@@ -446,7 +417,7 @@ APPLICATION_CLAIMS = (
         "2.3.2",
         "Under Marginal the risk of some records rises against Synthesizer.",
         "records that rise by more than 0.25, less as many as between two runs of Synthesizer",
-        lambda r: count_rises(r, _MARGINAL) - chance_rises(r, RADIUS),
+        lambda r: r.rises(_MARGINAL) - r.chance_rises(RADIUS),
         "moles-marginal",
     ),
     Claim(
@@ -454,7 +425,7 @@ APPLICATION_CLAIMS = (
         "3.2.1",
         "Pairwise has fewer records with a rise in risk than Marginal.",
         "rises of more than 0.25 under Marginal less under Pairwise",
-        lambda r: count_rises(r, _MARGINAL) - count_rises(r, _PAIRWISE),
+        lambda r: r.rises(_MARGINAL) - r.rises(_PAIRWISE),
         "moles-pairwise",
     ),
     Claim(
@@ -462,7 +433,7 @@ APPLICATION_CLAIMS = (
         "3.2.1",
         "Marginal and Pairwise have about the same mean risk.",
         "0.02 less the difference of their mean risks",
-        lambda r: 0.02 - np.abs(mean_risk(r, _MARGINAL) - mean_risk(r, _PAIRWISE)),
+        lambda r: 0.02 - np.abs(r.risk(_MARGINAL) - r.risk(_PAIRWISE)),
         "violins",
     ),
     Claim(
@@ -470,7 +441,7 @@ APPLICATION_CLAIMS = (
         "3.2.1",
         "Pairwise has the smaller interquartile range of risk.",
         "interquartile range of risk under Marginal less under Pairwise",
-        lambda r: risk_iqr(r, _MARGINAL) - risk_iqr(r, _PAIRWISE),
+        lambda r: r.risk(_MARGINAL, "interquartile range") - r.risk(_PAIRWISE, "interquartile range"),
         "violins",
     ),
     Claim(
@@ -478,7 +449,7 @@ APPLICATION_CLAIMS = (
         "3.2.1",
         "Pairwise has a lower largest risk than Marginal.",
         "largest risk under Marginal less under Pairwise",
-        lambda r: largest_risk(r, _MARGINAL) - largest_risk(r, _PAIRWISE),
+        lambda r: r.risk(_MARGINAL, "largest") - r.risk(_PAIRWISE, "largest"),
         "violins",
     ),
     Claim(
@@ -486,7 +457,7 @@ APPLICATION_CLAIMS = (
         "3.2.1",
         "Fewer records are above a risk of 0.5 under Pairwise than under Marginal.",
         "records above 0.5 under Marginal less under Pairwise",
-        lambda r: _above_half(r, _MARGINAL) - _above_half(r, _PAIRWISE),
+        lambda r: r.risk(_MARGINAL, "records above 0.5") - r.risk(_PAIRWISE, "records above 0.5"),
         "violins",
     ),
     Claim(
@@ -494,7 +465,7 @@ APPLICATION_CLAIMS = (
         "3.2.2",
         "Pairwise is twice as close to the data as Marginal.",
         "U_m of Marginal less twice that of Pairwise",
-        lambda r: distance(r, _MARGINAL) - 2 * distance(r, _PAIRWISE),
+        lambda r: _distance(r, _MARGINAL) - 2 * _distance(r, _PAIRWISE),
         "ecdf",
     ),
     Claim(
@@ -502,7 +473,7 @@ APPLICATION_CLAIMS = (
         "S7.2",
         "A scale of 1.5 improves utility over a scale of 1 (table S3 itself prints the opposite).",
         "U_m of Pairwise less that of Pairwise with c = 1.5",
-        lambda r: distance(r, _PAIRWISE) - distance(r, _SCALED),
+        lambda r: _distance(r, _PAIRWISE) - _distance(r, _SCALED),
         "ecdf",
     ),
     Claim(
@@ -510,7 +481,7 @@ APPLICATION_CLAIMS = (
         "S7.2",
         "A shift of 0.1 improves utility.",
         "U_m of Pairwise less that of Pairwise with g = 0.1",
-        lambda r: distance(r, _PAIRWISE) - distance(r, _SHIFTED),
+        lambda r: _distance(r, _PAIRWISE) - _distance(r, _SHIFTED),
         "ecdf",
     ),
     Claim(
@@ -518,7 +489,7 @@ APPLICATION_CLAIMS = (
         "S7.2",
         "A shift of 0.1 improves utility more than a scale of 1.5.",
         "U_m of Pairwise with c = 1.5 less that with g = 0.1",
-        lambda r: distance(r, _SCALED) - distance(r, _SHIFTED),
+        lambda r: _distance(r, _SCALED) - _distance(r, _SHIFTED),
         "ecdf",
     ),
     Claim(
@@ -526,7 +497,7 @@ APPLICATION_CLAIMS = (
         "S7.2",
         "A scale of 1.5 raises the mean risk slightly.",
         "mean risk of Pairwise with c = 1.5 less that of Pairwise",
-        lambda r: mean_risk(r, _SCALED) - mean_risk(r, _PAIRWISE),
+        lambda r: r.risk(_SCALED) - r.risk(_PAIRWISE),
         "violins-adjusted",
     ),
     Claim(
@@ -534,7 +505,7 @@ APPLICATION_CLAIMS = (
         "S7.2",
         "A shift of 0.1 gives a higher largest risk.",
         "largest risk with g = 0.1 less that of Pairwise",
-        lambda r: largest_risk(r, _SHIFTED) - largest_risk(r, _PAIRWISE),
+        lambda r: r.risk(_SHIFTED, "largest") - r.risk(_PAIRWISE, "largest"),
         "violins-adjusted",
     ),
 )

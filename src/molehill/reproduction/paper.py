@@ -3,21 +3,7 @@
 Numbers of tables and figures are those of the compiled paper; "S" stands before those of the supplement.
 """
 
-from typing import NamedTuple
-
-
-class Interval(NamedTuple):
-    """An estimate with its 95% interval."""
-
-    point: float
-    low: float
-    high: float
-
-    @property
-    def length(self) -> float:
-        """How long the interval is."""
-        return self.high - self.low
-
+from molehill.tables.intervals import Figure
 
 # Table 5 and table S2: (U_m, U_a) of the simulated data.
 SIMULATION_ECDF = {
@@ -30,20 +16,20 @@ SIMULATION_ECDF = {
 }
 
 # Table 6, first row: the confidential data, bootstrapped.
-SIMULATION_DATA = {"mean": Interval(100.70, 98.68, 102.58), "median": Interval(97.93, 95.49, 101.00)}
+SIMULATION_DATA = {"mean": Figure(100.70, 98.68, 102.58), "median": Figure(97.93, 95.49, 101.00)}
 
 # Table 6: by scheme and number of tables; Marginal is at radius .20.
 SIMULATION_TABLES = {
-    ("Synthesizer", 30): {"mean": Interval(100.46, 96.63, 104.34), "median": Interval(97.09, 93.00, 101.00)},
-    ("Synthesizer", 20): {"mean": Interval(100.99, 97.28, 104.69), "median": Interval(97.60, 93.00, 101.50)},
-    ("Synthesizer", 10): {"mean": Interval(100.95, 97.07, 104.97), "median": Interval(97.36, 93.00, 102.00)},
-    ("Synthesizer", 5): {"mean": Interval(99.76, 96.71, 103.33), "median": Interval(96.59, 93.00, 101.00)},
-    ("Synthesizer", 1): {"mean": Interval(102.05, 99.97, 104.04), "median": Interval(99.82, 97.00, 102.00)},
-    ("Marginal r=.20", 30): {"mean": Interval(102.37, 99.49, 104.87), "median": Interval(101.05, 98.00, 103.50)},
-    ("Marginal r=.20", 20): {"mean": Interval(102.60, 100.13, 105.02), "median": Interval(101.37, 98.00, 105.00)},
-    ("Marginal r=.20", 10): {"mean": Interval(102.93, 99.92, 105.34), "median": Interval(101.63, 98.00, 105.00)},
-    ("Marginal r=.20", 5): {"mean": Interval(102.26, 99.69, 104.64), "median": Interval(101.00, 98.00, 104.00)},
-    ("Marginal r=.20", 1): {"mean": Interval(103.78, 102.34, 105.12), "median": Interval(103.15, 101.00, 105.00)},
+    ("Synthesizer", 30): {"mean": Figure(100.46, 96.63, 104.34), "median": Figure(97.09, 93.00, 101.00)},
+    ("Synthesizer", 20): {"mean": Figure(100.99, 97.28, 104.69), "median": Figure(97.60, 93.00, 101.50)},
+    ("Synthesizer", 10): {"mean": Figure(100.95, 97.07, 104.97), "median": Figure(97.36, 93.00, 102.00)},
+    ("Synthesizer", 5): {"mean": Figure(99.76, 96.71, 103.33), "median": Figure(96.59, 93.00, 101.00)},
+    ("Synthesizer", 1): {"mean": Figure(102.05, 99.97, 104.04), "median": Figure(99.82, 97.00, 102.00)},
+    ("Marginal r=.20", 30): {"mean": Figure(102.37, 99.49, 104.87), "median": Figure(101.05, 98.00, 103.50)},
+    ("Marginal r=.20", 20): {"mean": Figure(102.60, 100.13, 105.02), "median": Figure(101.37, 98.00, 105.00)},
+    ("Marginal r=.20", 10): {"mean": Figure(102.93, 99.92, 105.34), "median": Figure(101.63, 98.00, 105.00)},
+    ("Marginal r=.20", 5): {"mean": Figure(102.26, 99.69, 104.64), "median": Figure(101.00, 98.00, 104.00)},
+    ("Marginal r=.20", 1): {"mean": Figure(103.78, 102.34, 105.12), "median": Figure(103.15, 101.00, 105.00)},
 }
 
 # Tables 7, S1 and S3: (U_m, U_a) of the Consumer Expenditure sample of 2017, which is confidential.
@@ -58,22 +44,22 @@ APPLICATION_ECDF = {
 # Table 4.
 APPLICATION_ESTIMATES = {
     "Data": {
-        "mean": Interval(72075.60, 70068.61, 74037.96),
-        "median": Interval(50225.15, 48995.01, 52000.00),
-        "90% quantile": Interval(153916.30, 147582.40, 159603.80),
-        "coefficient": Interval(-45826.20, -49816.29, -41836.11),
+        "mean": Figure(72075.60, 70068.61, 74037.96),
+        "median": Figure(50225.15, 48995.01, 52000.00),
+        "90% quantile": Figure(153916.30, 147582.40, 159603.80),
+        "coefficient": Figure(-45826.20, -49816.29, -41836.11),
     },
     "Synthesizer": {
-        "mean": Interval(72377.12, 69639.31, 75284.18),
-        "median": Interval(50538.50, 48410.30, 52673.39),
-        "90% quantile": Interval(152597.10, 146203.30, 159957.80),
-        "coefficient": Interval(-46017.29, -50239.20, -41795.37),
+        "mean": Figure(72377.12, 69639.31, 75284.18),
+        "median": Figure(50538.50, 48410.30, 52673.39),
+        "90% quantile": Figure(152597.10, 146203.30, 159957.80),
+        "coefficient": Figure(-46017.29, -50239.20, -41795.37),
     },
     "Marginal": {
-        "mean": Interval(76641.95, 68431.36, 88069.02),
-        "median": Interval(54229.08, 51686.27, 57231.27),
-        "90% quantile": Interval(134582.40, 127342.40, 142549.80),
-        "coefficient": Interval(-34738.85, -46792.90, -22684.81),
+        "mean": Figure(76641.95, 68431.36, 88069.02),
+        "median": Figure(54229.08, 51686.27, 57231.27),
+        "90% quantile": Figure(134582.40, 127342.40, 142549.80),
+        "coefficient": Figure(-34738.85, -46792.90, -22684.81),
     },
 }
 

@@ -4,43 +4,82 @@ A replicate is what the authors published once: L tables from as many draws of t
 replicates says how far each of their numbers would have moved, had they run their program again.
 """
 
+import re
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from molehill import models
-from molehill.reproduction.stages import Arrays, Stage, fingerprint_frame
+from molehill.arrays import Floats
+from molehill.evaluation.expected import BLOCKS
+from molehill.reproduction.stages import Arrays, Stage, fingerprint_frame, run_stages
 from molehill.risk.identification import confidential_risk, release_risk
+from molehill.risk.intruder import Intruder, View, read_released
 from molehill.risk.weights import risk_weights
 from molehill.synthesis.fitting import draw, fit
+from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.utility.distances import ecdf_distances
 from molehill.utility.estimates import combine, mean_and_variance, quantile_and_variance, quantile_degrees
 from molehill.utility.resampling import resample_means, resample_quantiles
-from molehill.utility.sides import Floats
 
 # Tables of a release, in all of the paper but its table 6.
 TABLES = 20
 RESAMPLES = 1000
-BLOCKS = 20
 # So few replicates are a quick look, which takes fewer draws and does not wait for a fit to converge.
 QUICK, QUICK_DRAWS = 4, 500
-QUANTILES = {"median": 0.5, "90% quantile": 0.9}
+SHARES = {"median": 0.5, "90% quantile": 0.9}
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """A way to weight the records: order 0 leaves all weights 1."""
+class PaperScheme:
+    """A row of the paper's tables: how the records are weighted, and how often a release of it is measured.
+
+    Attributes
+    ----------
+    name, radius
+        What the paper calls it, and the radius of its weights.
+    order, scale, shift
+        As in `confidential_risk` and `risk_weights`; order 0 leaves all weights 1.
+    tables
+        Numbers of tables in a release that estimates are made of.
+    """
 
     name: str
     order: int
     radius: float
     scale: float = 1.0
     shift: float = 0.0
+    tables: tuple[int, ...] = (TABLES,)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Which columns of a table play which part.
+
+    Attributes
+    ----------
+    sensitive, known, predictors
+        What is protected, what the intruder knows, what the model conditions on.
+    regressors, term
+        Of the regression: its columns, and the column and level whose coefficient is told.
+    lower, upper
+        The public support of the sensitive column.
+    """
+
+    sensitive: str
+    known: tuple[str, ...] = ()
+    predictors: tuple[str, ...] = ()
+    regressors: tuple[str, ...] = ()
+    term: tuple[str, str] = ("", "")
+    lower: float | None = None
+    upper: float | None = None
 
 
 @dataclass(frozen=True)
@@ -49,14 +88,12 @@ class Study:
 
     Attributes
     ----------
-    column, known, predictors
-        The sensitive column, what the intruder knows, what the model conditions on.
-    synthesizer, lower, upper
-        A name from `molehill.models`, and the public support.
+    survey
+        The parts of the columns.
+    synthesizer
+        "negative_binomial" or "semicontinuous" of `molehill.models`.
     estimates
         Of "mean", "median", "90% quantile" and "coefficient".
-    regressors, term
-        Of "coefficient": the columns of the linear regression, and the column and level whose coefficient is meant.
     radii
         At which the risk of released tables is measured.
     step
@@ -65,58 +102,49 @@ class Study:
         Of everything that is drawn.
     """
 
-    column: str
-    known: tuple[str, ...]
-    predictors: tuple[str, ...]
+    survey: Survey
     synthesizer: str
     estimates: tuple[str, ...]
     radii: tuple[float, ...]
     step: float
     seed: int
-    lower: float | None = None
-    upper: float | None = None
-    regressors: tuple[str, ...] = ()
-    term: tuple[str, str] = ("", "")
+
+    def look(self, data: pd.DataFrame) -> View:
+        """See the confidential table as the intruder of the study does, at the first radius."""
+        known, sensitive = self.survey.known, self.survey.sensitive
+        return Intruder(known, sensitive, self.radii[0], small_patterns="marginal").look(data)
 
 
-def weigh(data: pd.DataFrame, study: Study, scheme: Scheme) -> Floats:
-    """Give the records their weights under a scheme."""
-    if scheme.order == 0:
-        return np.ones(len(data))
-    risk = confidential_risk(
-        data,
-        known=study.known,
-        sensitive=study.column,
-        radius=scheme.radius,
-        order=scheme.order,
-        small_patterns="marginal",
-    )
-    return risk_weights(risk, scale=scheme.scale, shift=scheme.shift)
-
-
-def plan_stage(
-    data: pd.DataFrame,
+def run_schemes(
+    view: View,
     study: Study,
-    scheme: Scheme,
+    schemes: Sequence[PaperScheme],
+    folder: Path,
     *,
-    refit: int,
-    replicates: int,
-    tables: tuple[int, ...] = (TABLES,),
-) -> Stage:
-    """Say how a scheme is measured: which fit of it, how many replicates, and of how many tables."""
-    arguments = (data, study, scheme, refit, replicates, tables)
-    facts = {
-        "data": fingerprint_frame(data),
-        "study": asdict(study),
-        "scheme": asdict(scheme),
-        "sizes": [refit, replicates, tables],
+    replicates: Sequence[int],
+    workers: int,
+    tell: Callable[[str], None] | None,
+) -> dict[str, list[Arrays]]:
+    """Fit every scheme as often as there are numbers of replicates; give by name what each fit was measured to be."""
+    stages = {
+        (scheme.name, refit): plan_stage(view, study, scheme, refit=refit, replicates=number)
+        for refit, number in enumerate(replicates)
+        for scheme in schemes
     }
-    return Stage(f"{_plain(scheme.name)}_fit_{refit + 1}", measure_scheme, arguments, facts)
+    found = run_stages(list(stages.values()), folder, workers=workers, tell=tell)
+    refits = range(len(replicates))
+    return {one.name: [found[stages[one.name, refit].name] for refit in refits] for one in schemes}
 
 
-def measure_scheme(
-    data: pd.DataFrame, study: Study, scheme: Scheme, refit: int, replicates: int, tables: tuple[int, ...]
-) -> Arrays:
+def plan_stage(view: View, study: Study, scheme: PaperScheme, *, refit: int, replicates: int) -> Stage:
+    """Say how a scheme is measured: which fit of it, and how many replicates."""
+    facts = {"data": fingerprint_frame(view.table.frame), "study": asdict(study), "scheme": asdict(scheme)}
+    name = re.sub(r"\W", "_", scheme.name.lower())
+    arguments = (view, study, scheme, refit, replicates)
+    return Stage(f"{name}_fit_{refit + 1}", measure_scheme, arguments, facts | {"sizes": [refit, replicates]})
+
+
+def measure_scheme(view: View, study: Study, scheme: PaperScheme, refit: int, replicates: int) -> Arrays:
     """Fit a scheme, draw the tables of all replicates and measure them.
 
     Returns
@@ -129,74 +157,60 @@ def measure_scheme(
     """
     # Schemes and refits have random numbers of their own.
     place = int.from_bytes(scheme.name.encode(), "big") % 2**32
-    of_fit, of_draw, of_rest = np.random.SeedSequence([study.seed, place, refit]).generate_state(3)
-    weights = weigh(data, study, scheme)
-    with warnings.catch_warnings():
-        # Whether the fit converged is part of the result, and told in the page.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        quick = replicates <= QUICK
-        posterior = fit(
-            _synthesizer(study),
-            data,
-            weights,
-            seed=int(of_fit),
-            draws=QUICK_DRAWS if quick else None,
-            patience=0 if quick else 1,
-            progress=False,
-        )
-    released = draw(posterior, datasets=replicates * max(tables), seed=int(of_draw), unconverged="allow")
-    random = np.random.default_rng(int(of_rest))
-    places = random.permutation(len(released)).reshape(replicates, max(tables))
-    usual = places[:, : min(TABLES, max(tables))]
-    found: dict[str, Any] = {
+    of_fit, of_draw, of_rest = map(int, np.random.SeedSequence([study.seed, place, refit]).generate_state(3))
+    weights = weigh_records(view, scheme)
+    posterior = _fit(view, study, weights, of_fit, quick=replicates <= QUICK)
+    most, data, column = max(scheme.tables), view.table.frame, study.survey.sensitive
+    released = draw(posterior, datasets=replicates * most, seed=of_draw, unconverged="allow")
+    random = np.random.default_rng(of_rest)
+    places = random.permutation(len(released)).reshape(replicates, most)
+    usual = places[:, :TABLES]
+    told = posterior.diagnostics
+    found: dict[str, np.ndarray] = {
         "weights": weights,
-        "rhat": np.array(posterior.diagnostics.table["rhat"].max()),
-        "effective_size": np.array(posterior.diagnostics.effective_size),
-        "converged": np.array(not posterior.diagnostics.problems),
+        "rhat": np.array(told.table["rhat"].max()),
+        "effective_size": np.array(told.effective_size),
+        "converged": np.array(not told.problems),
     }
-    by_table = ecdf_distances(data, released, study.column).by_table.pivot(
-        index="table", columns="measure", values="value"
-    )
-    found |= {name: by_table[name].to_numpy()[usual].mean(axis=1) for name in ("U_m", "U_a")}
-    found |= _measure_risk(data, study, released, usual)
-    values = np.stack([table[study.column].to_numpy(np.float64) for table in released])
+    distances = ecdf_distances(data, released, column).by_table
+    for name in ("U_m", "U_a"):
+        found[name] = distances.loc[distances["measure"] == name, "value"].to_numpy()[usual].mean(axis=1)
+    found |= _measure_risk(view, study, released, usual)
+    values = np.stack([table[column].to_numpy(np.float64) for table in released])
     for name in study.estimates:
-        points, variances, degrees = estimate_tables(data, study, name, values)
-        found[f"combined/{name}"] = np.array(
-            [[_combine(points[row[:number]], variances[row[:number]], degrees) for row in places] for number in tables]
-        )
-        resampled = resample(values, name, random)
-        if resampled is not None:
-            found[f"pooled/{name}"] = np.array([[pool(resampled[row[:number]]) for row in places] for number in tables])
+        releases = [places[:, :number] for number in scheme.tables]
+        found |= _measure_estimate(data, study.survey, name, values, releases, random)
     return found
 
 
-def measure_data(data: pd.DataFrame, study: Study) -> Arrays:
-    """Measure the confidential table itself: its risk, its estimates and their intervals."""
-    found: dict[str, Any] = {}
-    for radius in study.radii:
-        risk = confidential_risk(data, known=study.known, sensitive=study.column, radius=radius)
-        found[f"risk/{radius}"] = risk.risk
-    values = data[study.column].to_numpy(np.float64)[None]
+def measure_data(view: View, study: Study) -> Arrays:
+    """Measure the confidential table itself, as one replicate of one table: its risk and its estimates."""
+    found = {f"risk/{radius}": confidential_risk(view.at(radius)).risk[None] for radius in study.radii}
+    values = view.values.T
     for name in study.estimates:
-        points, variances, degrees = estimate_tables(data, study, name, values)
-        found[f"combined/{name}"] = np.array(_combine(points, variances, degrees))
-        if name == "mean":
-            found[f"pooled/{name}"] = np.array(bootstrap_like_r(values[0], np.mean))
-        elif name in QUANTILES:
-            found[f"pooled/{name}"] = np.array(bootstrap_like_r(values[0], partial(_quantile, share=QUANTILES[name])))
+        found[f"combined/{name}"] = _combine(*estimate_tables(view.table.frame, study.survey, name, values), [[[0]]])
+        if name == "mean" or name in SHARES:
+            statistic = np.mean if name == "mean" else partial(np.quantile, q=SHARES[name])
+            found[f"pooled/{name}"] = bootstrap_like_r(values[0], statistic)[None, None]
     return found
 
 
-def estimate_tables(data: pd.DataFrame, study: Study, name: str, values: Floats) -> tuple[Floats, Floats, float]:
+def weigh_records(view: View, scheme: PaperScheme) -> Floats:
+    """Give the records their weights under a scheme."""
+    if scheme.order == 0:
+        return np.ones(view.records)
+    risk = confidential_risk(view.at(scheme.radius), order=scheme.order)
+    return risk_weights(risk, scale=scheme.scale, shift=scheme.shift)
+
+
+def estimate_tables(data: pd.DataFrame, survey: Survey, name: str, values: Floats) -> tuple[Floats, Floats, float]:
     """Estimate from every table, (tables, records): points, variances, and the degrees of freedom of one table."""
     if name == "mean":
         return *mean_and_variance(values), np.inf
-    if name in QUANTILES:
-        share = QUANTILES[name]
-        return *quantile_and_variance(values, share), quantile_degrees(values.shape[-1], share)
-    column, level = study.term
-    dummies = pd.get_dummies(data[list(study.regressors)].astype("category"), drop_first=True, dtype=np.float64)
+    if name in SHARES:
+        return *quantile_and_variance(values, SHARES[name]), quantile_degrees(values.shape[-1], SHARES[name])
+    column, level = survey.term
+    dummies = pd.get_dummies(data[list(survey.regressors)].astype("category"), drop_first=True, dtype=np.float64)
     # Only the outcome is replaced, so that one design serves all tables.
     design = np.column_stack([np.ones(len(data)), dummies.to_numpy()])
     place = 1 + list(dummies.columns).index(f"{column}_{level}")
@@ -207,22 +221,17 @@ def estimate_tables(data: pd.DataFrame, study: Study, name: str, values: Floats)
     return coefficients[:, place], (residuals**2).sum(axis=1) / degrees * inverse[place, place], float(degrees)
 
 
-def resample(values: Floats, name: str, random: np.random.Generator) -> Floats | None:
-    """Bootstrap every table, (tables, resamples); nothing for a coefficient, as in the paper."""
-    if name == "mean":
-        return np.stack([resample_means(row, RESAMPLES, random) for row in values])
-    if name in QUANTILES:
-        return np.stack([resample_quantiles(row, QUANTILES[name], RESAMPLES, random) for row in values])
-    return None
+def pool(resampled: Floats) -> Floats:
+    """The paper's interval: mean and 2.5% and 97.5% quantiles of the resampled values of all tables together.
+
+    The last two axes run over tables and resamples; the last of the result over point, low and high.
+    """
+    together = resampled.reshape(*resampled.shape[:-2], -1)
+    low, high = np.quantile(together, [0.025, 0.975], axis=-1)
+    return np.stack([together.mean(axis=-1), low, high], axis=-1)
 
 
-def pool(resampled: Floats) -> tuple[float, float, float]:
-    """The paper's interval: mean and 2.5% and 97.5% quantiles of the resampled values of all tables together."""
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return float(resampled.mean()), float(low), float(high)
-
-
-def bootstrap_like_r(values: Floats, statistic: Any, *, seed: int = 123) -> tuple[float, float, float]:
+def bootstrap_like_r(values: Floats, statistic: Any, *, seed: int = 123) -> Floats:
     """Bootstrap one table with the random numbers that R 3.6 or later gives `sample` after `set.seed(seed)`.
 
     So the paper's row of the confidential data comes out digit for digit. R fills the Mersenne twister by a linear
@@ -240,13 +249,27 @@ def bootstrap_like_r(values: Floats, statistic: Any, *, seed: int = 123) -> tupl
     wanted = RESAMPLES * number
     picks = (twister.random_raw(wanted * 2 * (mask + 1) // number) >> 16).astype(np.int64) & mask
     picks = picks[picks < number][:wanted].reshape(RESAMPLES, number)
-    return pool(statistic(values[picks], axis=1))
+    return pool(statistic(values[picks], axis=1)[None])
 
 
-def _measure_risk(data: pd.DataFrame, study: Study, released: list[Any], places: np.ndarray) -> dict[str, np.ndarray]:
-    found = {}
+def _fit(view: View, study: Study, weights: Floats, seed: int, *, quick: bool) -> Posterior:
+    survey = study.survey
+    if study.synthesizer == "negative_binomial":
+        synthesizer = models.negative_binomial(survey.sensitive)
+    else:
+        ends: dict[str, Any] = {"lower": survey.lower, "upper": survey.upper}
+        synthesizer = models.semicontinuous(survey.sensitive, list(survey.predictors), **ends)
+    lengths: dict[str, Any] = {"draws": QUICK_DRAWS, "patience": 0} if quick else {"patience": 1}
+    with warnings.catch_warnings():
+        # Whether the fit converged is part of the result, and told in the page.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit(synthesizer, view.table.frame, weights, seed=seed, progress=False, **lengths)
+
+
+def _measure_risk(view: View, study: Study, released: list[Any], places: np.ndarray) -> dict[str, np.ndarray]:
+    found, readings = {}, read_released(view, released)
     for radius in study.radii:
-        risk = release_risk(data, released, known=study.known, sensitive=study.column, radius=radius).by_table
+        risk = release_risk(view.at(radius), readings).by_table
         # Neighbours in the chains share a block, so that the spread of the blocks holds their autocorrelation.
         blocks = np.stack([part.mean(axis=0) for part in np.array_split(risk, BLOCKS)])
         found[f"risk/{radius}"] = np.stack([risk[row].mean(axis=0) for row in places]).astype(np.float32)
@@ -255,20 +278,27 @@ def _measure_risk(data: pd.DataFrame, study: Study, released: list[Any], places:
     return found
 
 
-def _quantile(samples: Floats, axis: int, *, share: float) -> Floats:
-    return np.quantile(samples, share, axis=axis)
+def _measure_estimate(
+    data: pd.DataFrame,
+    survey: Survey,
+    name: str,
+    values: Floats,
+    releases: Sequence[np.ndarray],
+    random: np.random.Generator,
+) -> dict[str, Floats]:
+    """Estimate from releases, each (replicates, tables) of places of tables, by both ways that there are."""
+    found = {f"combined/{name}": _combine(*estimate_tables(data, survey, name, values), releases)}
+    if name == "mean":
+        resampled = np.stack([resample_means(row, RESAMPLES, random) for row in values])
+    elif name in SHARES:
+        resampled = np.stack([resample_quantiles(row, SHARES[name], RESAMPLES, random) for row in values])
+    else:
+        # A coefficient is not bootstrapped, as in the paper.
+        return found
+    return found | {f"pooled/{name}": np.stack([pool(resampled[places]) for places in releases])}
 
 
-def _combine(points: Floats, variances: Floats, degrees: float) -> tuple[float, float, float]:
-    found = combine(points, variances, degrees=degrees)
-    return found.point, found.low, found.high
-
-
-def _synthesizer(study: Study) -> Any:
-    if study.synthesizer == "negative_binomial":
-        return models.negative_binomial(study.column)
-    return models.semicontinuous(study.column, list(study.predictors), lower=study.lower, upper=study.upper)
-
-
-def _plain(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "_" for letter in name.lower())
+def _combine(points: Floats, variances: Floats, degrees: float, releases: Sequence[Any]) -> Floats:
+    """Combine the tables of each replicate: (numbers of tables, replicates, 3)."""
+    found = [combine(points[rows], variances[rows], degrees=degrees) for rows in map(np.transpose, releases)]
+    return np.stack([np.column_stack([one.point, one.low, one.high]) for one in found])

@@ -1,6 +1,6 @@
-"""An intruder who pools all released tables, because the same records stand in each of them."""
+"""Intruders who do more than look: one pools all released tables, one guesses a sensitive value from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,16 +9,13 @@ import pandas as pd
 from numba import njit
 from numpy.typing import NDArray
 
-from molehill.errors import check_choice
+from molehill.arrays import Booleans, Floats, Integers, freeze
+from molehill.errors import InputError
 from molehill.risk import balls, kernels
-from molehill.risk.balls import Floats, Integers
-from molehill.risk.identification import Singletons
-from molehill.risk.intruder import Breaks, Confidential, Floor, Kinds, Missing, Radius, as_tables, read_confidential
-from molehill.risk.intruder import read_released as read_released_table
-from molehill.tables.intervals import Figure, mean_over_tables, resampled, resampled_counts
-from molehill.tables.patterns import match_patterns
+from molehill.risk.intruder import Intruder, View, look, read_released
+from molehill.tables.intervals import Figure, figure_of_runs, mean_over_tables, resampled_counts
 from molehill.tables.schema import column_numbers
-from molehill.tables.table import Table, as_table
+from molehill.tables.table import Table
 
 # Comparisons of a target with a candidate in a table that are made at most; more targets than that are sampled.
 _MOST_COMPARISONS = 400_000_000
@@ -61,20 +58,7 @@ class _Own:
     values: Floats
 
 
-def pooled_risk(
-    data: Any,
-    released: Any,
-    *,
-    known: str | Sequence[str],
-    sensitive: str | Sequence[str],
-    radius: Radius,
-    floor: Floor = 0.0,
-    key: str | None = None,
-    singletons: Singletons = "protect",
-    missing: Missing = "error",
-    breaks: Breaks = None,
-    kinds: Kinds = None,
-) -> PooledRisk:
+def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> PooledRisk:
     """Measure the risk to an intruder who has all tables and knows which of their records belong together.
 
     Partially synthetic tables hold the same people, so an intruder can follow a record through the tables, by its
@@ -86,10 +70,8 @@ def pooled_risk(
 
     Parameters
     ----------
-    data, released, known, sensitive, radius, floor, key, missing, breaks, kinds
-        As in `release_risk`.
-    singletons
-        A record alone in its pattern, and found: "protect" (risk 1), or "formula" and "error" (risk 0).
+    data, released, intruder, key
+        As in `release_risk`. A record alone in its pattern, and found, has risk 1 if singletons are protected, else 0.
 
     References
     ----------
@@ -101,23 +83,21 @@ def pooled_risk(
     >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A"] * 3, "pay": [100.0, 110.0, 900.0]})
     >>> released = [data.assign(pay=[100.0, 109.0, pay]) for pay in (900.0, 905.0, 100.0)]
-    >>> pooled_risk(data, released, known="town", sensitive="pay", radius=0.1).risk
+    >>> pooled_risk(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).risk
     array([0.33333333, 0.33333333, 0.66666667])
     """
-    check_choice("singletons", singletons, ("protect", "formula", "error"))
-    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
-    readings = [read_released_table(side, table, key, missing) for table in as_tables(released)]
+    view = look(data, intruder)
+    readings = read_released(view, released, key)
     own = _Own(
         np.stack([np.asarray(reading.own_cells, dtype=np.int64) for reading in readings]),
         np.stack([reading.own_values for reading in readings]),
     )
-    by_row = _risk_of_medians(side, own, alone_risk=1.0 if singletons == "protect" else 0.0)
-    means = by_row[:, side.part].mean(axis=1)
-    risk = np.where(side.part, by_row[0], np.nan)
-    risk.flags.writeable = False
-    picks, targets = _share_picked(side, own)
+    by_row = _risk_of_medians(view, own, alone_risk=1.0 if view.intruder.singletons == "protect" else 0.0)
+    means = by_row[:, view.part].mean(axis=1)
+    risk = freeze(np.where(view.part, by_row[0], np.nan))
+    picks, targets = _share_picked(view, own)
     mean, right = (
-        resampled(float(found[0]), found[1:], len(readings), least=0.0, most=1.0) for found in (means, picks)
+        figure_of_runs(float(found[0]), found[1:], len(readings), least=0.0, most=1.0) for found in (means, picks)
     )
     return PooledRisk(risk, mean, right, targets)
 
@@ -141,7 +121,7 @@ def most_frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     return best
 
 
-def middle(values: Floats, present: NDArray[np.bool_]) -> Floats:
+def middle(values: Floats, present: Booleans) -> Floats:
     """Take the median over the first axis of the values that are present; 0 where none is."""
     if present.all():
         return np.median(values, axis=0)
@@ -159,38 +139,38 @@ def _taken(tables: int) -> NDArray[np.int64]:
     return np.concatenate([once, resampled_counts(tables)[:_RUNS]]) if tables > 1 else once
 
 
-def _risk_of_medians(side: Confidential, own: _Own, *, alone_risk: float) -> Floats:
+def _risk_of_medians(view: View, own: _Own, *, alone_risk: float) -> Floats:
     """Risk of every record in the table of medians: of all tables in the first row, then of resampled ones."""
     cells = most_frequent(own.cells)
     present = np.broadcast_to((own.cells >= 0)[:, :, None], own.values.shape)
     rows = [np.repeat(np.arange(len(counts)), counts) for counts in _taken(len(own.cells))]
     tables = [middle(own.values[row], present[row]) for row in rows]
-    low, high = balls.bounds(side.values, side.radius, side.floor)
-    points = balls.group(cells, side.by_cell.number)
-    around = balls.sort_cells(side.values, balls.group(side.cells, side.by_cell.number))
+    low, high = balls.bounds(view.values, view.radius, view.floor)
+    points = balls.group(cells, view.by_cell.number)
+    around = balls.sort_cells(view.values, balls.group(view.cells, view.by_cell.number))
     counts = balls.count_within(tables, points, low, high, around)
-    patterns = side.pattern_of_cell[cells[cells >= 0]]
-    size = np.bincount(patterns, minlength=side.patterns.number)[side.patterns.codes]
-    risk = np.empty((len(tables), side.records))
-    linked = np.empty(side.records, dtype=bool)
+    patterns = view.pattern_of_cell[cells[cells >= 0]]
+    size = np.bincount(patterns, minlength=view.patterns.number)[view.patterns.codes]
+    risk = np.empty((len(tables), view.records))
+    linked = np.empty(view.records, dtype=bool)
     for values, within, row in zip(tables, counts, risk, strict=True):
-        kernels.find_linked(side.part, side.cells, cells, low, high, values, linked)
-        kernels.released_risk(within, size, linked, alone_risk, row)
+        kernels.find_linked(view.part, view.cells, cells, low, high, values, linked)
+        kernels.risk_from_counts(within, size, linked, alone_risk, row)
     return risk
 
 
-def _share_picked(side: Confidential, own: _Own) -> tuple[Floats, int]:
+def _share_picked(view: View, own: _Own) -> tuple[Floats, int]:
     """Share of right picks with all tables, then with resampled ones; and the number of targets."""
-    low, high = balls.bounds(side.values, side.radius, side.floor)
-    candidates = _candidates(own.cells, side.by_cell.number)
+    low, high = balls.bounds(view.values, view.radius, view.floor)
+    candidates = _candidates(own.cells, view.by_cell.number)
     sizes = np.array([len(members) for members in candidates])
-    targets = np.flatnonzero(side.part)
-    comparisons = int(sizes[side.cells[targets]].sum()) * len(own.cells)
+    targets = np.flatnonzero(view.part)
+    comparisons = int(sizes[view.cells[targets]].sum()) * len(own.cells)
     targets = targets[:: -(-comparisons // _MOST_COMPARISONS) or 1]
     taken = _taken(len(own.cells)).astype(np.float64)
     right = np.zeros(len(taken))
-    for cell in np.unique(side.cells[targets]).tolist():
-        members, wanted = candidates[cell], targets[side.cells[targets] == cell]
+    for cell in np.unique(view.cells[targets]).tolist():
+        members, wanted = candidates[cell], targets[view.cells[targets] == cell]
         if len(members):
             places = np.searchsorted(members, wanted)
             places[members[np.minimum(places, len(members) - 1)] != wanted] = -1
@@ -212,7 +192,7 @@ def _candidates(cells: NDArray[np.int64], number: int) -> list[Integers]:
 @njit(nogil=True, cache=True, error_model="numpy")
 def _count_picks(
     values: Floats,
-    here: NDArray[np.bool_],
+    here: Booleans,
     low: Floats,
     high: Floats,
     places: Integers,
@@ -244,11 +224,17 @@ def _count_picks(
                 right[row] += 1.0 / (score >= least).sum()
 
 
-Floats = NDArray[np.float64]
 # Levels of a categorical column are counted for about this many pairs of record and level at a time.
 _CHUNK = 4_000_000
 
-OWN, WITHOUT = "own", "without"
+
+@dataclass(frozen=True, eq=False)
+class Gain:
+    """How often (or how far) a guess is right or wrong from the record itself, without it, and how much it gains."""
+
+    own: Figure
+    without: Figure
+    gain: Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,15 +245,21 @@ class Guesses:
     ----------
     column
         The column.
-    figures
-        By measure, in words: the value and its interval over tables.
+    right
+        Share of the guesses that are right: within the radius, or of a category the same.
+    error
+        Mean relative error of a guess; None for a category.
+    pooled
+        Share of the guesses that are right when the tables are pooled; None for one table.
     own, without
         (tables, records): 1 where the guess from the record's own released value, or without it, is right; NaN for a
         record that takes no part.
     """
 
     column: str
-    figures: Mapping[str, Figure]
+    right: Gain
+    error: Gain | None
+    pooled: Gain | None
     own: Floats
     without: Floats
 
@@ -275,19 +267,7 @@ class Guesses:
         return f"Guesses({self.column}: {np.nanmean(self.own):.1%} right, {np.nanmean(self.without):.1%} without)"
 
 
-def guess_values(
-    data: Any,
-    released: Any,
-    *,
-    known: str | Sequence[str],
-    sensitive: str,
-    radius: Radius,
-    floor: Floor = 0.0,
-    key: str | None = None,
-    missing: Missing = "error",
-    breaks: Breaks = None,
-    kinds: Kinds = None,
-) -> Guesses:
+def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Guesses:
     """Compare guesses of a sensitive value from a record's own released values with guesses without the record.
 
     The intruder has found a person's record in the release, by columns that were not replaced, and takes its released
@@ -303,79 +283,63 @@ def guess_values(
 
     Parameters
     ----------
-    sensitive
-        One column.
-    data, released, known, radius, floor, key, missing, breaks, kinds
-        As in `release_risk`.
+    data, released, intruder, key
+        As in `release_risk`; the intruder asks for one sensitive column.
 
     Examples
     --------
     >>> data = pd.DataFrame({"town": ["A"] * 3, "pay": [100.0, 110.0, 900.0]})
     >>> released = data.assign(pay=[105.0, 300.0, 890.0])
-    >>> guess_values(data, released, known="town", sensitive="pay", radius=0.1)
+    >>> guess_values(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
     Guesses(pay: 66.7% right, 0.0% without)
     """
-    table = as_table(data)
-    side = read_confidential(table, known, sensitive, radius, floor, missing, breaks, kinds)
-    levels = None if side.numeric else pd.Index(side.table.frame[sensitive].dropna().unique())
-    truth, _ = _column_values(table, sensitive, levels, "data")
+    view = look(data, intruder)
+    if len(view.intruder.sensitive) != 1:
+        raise InputError("sensitive", "guesses are of one column at a time", "Name one sensitive column")
+    column = view.intruder.sensitive[0]
+    levels = None if view.numeric else pd.Index(view.table.frame[column].dropna().unique())
+    truth = _column_values(view.table, column, levels, "data")
     own, without = [], []
-    for released_table in as_tables(released):
-        read_released_table(side, released_table, key, missing)
-        values, present = _column_values(released_table, sensitive, levels, "released")
-        patterns = np.where(present, match_patterns(side.patterns, released_table), -1)
-        rows = _own_rows(side, released_table, key)
+    for reading in read_released(view, released, key):
+        values, present = _column_values(reading.table, column, levels, "released"), reading.part
+        rows = np.arange(view.records) if reading.rows is None else reading.rows
         rows = np.where(present[rows], rows, -1)
         typical = _typical_others if levels is None else _frequent_others
-        others = typical(values, patterns, rows, side.patterns.codes)
+        others = typical(values, reading.patterns, rows, view.patterns.codes)
         alone = np.isnan(others)
         if alone.any():
             everyone = np.zeros(len(values), dtype=np.int64)
             everyone[~present] = -1
-            others[alone] = typical(values, everyone, rows, np.zeros(side.records, dtype=np.int64))[alone]
+            others[alone] = typical(values, everyone, rows, np.zeros(view.records, dtype=np.int64))[alone]
         # Who is not in the release can only be guessed without the record.
         own.append(np.where(rows >= 0, values[rows], others))
         without.append(others)
-    guesses = {OWN: np.stack(own)[:, side.part], WITHOUT: np.stack(without)[:, side.part]}
-    ends = _right_between(side, truth)
-    low, high = ends[0][side.part], ends[1][side.part]
-    figures = _measure(guesses, truth[side.part], low, high, numeric=levels is None)
-    by_record = {}
-    for name, values in guesses.items():
-        by_record[name] = np.full((len(values), side.records), np.nan)
-        by_record[name][:, side.part] = (values >= low) & (values <= high)
-        by_record[name].flags.writeable = False
-    return Guesses(sensitive, figures, by_record[OWN], by_record[WITHOUT])
+    guesses = (np.stack(own)[:, view.part], np.stack(without)[:, view.part])
+    ends = balls.bounds(view.values, view.radius, view.floor) if view.numeric else (truth[:, None], truth[:, None])
+    low, high = (end[view.part, 0] for end in ends)
+    by_record = []
+    for values in guesses:
+        right = np.full((len(values), view.records), np.nan)
+        right[:, view.part] = (values >= low) & (values <= high)
+        by_record.append(freeze(right))
+    return Guesses(
+        column,
+        _gain([_share(values, low, high) for values in guesses]),
+        _gain([_relative(values, truth[view.part]) for values in guesses], better=-1) if view.numeric else None,
+        _pool_guesses(guesses, low, high, numeric=bool(view.numeric)) if len(own) > 1 else None,
+        *by_record,
+    )
 
 
-def _column_values(
-    table: Table, column: str, levels: pd.Index | None, argument: str
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Numbers, or codes of the levels (a level that the confidential table lacks is never right), and who has one."""
+def _column_values(table: Table, column: str, levels: pd.Index | None, argument: str) -> Floats:
+    """Numbers, 0 where missing, or codes of the levels; a level that the confidential table lacks is never right."""
     if levels is None:
-        values = column_numbers(table, column, argument)
-        present = ~np.isnan(values)
-        return np.where(present, values, 0.0), present
-    present = table.frame[column].notna().to_numpy()
+        return np.nan_to_num(column_numbers(table, column, argument))
     codes = levels.get_indexer(pd.Index(table.frame[column]))
-    return np.where(codes < 0, len(levels), codes).astype(np.float64), present
+    return np.where(codes < 0, len(levels), codes).astype(np.float64)
 
 
-def _own_rows(side: Confidential, table: Table, key: str | None) -> NDArray[np.intp]:
-    """Row of the released table for every confidential record, -1 if it has none."""
-    if key is None:
-        return np.arange(side.records)
-    return pd.Index(table.frame[key]).get_indexer(pd.Index(side.table.frame[key]))
-
-
-def _right_between(side: Confidential, truth: Floats) -> tuple[Floats, Floats]:
-    if not side.numeric:
-        return truth, truth
-    low, high = balls.bounds(side.values, side.radius, side.floor)
-    return low[:, 0], high[:, 0]
-
-
-def _typical_others(values: Floats, patterns: NDArray, rows: NDArray, wanted: NDArray) -> Floats:
+def _typical_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
     """Median of the values with each record's pattern, its own row left out; NaN where there is no other."""
     number = int(max(patterns.max(initial=0), wanted.max(initial=0))) + 1
     order = np.lexsort((values, patterns))
@@ -395,7 +359,7 @@ def _typical_others(values: Floats, patterns: NDArray, rows: NDArray, wanted: ND
     return np.where(others > 0, (ends[0] + ends[1]) / 2, np.nan)
 
 
-def _frequent_others(values: Floats, patterns: NDArray, rows: NDArray, wanted: NDArray) -> Floats:
+def _frequent_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
     """Most frequent level with each record's pattern, its own row left out; NaN where there is no other."""
     codes = values.astype(np.int64)
     number, levels = int(max(patterns.max(initial=0), wanted.max(initial=0))) + 1, int(codes.max(initial=0)) + 1
@@ -412,39 +376,26 @@ def _frequent_others(values: Floats, patterns: NDArray, rows: NDArray, wanted: N
     return guess
 
 
-def _measure(
-    guesses: Mapping[str, Floats], truth: Floats, low: Floats, high: Floats, *, numeric: bool
-) -> dict[str, Figure]:
-    tables = len(guesses[OWN])
-    shares = {source: _share(values, low, high) for source, values in guesses.items()}
-    right = "guesses within the radius" if numeric else "right guesses"
-    figures = _compare(right, shares)
-    if numeric:
-        errors = {source: _relative(values, truth) for source, values in guesses.items()}
-        figures |= _compare("mean relative error of the guess", errors, better=-1)
-    if tables > 1:
-        # All tables in the first row, then resampled ones.
-        rows = [np.arange(tables), *(np.repeat(np.arange(tables), row) for row in resampled_counts(tables)[:_RUNS])]
-        pooled = {}
-        for source, values in guesses.items():
-            shares = [_share(_pool(values[row], numeric=numeric)[None], low, high) for row in rows]
-            pooled[source] = np.concatenate(shares)
-        figures |= _compare(f"{right}, tables pooled", pooled, pooled_tables=tables)
-    return figures
+def _pool_guesses(guesses: Sequence[Floats], low: Floats, high: Floats, *, numeric: bool) -> Gain:
+    """Guesses with the tables pooled: all tables, with intervals from resampled ones."""
+    tables = len(guesses[0])
+    rows = [np.arange(tables), *(np.repeat(np.arange(tables), row) for row in resampled_counts(tables)[:_RUNS])]
+    shares = [
+        np.concatenate([_share(_pool(values[row], numeric=numeric)[None], low, high) for row in rows])
+        for values in guesses
+    ]
+    return _gain(shares, pooled_tables=tables)
 
 
-def _compare(name: str, values: Mapping[str, Floats], *, better: int = 1, pooled_tables: int = 0) -> dict[str, Figure]:
+def _gain(values: Sequence[Floats], *, better: int = 1, pooled_tables: int = 0) -> Gain:
     """Give the figure with the record, without it, and how much better it is with it."""
-    named = {
-        (name, 0.0): values[OWN],
-        (f"{name}, without the record", 0.0): values[WITHOUT],
-        (f"{name}, gain over without the record", -1.0): better * (values[OWN] - values[WITHOUT]),
-    }
-    if pooled_tables:
-        return {
-            n: resampled(float(v[0]), v[1:], pooled_tables, least=least, most=1.0) for (n, least), v in named.items()
-        }
-    return {n: mean_over_tables(v, least=least, most=1.0) for (n, least), v in named.items()}
+    figures = []
+    for found, least in ((values[0], 0.0), (values[1], 0.0), (better * (values[0] - values[1]), -1.0)):
+        if pooled_tables:
+            figures.append(figure_of_runs(float(found[0]), found[1:], pooled_tables, least=least, most=1.0))
+        else:
+            figures.append(mean_over_tables(found, least=least, most=1.0))
+    return Gain(*figures)
 
 
 def _share(guesses: Floats, low: Floats, high: Floats) -> Floats:

@@ -12,16 +12,13 @@ ranks of the second: n log n. More are scanned, in parallel, within the window t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from molehill.arrays import Floats, Integers
 from molehill.machine import in_threads, workers
 from molehill.risk import kernels
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.integer[Any]]
 
 # Below this many records a second thread costs more than it saves.
 _SMALL = 50_000
@@ -229,7 +226,7 @@ def _over_cells(kernel: Callable[[int, int], None], starts: Integers, rows: int 
 
 def _cover_whole_cells(grouped: Grouped, size: Integers, order: Integers, result: Coverage) -> None:
     number = np.diff(grouped.starts)
-    result.total[:] = number * kernels.uncovered_shares(size, number, order)
+    result.total[:] = number * kernels.miss_by_record(size, number, order)
     result.within[grouped.records] = np.repeat(number, number)
     result.inside[grouped.records] = np.repeat(result.total, number)
 
@@ -270,7 +267,7 @@ def _cover_space(
     sorted_arguments = (values[records], starts, low[records], high[records], starts)
     counts, covers = _scan(*sorted_arguments)
     cell = np.repeat(np.arange(len(size)), np.diff(starts))
-    weight = kernels.uncovered_shares(size[cell], covers, order[cell])
+    weight = kernels.miss_by_record(size[cell], covers, order[cell])
     result.within[records] = counts
     result.inside[records] = _scan(*sorted_arguments, weight=weight)[0] if (order > 1).any() else counts
     result.total[:] = np.add.reduceat(np.append(weight, 0.0), starts[:-1]) * (np.diff(starts) > 0)

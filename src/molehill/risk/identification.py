@@ -7,31 +7,17 @@ is at risk when few others are close to it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from molehill.errors import InputError, check_choice, check_order
+from molehill.arrays import Booleans, Floats, Integers, freeze
+from molehill.errors import InputError, check_order
 from molehill.risk import balls, kernels
-from molehill.risk.balls import Floats, Integers
-from molehill.risk.intruder import (
-    Breaks,
-    Confidential,
-    Floor,
-    Kinds,
-    Missing,
-    Radius,
-    as_tables,
-    read_confidential,
-    read_released,
-)
+from molehill.risk.intruder import Intruder, Reading, View, look, read_released
 from molehill.tables.patterns import Patterns
 from molehill.tables.schema import Schema
-from molehill.tables.table import Table
-
-Singletons = Literal["protect", "formula", "error"]
-SmallPatterns = Literal["error", "marginal"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,8 +43,8 @@ class ConfidentialRisk:
     """
 
     risk: Floats
-    pattern_size: NDArray[np.integer]
-    within: NDArray[np.integer]
+    pattern_size: Integers
+    within: Integers
     policies: Mapping[str, int]
     order: int
     patterns: Patterns
@@ -86,7 +72,7 @@ class ReleaseRisk:
 
     by_table: Floats
     realised: Floats
-    linked: NDArray[np.bool_]
+    linked: Booleans
 
     def __repr__(self) -> str:
         tables, records = self.by_table.shape
@@ -122,20 +108,7 @@ class MatchRates:
         return {name: float(getattr(self, name).mean()) for name in ("expected", "true", "false", "unique")}
 
 
-def confidential_risk(
-    data: Any,
-    *,
-    known: str | Sequence[str],
-    sensitive: str | Sequence[str],
-    radius: Radius,
-    order: int = 1,
-    floor: Floor = 0.0,
-    singletons: Singletons = "protect",
-    small_patterns: SmallPatterns = "error",
-    missing: Missing = "error",
-    breaks: Breaks = None,
-    kinds: Kinds = None,
-) -> ConfidentialRisk:
+def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int = 1) -> ConfidentialRisk:
     """Measure how exposed every record of a confidential table is.
 
     Order 1 (the paper's Marginal) is the share of the record's pattern that is not close to it. Order k is the
@@ -148,29 +121,11 @@ def confidential_risk(
     Parameters
     ----------
     data
-        A pandas or polars frame, or a `Table`.
-    known
-        Columns that the intruder knows; none (an empty list) means one pattern for all.
-    sensitive
-        Columns that are to be protected. Numeric ones are compared by a ball, categorical ones exactly.
-    radius
-        Relative radius, from 0 to 1, of the closed ball `y - reach <= y_h <= y + reach` with
-        `reach = max(radius * |y|, floor)`; one number or one per column by name.
+        A pandas or polars frame, a `Table`, or the view that `Intruder.look` gave of one.
+    intruder
+        What the intruder knows, and what counts as close; a view says it itself.
     order
         1 marginal, 2 pairwise, k.
-    floor
-        Least reach, in the units of the data; `radius=0, floor=5000` is an absolute radius.
-    singletons
-        A record alone in its pattern: "protect" (risk 1), "formula" (0 of 1 records is not close: risk 0), "error".
-    small_patterns
-        A pattern of two records or more, but fewer than `order`: "error", or "marginal" (order 1 there).
-    missing
-        A missing sensitive value: "error", or "keep": the record takes no part, its risk is NaN. A missing known
-        value is a category of its own.
-    breaks
-        Groups for numeric known columns, by name: `{"age": [25, 35, 50, 65]}`, left-closed.
-    kinds
-        Kinds of columns, where the inferred one is not right: `{"grade": "categorical"}`.
 
     Returns
     -------
@@ -185,80 +140,52 @@ def confidential_risk(
     --------
     >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
-    >>> confidential_risk(data, known="town", sensitive="pay", radius=0.1).risk
+    >>> confidential_risk(data, Intruder(known="town", sensitive="pay", radius=0.1)).risk
     array([0.5 , 0.25, 0.5 , 0.75])
     """
     order = check_order(order)
-    check_choice("singletons", singletons, ("protect", "formula", "error"))
-    check_choice("small_patterns", small_patterns, ("error", "marginal"))
-    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
-    sizes = side.sizes
-    _check_sizes(sizes, order, singletons, small_patterns)
+    view = look(data, intruder)
+    sizes = view.sizes
+    _check_sizes(sizes, order, view.intruder)
 
     orders = np.where(sizes < order, 1, order)
     covered = balls.cover(
-        side.values,
-        side.cells,
-        size=sizes[side.pattern_of_cell],
-        order=orders[side.pattern_of_cell],
-        radius=side.radius,
-        floor=side.floor,
+        view.values,
+        view.cells,
+        size=sizes[view.pattern_of_cell],
+        order=orders[view.pattern_of_cell],
+        radius=view.radius,
+        floor=view.floor,
     )
-    totals = np.bincount(side.pattern_of_cell, covered.total, minlength=len(sizes))
-    alone_risk = 1.0 if singletons == "protect" else 0.0
-    risk, pattern_size = covered.inside, np.empty(side.records, dtype=balls.count_type(side.records))
+    totals = np.bincount(view.pattern_of_cell, covered.total, minlength=len(sizes))
+    alone_risk = 1.0 if view.intruder.singletons == "protect" else 0.0
+    risk, pattern_size = covered.inside, np.empty(view.records, dtype=balls.count_type(view.records))
 
     def finish(first: int, last: int) -> None:
-        kernels.finish_risk(side.patterns.codes, side.part, totals, sizes, alone_risk, first, last, risk, pattern_size)
+        kernels.finish_risk(view.patterns.codes, view.part, totals, sizes, alone_risk, first, last, risk, pattern_size)
 
-    balls.over_records(finish, side.records)
-    policies = _count_policies(side, sizes, order)
-    return ConfidentialRisk(
-        _freeze(risk),
-        _freeze(pattern_size),
-        _freeze(covered.within),
-        policies,
-        order,
-        side.patterns,
-        side.schema,
-    )
+    balls.over_records(finish, view.records)
+    frozen = (freeze(risk), freeze(pattern_size), freeze(covered.within))
+    return ConfidentialRisk(*frozen, _count_policies(view, order), order, view.patterns, view.schema)
 
 
-def release_risk(
-    data: Any,
-    released: Any,
-    *,
-    known: str | Sequence[str],
-    sensitive: str | Sequence[str],
-    radius: Radius,
-    floor: Floor = 0.0,
-    key: str | None = None,
-    singletons: Singletons = "protect",
-    missing: Missing = "error",
-    breaks: Breaks = None,
-    kinds: Kinds = None,
-) -> ReleaseRisk:
+def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> ReleaseRisk:
     """Measure how exposed every confidential record is once tables are released.
 
     The intruder draws the ball around the TRUE value and looks in the released table, among the records with the
     true pattern there. The risk is the share of those that are not close, if the record's own released value is
-    close (T = 1), and 0 if it is not. Patterns are formed in each released table from its own known columns.
+    close (T = 1), and 0 if it is not. Patterns are formed in each released table from its own known columns. A single
+    released record with the pattern, and T = 1, has the risk that the intruder's `singletons` says.
 
     Parameters
     ----------
-    data
-        The confidential table.
+    data, intruder
+        The confidential table, as in `confidential_risk`.
     released
         One released table, or a sequence of them.
     key
         Column that names the record, in all tables; without it records are linked by position. A record without a
         released counterpart has T = 0.
-    singletons
-        A single released record with the pattern, and T = 1: "protect" (risk 1), "formula" (risk 0), "error".
-    missing
-        A missing sensitive value: "error", or "keep": such records take no part.
-    known, sensitive, radius, floor, breaks, kinds
-        As in `confidential_risk`.
 
     References
     ----------
@@ -269,17 +196,16 @@ def release_risk(
     >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
     >>> released = data.assign(pay=[105.0, 300.0, 118.0, 200.0])
-    >>> release_risk(data, released, known="town", sensitive="pay", radius=0.1).realised
+    >>> release_risk(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).realised
     array([0.75, 0.  , 0.75, 0.  ])
     """
-    check_choice("singletons", singletons, ("protect", "formula", "error"))
-    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
-    tables = as_tables(released)
-    matches = _match_tables(side, tables, key, missing)
-    by_table = np.empty((len(tables), side.records))
+    view = look(data, intruder)
+    matches = _match_tables(view, read_released(view, released, key))
+    by_table = np.empty((len(matches), view.records))
+    singletons = view.intruder.singletons
     for number, match in enumerate(matches):
         alone_risk = 0.0 if singletons == "formula" else 1.0
-        alone = kernels.released_risk(match.within, match.size, match.linked, alone_risk, by_table[number])
+        alone = kernels.risk_from_counts(match.within, match.size, match.linked, alone_risk, by_table[number])
         if alone and singletons == "error":
             raise InputError(
                 "singletons",
@@ -287,23 +213,11 @@ def release_risk(
                 "Use coarser known columns, or choose 'protect' (risk 1) or 'formula' (risk 0)",
             )
     linked = np.stack([match.linked for match in matches])
-    by_table[:, ~side.part] = np.nan
-    return ReleaseRisk(_freeze(by_table), _freeze(by_table.mean(axis=0)), _freeze(linked))
+    by_table[:, ~view.part] = np.nan
+    return ReleaseRisk(freeze(by_table), freeze(by_table.mean(axis=0)), freeze(linked))
 
 
-def match_rates(
-    data: Any,
-    released: Any,
-    *,
-    known: str | Sequence[str],
-    sensitive: str | Sequence[str],
-    radius: Radius,
-    floor: Floor = 0.0,
-    key: str | None = None,
-    missing: Missing = "error",
-    breaks: Breaks = None,
-    kinds: Kinds = None,
-) -> MatchRates:
+def match_rates(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> MatchRates:
     """Count an intruder's right and wrong matches in released tables.
 
     For every record let c be the number of released records with its true pattern in the ball around its true
@@ -311,7 +225,7 @@ def match_rates(
 
     Parameters
     ----------
-    data, released, known, sensitive, radius, floor, key, missing, breaks, kinds
+    data, released, intruder, key
         As in `release_risk`.
 
     References
@@ -323,19 +237,19 @@ def match_rates(
     >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
     >>> released = data.assign(pay=[105.0, 300.0, 118.0, 200.0])
-    >>> match_rates(data, released, known="town", sensitive="pay", radius=0.1).mean()
+    >>> match_rates(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).mean()
     {'expected': 2.0, 'true': 0.5, 'false': 0.0, 'unique': 2.0}
     """
-    side = read_confidential(data, known, sensitive, radius, floor, missing, breaks, kinds)
+    view = look(data, intruder)
     rows = []
-    for match in _match_tables(side, as_tables(released), key, missing):
+    for match in _match_tables(view, read_released(view, released, key)):
         unique = match.within == 1
         number = int(unique.sum())
         right = int((unique & match.linked).sum())
         expected = float((match.linked / np.maximum(match.within, 1)).sum())
-        rows.append((expected, right / int(side.part.sum()), (number - right) / max(number, 1), number))
+        rows.append((expected, right / int(view.part.sum()), (number - right) / max(number, 1), number))
     expected, true, false, unique = (np.array(column) for column in zip(*rows, strict=True))
-    return MatchRates(*map(_freeze, (expected, true, false, unique)))
+    return MatchRates(*map(freeze, (expected, true, false, unique)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,19 +258,19 @@ class _Match:
 
     within: NDArray[np.int64]
     size: NDArray[np.int64]
-    linked: NDArray[np.bool_]
+    linked: Booleans
 
 
-def _check_sizes(sizes: Integers, order: int, singletons: Singletons, small_patterns: SmallPatterns) -> None:
+def _check_sizes(sizes: Integers, order: int, intruder: Intruder) -> None:
     alone = int((sizes == 1).sum())
-    if alone and singletons == "error":
+    if alone and intruder.singletons == "error":
         raise InputError(
             "singletons",
             f"{alone} records are alone in their pattern",
             "Use coarser known columns, or choose 'protect' (risk 1) or 'formula' (risk 0)",
         )
     small = sizes[(sizes > 1) & (sizes < order)]
-    if len(small) and small_patterns == "error":
+    if len(small) and intruder.small_patterns == "error":
         raise InputError(
             "order",
             f"it is {order}, but {len(small)} patterns ({int(small.sum())} records) have fewer records than that",
@@ -365,12 +279,12 @@ def _check_sizes(sizes: Integers, order: int, singletons: Singletons, small_patt
         )
 
 
-def _count_policies(side: Confidential, sizes: Integers, order: int) -> dict[str, int]:
-    part = side.part
-    negative, flat, widened = kernels.count_edges(side.values, part, side.radius, side.floor)
+def _count_policies(view: View, order: int) -> dict[str, int]:
+    part, sizes = view.part, view.sizes
+    negative, flat, widened = kernels.count_edges(view.values, part, view.radius, view.floor)
     known_missing = np.zeros(len(part), dtype=bool)
-    for name in side.schema.having("known"):
-        known_missing |= side.table.frame[name].isna().to_numpy()
+    for name in view.schema.having("known"):
+        known_missing |= view.table.frame[name].isna().to_numpy()
     small = (sizes > 1) & (sizes < order)
     whole = (sizes > 1) & (sizes == order)
     return {
@@ -385,25 +299,19 @@ def _count_policies(side: Confidential, sizes: Integers, order: int) -> dict[str
     }
 
 
-def _match_tables(side: Confidential, tables: Sequence[Table], key: str | None, missing: Missing) -> list[_Match]:
-    low, high = balls.bounds(side.values, side.radius, side.floor)
-    grouped = balls.group(side.cells, side.by_cell.number)
-    around = balls.sort_cells(side.values, grouped)
-    readings = [read_released(side, table, key, missing) for table in tables]
+def _match_tables(view: View, readings: Sequence[Reading]) -> list[_Match]:
+    low, high = balls.bounds(view.values, view.radius, view.floor)
+    grouped = balls.group(view.cells, view.by_cell.number)
+    around = balls.sort_cells(view.values, grouped)
     # Tables with the confidential known columns, the usual case, are counted in one go.
-    alike = all(reading.cells is side.cells for reading in readings)
+    alike = all(reading.cells is view.cells for reading in readings)
     batches = [readings] if alike else [[reading] for reading in readings]
     matches = []
     for batch in batches:
-        points = grouped if alike else balls.group(batch[0].cells, side.by_cell.number)
+        points = grouped if alike else balls.group(batch[0].cells, view.by_cell.number)
         counts = balls.count_within([reading.values for reading in batch], points, low, high, around)
         for reading, within in zip(batch, counts, strict=True):
-            linked = np.empty(side.records, dtype=bool)
-            kernels.find_linked(side.part, side.cells, reading.own_cells, low, high, reading.own_values, linked)
+            linked = np.empty(view.records, dtype=bool)
+            kernels.find_linked(view.part, view.cells, reading.own_cells, low, high, reading.own_values, linked)
             matches.append(_Match(within, reading.size, linked))
     return matches
-
-
-def _freeze(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array

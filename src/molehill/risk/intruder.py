@@ -1,10 +1,11 @@
-"""Tables read for comparison: patterns, cells and values as arrays.
+"""Whose eyes: what an intruder knows and takes for close, and tables as that intruder sees them.
 
-The confidential side is read once, and what was learned from it (patterns, kinds) reads every released table alike.
+`Intruder.look` reads, types and patterns a confidential table once. Every measure of risk takes the `View` that it
+gives, and `read_released` reads released tables by what was learned there: patterns and kinds.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any, Literal
@@ -13,27 +14,98 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from molehill.arrays import Booleans, Floats, Integers
 from molehill.errors import InputError, check_choice, nearest
-from molehill.risk.balls import Floats, Integers
 from molehill.tables.patterns import Patterns, learn_patterns, match_patterns
 from molehill.tables.schema import Kind, Schema, column_numbers, find_columns, infer_schema
-from molehill.tables.table import Table, as_table
+from molehill.tables.table import Table, as_table, as_tables
 
 Missing = Literal["error", "keep"]
+Singletons = Literal["protect", "formula", "error"]
+SmallPatterns = Literal["error", "marginal"]
 Radius = float | Mapping[str, float] | None
 Floor = float | Mapping[str, float]
-Breaks = Mapping[str, Sequence[float]] | None
-Kinds = Mapping[str, Kind] | None
+CHOICES = {
+    "singletons": ("protect", "formula", "error"),
+    "small_patterns": ("error", "marginal"),
+    "missing": ("error", "keep"),
+}
 
 
-@dataclass(frozen=True, eq=False)
-class Confidential:
-    """The confidential side of a comparison.
+@dataclass(frozen=True)
+class Intruder:
+    """An intruder who knows some columns of a person, and the sensitive ones up to a radius.
 
     Attributes
     ----------
-    table, schema
-        The table, and role and kind of the columns that matter.
+    known
+        Columns that the intruder knows, one name or several; none (an empty list) means one pattern for all.
+    sensitive
+        Columns that are to be protected. Numeric ones are compared by a ball, categorical ones exactly.
+    radius
+        Relative radius, from 0 to 1, of the closed ball `y - reach <= y_h <= y + reach` with
+        `reach = max(radius * |y|, floor)`; one number or one per column by name.
+    floor
+        Least reach, in the units of the data; `radius=0, floor=5000` is an absolute radius.
+    breaks
+        Groups for numeric known columns, by name: `{"age": [25, 35, 50, 65]}`, left-closed.
+    kinds
+        Kinds of columns, where the inferred one is not right: `{"grade": "categorical"}`.
+    singletons
+        A record alone in its pattern: "protect" (risk 1), "formula" (0 of 1 records is not close: risk 0), "error".
+    small_patterns
+        A pattern of two records or more, but fewer than the order of the risk: "error", or "marginal" (order 1 there).
+    missing
+        A missing sensitive value: "error", or "keep": the record takes no part, its risk is NaN. A missing known
+        value is a category of its own.
+
+    Examples
+    --------
+    >>> Intruder(known=["gender", "age"], sensitive="income", radius=0.2).sensitive
+    ('income',)
+    """
+
+    known: Sequence[str] | str
+    sensitive: Sequence[str] | str
+    radius: Radius = None
+    floor: Floor = 0.0
+    breaks: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    singletons: Singletons = "protect"
+    small_patterns: SmallPatterns = "error"
+    missing: Missing = "error"
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            check_choice(name, getattr(self, name), choices)
+        for name in ("known", "sensitive"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+        for name in ("breaks", "kinds"):
+            object.__setattr__(self, name, dict(getattr(self, name) or {}))
+
+    def look(self, data: Any) -> "View":
+        """Read, type and pattern a confidential table; every argument that concerns it is checked before any work.
+
+        What another intruder saw is looked at anew, as far as need be: the patterns of the same known columns are
+        found once.
+        """
+        if not isinstance(data, View):
+            return _see(self, as_table(data), None)
+        if data.intruder == self:
+            return data
+        alike = (self.known, self.breaks) == (data.intruder.known, data.intruder.breaks)
+        return _see(self, data.table, data.patterns if alike else None)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A confidential table as an intruder sees it.
+
+    Attributes
+    ----------
+    intruder, table, schema
+        Whose eyes, the table, and role and kind of the columns that matter.
     patterns, by_cell, pattern_of_cell
         Patterns of the known columns; cells, which are patterns of these and the categorical sensitive columns; and
         the pattern that each cell is in.
@@ -47,6 +119,7 @@ class Confidential:
         For every numeric sensitive column.
     """
 
+    intruder: Intruder
     table: Table
     schema: Schema
     patterns: Patterns
@@ -55,9 +128,12 @@ class Confidential:
     cells: Integers
     numeric: tuple[str, ...]
     values: Floats
-    part: NDArray[np.bool_]
+    part: Booleans
     radius: Floats
     floor: Floats
+
+    def __repr__(self) -> str:
+        return f"View({self.records:,} records in {self.patterns.number:,} patterns)"
 
     @property
     def records(self) -> int:
@@ -75,101 +151,150 @@ class Confidential:
         codes = self.patterns.codes
         return np.bincount(codes if self.part.all() else codes[self.part], minlength=self.patterns.number)
 
+    def column(self, name: str) -> Floats:
+        """Give the values of a numeric sensitive column, NaN where missing."""
+        return np.where(self.part, self.values[:, self.numeric.index(name)], np.nan)
+
+    def at(self, radius: Radius) -> "View":
+        """The same table to an intruder with another radius."""
+        relative, least = _check_radius(radius, self.intruder.floor, self.numeric)
+        return replace(self, intruder=replace(self.intruder, radius=radius), radius=relative, floor=least)
+
+    def alone(self, column: str) -> "View":
+        """The same table to an intruder who asks for one of the sensitive columns alone."""
+        if self.intruder.sensitive == (column,):
+            return self
+        kind, own = self.schema[column].kind, self.intruder
+        only = {
+            name: given if not isinstance(given, Mapping) else {column: given[column]} if column in given else nothing
+            for name, given, nothing in (("radius", own.radius, None), ("floor", own.floor, 0.0))
+        }
+        return replace(own, sensitive=(column,), kinds={**own.kinds, column: kind}, **only).look(self)
+
 
 @dataclass(frozen=True, eq=False)
-class Released:
-    """A released table read like the confidential one, with the released record of every confidential one."""
+class Reading:
+    """A released table read like the confidential one, with the released record of every confidential one.
 
+    `view` is what it was read by. `rows` is the row of every confidential record in the table, -1 if it has none, and
+    None where it is the same row.
+    """
+
+    view: View
+    table: Table
     values: Floats
+    part: Booleans
+    patterns: Integers
     cells: Integers
     size: NDArray[np.int64]
-    own_cells: Integers
-    own_values: Floats
+    rows: NDArray[np.intp] | None
+
+    @cached_property
+    def own_cells(self) -> Integers:
+        """The cell of every confidential record's own released one, -1 if there is none."""
+        return self.cells if self.rows is None else np.where(self.rows >= 0, self.cells[self.rows], -1)
+
+    @cached_property
+    def own_values(self) -> Floats:
+        """The values of every confidential record's own released one."""
+        return self.values if self.rows is None else self.values[self.rows]
 
 
-def read_confidential(
-    data: Any,
-    known: str | Sequence[str],
-    sensitive: str | Sequence[str],
-    radius: Radius,
-    floor: Floor,
-    missing: Missing,
-    breaks: Breaks,
-    kinds: Kinds,
-) -> Confidential:
-    """Read the confidential table, and check every argument that concerns it, before any work."""
-    check_choice("missing", missing, ("error", "keep"))
-    table = as_table(data)
-    known = find_columns(table, known, "known")
-    sensitive = find_columns(table, sensitive, "sensitive")
+def look(data: Any, intruder: Intruder | None) -> View:
+    """See a table as an intruder does; what was looked at already says itself who looked."""
+    if intruder is None and isinstance(data, View):
+        return data
+    if not isinstance(intruder, Intruder):
+        problem = "it is not an Intruder"
+        raise InputError("intruder", problem, "Write Intruder(known=['age'], sensitive='income', radius=0.2)")
+    return intruder.look(data)
+
+
+def read_released(view: View, released: Any, key: str | None = None) -> list[Reading]:
+    """Read released tables by what was learned from the confidential one.
+
+    Tables that were read already are taken as they are, if what they were read by cuts the confidential table into the
+    same cells, and read again, with the same records linked, if not.
+
+    Parameters
+    ----------
+    view
+        The confidential table.
+    released
+        One released table, or a sequence of them.
+    key
+        Column that names the record, in all tables; without it records are linked by position.
+    """
+    if isinstance(released, list) and released and all(isinstance(one, Reading) for one in released):
+        return [one if _alike(one.view, view) else _read(view, one.table, one.rows) for one in released]
+    return [_read(view, table, _link_records(view, table, key)) for table in as_tables(released)]
+
+
+def _alike(one: View, other: View) -> bool:
+    """Whether two views read a released table in the same way; the radius does not matter."""
+    return (
+        one.by_cell is other.by_cell and one.numeric == other.numeric and one.intruder.missing == other.intruder.missing
+    )
+
+
+def _see(intruder: Intruder, table: Table, patterns: Patterns | None) -> View:
+    known = find_columns(table, intruder.known, "known")
+    sensitive = find_columns(table, intruder.sensitive, "sensitive")
     if not sensitive:
         raise InputError("sensitive", "no column is named", "Name the columns to protect")
     schema = infer_schema(
         table,
         known=known,
         sensitive=sensitive,
-        kinds=kinds,
-        breaks=breaks,
-        missing=missing,
+        kinds=intruder.kinds,
+        breaks=intruder.breaks,
+        missing=intruder.missing,
         columns=[*known, *sensitive],
     )
     numeric = tuple(name for name in sensitive if schema[name].kind != "categorical")
     exact = [name for name in sensitive if name not in numeric]
-    relative, least = check_radius(radius, floor, numeric)
+    relative, least = _check_radius(intruder.radius, intruder.floor, numeric)
 
-    patterns = learn_patterns(table, known, breaks)
-    by_cell = learn_patterns(table, [*known, *exact], breaks) if exact else patterns
+    patterns = patterns or learn_patterns(table, known, intruder.breaks)
+    by_cell = learn_patterns(table, [*known, *exact], intruder.breaks) if exact else patterns
     pattern_of_cell = np.arange(patterns.number)
     if exact:
         pattern_of_cell = np.zeros(by_cell.number, dtype=np.int64)
         pattern_of_cell[by_cell.codes] = patterns.codes
-    values, part = _read_sensitive(table, numeric, exact, missing, "data")
+    values, part = _read_sensitive(table, numeric, exact, intruder.missing, "data")
     cells = by_cell.codes if part.all() else np.where(part, by_cell.codes, -1)
-    return Confidential(
-        table, schema, patterns, by_cell, pattern_of_cell, cells, numeric, values, part, relative, least
-    )
+    places = (patterns, by_cell, pattern_of_cell, cells)
+    return View(intruder, table, schema, *places, numeric, values, part, relative, least)
 
 
-def read_released(side: Confidential, table: Table, key: str | None, missing: Missing) -> Released:
-    """Read a released table by what was learned from the confidential one."""
-    sensitive = side.schema.having("sensitive")
-    if not table.frame.columns.equals(side.table.frame.columns):
-        find_columns(table, [*side.schema.having("known"), *sensitive], "released")
-    links = _link_records(side, table, key)
-    exact = [name for name in sensitive if name not in side.numeric]
-    values, part = _read_sensitive(table, side.numeric, exact, missing, "released")
-    patterns = match_patterns(side.patterns, table)
-    cells = match_patterns(side.by_cell, table) if exact else patterns
-    size = side.size
-    if patterns is not side.patterns.codes or not (part.all() and side.part.all()):
+def _read(view: View, table: Table, rows: NDArray[np.intp] | None) -> Reading:
+    sensitive = view.schema.having("sensitive")
+    if not table.frame.columns.equals(view.table.frame.columns):
+        find_columns(table, [*view.schema.having("known"), *sensitive], "released")
+    exact = [name for name in sensitive if name not in view.numeric]
+    values, part = _read_sensitive(table, view.numeric, exact, view.intruder.missing, "released")
+    patterns = match_patterns(view.patterns, table)
+    cells = match_patterns(view.by_cell, table) if exact else patterns
+    size = view.size
+    if patterns is not view.patterns.codes or not (part.all() and view.part.all()):
         patterns, cells = np.where(part, patterns, -1), np.where(part, cells, -1)
-        size = np.bincount(patterns[patterns >= 0], minlength=side.patterns.number)[side.patterns.codes]
-    if links is None:
-        return Released(values, cells, size, cells, values)
-    return Released(values, cells, size, np.where(links >= 0, cells[links], -1), values[links])
+        size = np.bincount(patterns[patterns >= 0], minlength=view.patterns.number)[view.patterns.codes]
+    return Reading(view, table, values, part, patterns, cells, size, rows)
 
 
-def as_tables(released: Any) -> list[Table]:
-    """Take one released table or a sequence of them."""
-    tables = list(released) if isinstance(released, list | tuple) else [released]
-    if not tables:
-        raise InputError("released", "it holds no table", "Give one table or a sequence of tables")
-    return [as_table(table, argument="released") for table in tables]
-
-
-def _link_records(side: Confidential, table: Table, key: str | None) -> NDArray[np.intp] | None:
+def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp] | None:
     """Row of the released table for every confidential record (-1: none); None means the same row."""
     if key is None:
-        if len(table.frame) != side.records:
+        if len(table.frame) != view.records:
             raise InputError(
                 "released",
-                f"it has {len(table.frame):,} records where the confidential table has {side.records:,}",
+                f"it has {len(table.frame):,} records where the confidential table has {view.records:,}",
                 "Give the column that names the record as `key`",
             )
         return None
-    find_columns(side.table, key, "key")
+    find_columns(view.table, key, "key")
     find_columns(table, key, "key")
-    ours, theirs = pd.Index(side.table.frame[key]), pd.Index(table.frame[key])
+    ours, theirs = pd.Index(view.table.frame[key]), pd.Index(table.frame[key])
     for index, name in ((ours, "the confidential table"), (theirs, "a released table")):
         if not index.is_unique or index.hasnans:
             raise InputError("key", f"column {key!r} of {name} has repeated or missing values", "Use a unique key")
@@ -178,7 +303,7 @@ def _link_records(side: Confidential, table: Table, key: str | None) -> NDArray[
 
 def _read_sensitive(
     table: Table, numeric: Sequence[str], exact: Sequence[str], missing: Missing, argument: str
-) -> tuple[Floats, NDArray[np.bool_]]:
+) -> tuple[Floats, Booleans]:
     """Numeric values, (records, columns), and which records have all their sensitive values."""
     part = np.ones(len(table.frame), dtype=bool)
     columns = []
@@ -205,7 +330,7 @@ def _refuse_infinite(values: Floats, name: str, argument: str) -> None:
         raise InputError(argument, problem, "Correct or remove the record")
 
 
-def _check_missing(part: NDArray[np.bool_], missing: Missing, argument: str) -> None:
+def _check_missing(part: Booleans, missing: Missing, argument: str) -> None:
     if not part.any():
         raise InputError(argument, "no record has all its sensitive values", "Choose other sensitive columns")
     if missing == "error":
@@ -217,9 +342,7 @@ def _check_missing(part: NDArray[np.bool_], missing: Missing, argument: str) -> 
         )
 
 
-def check_radius(
-    radius: float | Mapping[str, float] | None, floor: float | Mapping[str, float], columns: Sequence[str]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _check_radius(radius: Radius, floor: Floor, columns: Sequence[str]) -> tuple[Floats, Floats]:
     """Give the relative radius and the floor of every numeric sensitive column."""
     if radius is None and columns:
         raise InputError("radius", "the sensitive columns are numeric and need one", "Give it, such as 0.2 for 20%")
@@ -241,7 +364,7 @@ def check_radius(
     return relative, least
 
 
-def _per_column(argument: str, given: float | Mapping[str, float], columns: Sequence[str]) -> NDArray[np.float64]:
+def _per_column(argument: str, given: float | Mapping[str, float], columns: Sequence[str]) -> Floats:
     if isinstance(given, Mapping):
         for name in given:
             if name not in columns:

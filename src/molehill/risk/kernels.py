@@ -1,4 +1,4 @@
-"""Compiled loops behind `molehill.balls`: plain arrays in, plain arrays filled.
+"""Compiled loops behind `molehill.risk.balls`: plain arrays in, plain arrays filled.
 
 Every function releases the interpreter's lock, so blocks of cells run in threads, and is compiled once per
 machine (cached). The records of cell `c` are `records[starts[c]:starts[c + 1]]`.
@@ -106,19 +106,11 @@ def find_ends(points, low, high, first, last):
 
 
 @_compiled
-def uncovered_share(size, cover, order):
-    """Share of the sets of `order - 1` other records whose balls all miss a record in `cover` balls."""
-    share = 1.0
-    for j in range(order - 1):
-        if size - 1 - cover - j <= 0:
-            return 0.0
-        share *= (size - 1 - cover - j) / (size - 1 - j)
-    return share
+def miss_in_cell(size, cover, order):
+    """Share of the sets of `order - 1` others of a pattern whose balls all miss a record, for the records of one cell.
 
-
-@_compiled
-def share_uncovered(size, cover, order):
-    """Give the `uncovered_share` of every record of a cell; factor by factor, so that the loop is vectorised."""
+    `cover` counts the balls over each record. Factor by factor, so that the loop is vectorised.
+    """
     share = np.ones(len(cover))
     for j in range(order - 1):
         inverse = 1.0 / (size - 1 - j) if size - 1 > j else 0.0
@@ -192,7 +184,7 @@ def cover_line(line, counts, starts, size, order, radius, floor, first_cell, las
         for i in range(number):
             cover += steps[i]
             covers[i] = cover
-        prefix = sum_prefixes(share_uncovered(size[cell], covers, order[cell]))
+        prefix = sum_prefixes(miss_in_cell(size[cell], covers, order[cell]))
         for i in range(number):
             line[begin + by_value[i]] = prefix[last[i]] - prefix[first[i]]
         total[cell] = prefix[number]
@@ -302,7 +294,7 @@ def cover_plane(values, records, starts, size, order, radius, floor, first_cell,
             within[members[i]] = np.int64(counts[i])
         if order[cell] > 1:
             covers = cover_points(heads, events, place, bottom, top)
-            weight = share_uncovered(size[cell], covers.astype(np.float64), order[cell])
+            weight = miss_in_cell(size[cell], covers.astype(np.float64), order[cell])
             counts = sum_plane(heads, events, place, bottom, top, weight)
         for i in range(number):
             inside[members[i]] = counts[i]
@@ -384,11 +376,13 @@ def scan_space(points, low, high, first, last, weight, part, parts, sums, covers
 
 
 @_compiled
-def uncovered_shares(size, covers, order):
-    """`uncovered_share` of many records."""
-    shares = np.empty(len(covers))
+def miss_by_record(size, covers, order):
+    """The same as `miss_in_cell` for records each of a cell, a size and an order of its own."""
+    shares = np.ones(len(covers))
     for i in range(len(covers)):
-        shares[i] = uncovered_share(size[i], covers[i], order[i])
+        for j in range(order[i] - 1):
+            left = size[i] - 1 - covers[i] - j
+            shares[i] *= left / (size[i] - 1 - j) if left > 0 else 0.0
     return shares
 
 
@@ -437,7 +431,7 @@ def find_linked(part, cells, own_cells, low, high, own, linked):
 
 
 @_compiled
-def released_risk(within, size, linked, alone_risk, risk):
+def risk_from_counts(within, size, linked, alone_risk, risk):
     """Risk of every record in one released table, and how many linked records are alone in their pattern."""
     alone = 0
     for i in range(len(within)):

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from molehill.arrays import Booleans, Floats, freeze
 from molehill.errors import InputError
-
-Floats = NDArray[np.float64]
 
 # Pairs of runs that are drawn for each one that is kept.
 _CANDIDATES = 20
@@ -35,7 +34,7 @@ class Moles:
         A mole rises by more than `step`, by at least `errors` standard errors more.
     """
 
-    records: NDArray[np.bool_]
+    records: Booleans
     rise: Floats
     error: Floats
     step: float
@@ -90,7 +89,7 @@ def moles(
     Parameters
     ----------
     risk, error
-        Expected risk of every record and its Monte Carlo standard error, as from `molehill.expected.expected_risk`.
+        Expected risk of every record and its Monte Carlo standard error, as from `expected_risk`.
     reference_risk, reference_error
         The same under the reference scheme, made with another seed.
     step
@@ -112,9 +111,7 @@ def moles(
     rise = arrays[0] - arrays[2]
     joined = np.hypot(arrays[1], arrays[3])
     found = rise - errors * joined > step
-    for array in (rise, joined, found):
-        array.flags.writeable = False
-    return Moles(found, rise, joined, step, errors)
+    return Moles(freeze(found), freeze(rise), freeze(joined), step, errors)
 
 
 def count_rises(

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from molehill.arrays import Floats, Integers
 from molehill.errors import InputError
 from molehill.risk.identification import ConfidentialRisk
 from molehill.tables.intervals import Figure, mean_over_tables, resample
@@ -67,18 +67,17 @@ def profile_risk(risk: ConfidentialRisk, data: Any, *, patterns: int = 10) -> Ri
     above = pd.DataFrame({"threshold": THRESHOLDS, "records": numbers, "share": np.array(numbers) / len(values)})
     touched = {name: number for name, number in risk.policies.items() if number}
     policies = pd.DataFrame({"policy": list(touched), "records": list(touched.values())})
-    numeric = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind != "categorical"]
-    columns = {name: column_numbers(table, name) for name in numeric}
-    return RiskProfile(distribution, above, count_bins(values), _riskiest_patterns(risk, columns, patterns), policies)
+    riskiest = _riskiest_patterns(risk, _numeric(risk, table), patterns)
+    return RiskProfile(distribution, above, count_bins(values), riskiest, policies)
 
 
-def count_bins(risk: NDArray[np.float64], bins: int = BINS) -> pd.DataFrame:
+def count_bins(risk: Floats, bins: int = BINS) -> pd.DataFrame:
     """Count records in bins of risk of the same width; the last one includes 1."""
     counts, edges = np.histogram(risk, bins=bins, range=(0.0, 1.0))
     return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "records": counts, "share": counts / len(risk)})
 
 
-def _riskiest_patterns(risk: ConfidentialRisk, columns: dict[str, NDArray], number: int) -> pd.DataFrame:
+def _riskiest_patterns(risk: ConfidentialRisk, columns: Mapping[str, Floats], number: int) -> pd.DataFrame:
     part = np.flatnonzero(~np.isnan(risk.risk))
     codes, values = risk.patterns.codes[part], risk.risk[part]
     sizes = np.bincount(codes, minlength=risk.patterns.number)
@@ -101,7 +100,7 @@ def _riskiest_patterns(risk: ConfidentialRisk, columns: dict[str, NDArray], numb
     return pd.concat({"known": known, "measure": pd.DataFrame(measures)}, axis=1)
 
 
-def range_ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def range_ends(values: Floats) -> Floats:
     """Round numbers (1, 2 and 5 times powers of ten, and zero) between which values can be told.
 
     The smallest is about a fiftieth of the typical size, so that small values share one range.
@@ -115,7 +114,7 @@ def range_ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([-steps[::-1], [0.0], steps])
 
 
-def value_range(values: NDArray[np.float64], ends: Sequence[float] | NDArray[np.float64]) -> str:
+def value_range(values: Floats, ends: Sequence[float] | Floats) -> str:
     """Tell between which round numbers values lie, never a value itself.
 
     The upper end is strictly above the largest value: a single value that is itself round is still told as a range.
@@ -131,54 +130,49 @@ def value_range(values: NDArray[np.float64], ends: Sequence[float] | NDArray[np.
     return f"{low:,.12g} to {high:,.12g}"
 
 
-Floats = NDArray[np.float64]
-
-QUANTILES = {
-    "25% quantile of {}": 0.25,
-    "median {}": 0.5,
-    "75% quantile of {}": 0.75,
-    "99% quantile of {}": 0.99,
-    "largest {}": 1.0,
-}
+# Shares of the records at which the risk of a release is told.
+QUANTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75, "q99": 0.99, "largest": 1.0}
+ABOVE = {f"above_{round(100 * threshold)}": threshold for threshold in THRESHOLDS}
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A way to group the records: by what, the column that it is about, names of the groups, and each one's records."""
+    """A way to group the records: by "pattern" or "size", of which column, names of the groups, each one's records."""
 
     by: str
     column: str
     names: Sequence[str]
-    codes: NDArray[np.int64]
+    codes: Integers
 
 
-def profile_release(by_table: Floats, what: str = "risk") -> dict[str, Figure]:
+def profile_release(by_table: Floats) -> dict[str, Figure]:
     """Summarise the record risks of a release, each figure with its interval over the tables.
 
     Parameters
     ----------
     by_table
         (tables, records): risk in every table, or mean risk in blocks of tables; NaN for a record that takes no part.
-    what
-        What to call it: "risk", "expected risk".
+
+    Returns
+    -------
+    dict
+        "mean", the names of `QUANTILES`, and those of `ABOVE`: how many records are above a threshold.
 
     Examples
     --------
-    >>> profile_release(np.array([[0.0, 0.5, 1.0]]))["median risk"].value
+    >>> profile_release(np.array([[0.0, 0.5, 1.0]]))["median"].value
     0.5
     """
     risk = by_table[:, ~np.isnan(by_table).any(axis=0)]
-    figures = {f"mean {what}": mean_over_tables(risk.mean(axis=1), least=0.0, most=1.0)}
     shares = list(QUANTILES.values())
 
     def measure(records: Floats) -> Floats:
         return np.concatenate([np.quantile(records, shares), [(records > threshold).sum() for threshold in THRESHOLDS]])
 
-    names = [name.format(what) for name in QUANTILES]
-    names += [f"records with {what} above {threshold}" for threshold in THRESHOLDS]
     most = [1.0] * len(shares) + [float(risk.shape[1])] * len(THRESHOLDS)
-    figures |= zip(names, resample(measure, risk, least=0.0, most=most), strict=True)
-    return figures
+    found = resample(measure, risk, least=0.0, most=most)
+    mean = mean_over_tables(risk.mean(axis=1), least=0.0, most=1.0)
+    return {"mean": mean} | dict(zip((*QUANTILES, *ABOVE), found, strict=True))
 
 
 def pattern_groups(risk: ConfidentialRisk) -> Groups:
@@ -186,7 +180,7 @@ def pattern_groups(risk: ConfidentialRisk) -> Groups:
     labels = risk.patterns.labels()
     names = [", ".join(f"{name} {value}" for name, value in row.items()) for row in labels.to_dict("records")]
     column = ", ".join(risk.schema.having("sensitive"))
-    return Groups("pattern", column, names if len(labels.columns) else ["all records"], _as_codes(risk.patterns.codes))
+    return Groups("pattern", column, names if len(labels.columns) else ["all records"], risk.patterns.codes)
 
 
 def size_groups(risk: ConfidentialRisk, table: Table) -> list[Groups]:
@@ -200,7 +194,7 @@ def size_groups(risk: ConfidentialRisk, table: Table) -> list[Groups]:
         names = [value_range(ends[[place - 1]], ends) for place in occupied]
         every = np.full(len(values), -1)
         every[present] = codes
-        groups.append(Groups(f"size of {column}", column, names, every))
+        groups.append(Groups("size", column, names, every))
     return groups
 
 
@@ -250,31 +244,27 @@ def top_records(
     Returns
     -------
     pandas.DataFrame
-        list ("riskiest", and "largest income" for each numeric sensitive column), rank, range (of the sensitive values,
-        never a value), scheme, risk.
+        list ("riskiest", or "largest" for each numeric sensitive column), column (of the largest), rank, range (of the
+        sensitive values, never a value), scheme, risk.
     """
     columns = _numeric(risk, table)
     part = np.flatnonzero(~np.isnan(risk.risk))
-    lists = {"riskiest": part[np.argsort(-risk.risk[part], kind="stable")][:number]}
+    lists = {("riskiest", ""): part[np.argsort(-risk.risk[part], kind="stable")][:number]}
     for column, values in columns.items():
-        lists[f"largest {column}"] = part[np.argsort(-values[part], kind="stable")][:number]
+        lists["largest", column] = part[np.argsort(-values[part], kind="stable")][:number]
     ends = {column: range_ends(values[part]) for column, values in columns.items()}
     several = len(columns) > 1
     rows = []
-    for title, records in lists.items():
+    for which, records in lists.items():
         for rank, record in enumerate(records, 1):
             told = [
                 (f"{column} " if several else "") + value_range(values[[record]], ends[column])
                 for column, values in columns.items()
             ]
-            rows += [(title, rank, "; ".join(told) or "-", name, float(of[record])) for name, of in schemes.items()]
-    return pd.DataFrame(rows, columns=["list", "rank", "range", "scheme", "risk"])
+            rows += [(*which, rank, "; ".join(told) or "-", name, float(of[record])) for name, of in schemes.items()]
+    return pd.DataFrame(rows, columns=["list", "column", "rank", "range", "scheme", "risk"])
 
 
 def _numeric(risk: ConfidentialRisk, table: Table) -> dict[str, Floats]:
     names = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind != "categorical"]
     return {name: column_numbers(table, name) for name in names}
-
-
-def _as_codes(codes: NDArray) -> NDArray[np.int64]:
-    return codes.astype(np.int64)

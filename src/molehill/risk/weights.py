@@ -1,18 +1,17 @@
 """From risk to weights: what a record's likelihood is raised to."""
 
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
-from molehill.errors import InputError
+from molehill.arrays import Floats, freeze
+from molehill.errors import InputError, check_number
 from molehill.risk.identification import ConfidentialRisk
 
 
 def risk_weights(
-    risk: ConfidentialRisk | NDArray[np.float64] | Sequence[float], *, scale: float = 1.0, shift: float = 0.0
-) -> NDArray[np.float64]:
+    risk: ConfidentialRisk | Floats | Sequence[float], *, scale: float = 1.0, shift: float = 0.0
+) -> Floats:
     """Turn risk into weights: the riskier a record, the less it shapes the synthesizer.
 
         weight_i = clip(scale * (1 - risk_i) + shift, 0, 1)
@@ -42,8 +41,7 @@ def risk_weights(
     array([1.  , 0.75, 0.3 , 0.  ])
     """
     for argument, number in (("scale", scale), ("shift", shift)):
-        if isinstance(number, bool) or not isinstance(number, Real) or not np.isfinite(float(number)):
-            raise InputError(argument, "it must be a finite number", "1 and 0 are the paper's scale and shift")
+        check_number(argument, number)
     if scale < 0:
         raise InputError("scale", "it is negative, which would weight risky records up", "Give a number from 0 up")
     whole = isinstance(risk, ConfidentialRisk)
@@ -56,5 +54,4 @@ def risk_weights(
         raise InputError("risk", "it has values outside 0 to 1", "Give risks, as from confidential_risk")
     weights = np.clip(scale * (1 - values) + shift, 0.0, 1.0)
     weights[~part] = 0.0
-    weights.flags.writeable = False
-    return weights
+    return freeze(weights)

@@ -19,6 +19,7 @@ from formulaic import Formula, model_matrix
 from formulaic.errors import FormulaicError
 from numpy.typing import NDArray
 
+from molehill.arrays import Floats
 from molehill.errors import InputError
 from molehill.tables.schema import Kind, column_numbers, cut_into_groups, find_columns, group_labels, infer_schema
 from molehill.tables.table import Table, plain_code
@@ -57,7 +58,7 @@ class Design:
         Columns that are a linear combination of columns before them. They are kept: the prior settles their share.
     """
 
-    matrix: NDArray[np.float64]
+    matrix: Floats
     names: tuple[str, ...]
     formula: str
     terms: tuple[tuple[str, ...], ...]
@@ -67,6 +68,10 @@ class Design:
     breaks: Mapping[str, tuple[float, ...]]
     dropped: tuple[str, ...]
     collinear: tuple[str, ...]
+
+    def again(self, table: Table) -> dict[str, Floats]:
+        """The input of a model that this design is, for a table with other values in the predictors."""
+        return {"design": apply_design(self, table)}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -136,7 +141,7 @@ def learn_design(
     return replace(made, matrix=matrix, names=kept, dropped=tuple(dropped), collinear=collinear)
 
 
-def apply_design(design: Design, table: Table) -> NDArray[np.float64]:
+def apply_design(design: Design, table: Table) -> Floats:
     """Bring another table onto the columns of a design; a level that the design has not seen is an error.
 
     Examples
@@ -259,7 +264,7 @@ def _categories(table: Table, name: str, breaks: Sequence[float]) -> pd.Series:
     return pd.Series(pd.Categorical.from_codes(groups.tolist(), pd.Index(group_labels(breaks))))
 
 
-def _numbers(table: Table, name: str) -> NDArray[np.float64]:
+def _numbers(table: Table, name: str) -> Floats:
     values = column_numbers(table, name)
     if np.isinf(values).any():
         raise _infinite(values, name)
@@ -271,13 +276,13 @@ def _numbers(table: Table, name: str) -> NDArray[np.float64]:
     return values
 
 
-def _infinite(values: NDArray[np.float64], name: str) -> InputError:
+def _infinite(values: Floats, name: str) -> InputError:
     record = np.flatnonzero(np.isinf(values))[0]
     problem = f"the column {name!r} is infinite in row {record + 1}"
     return InputError("data", problem, "Correct it, or make it missing")
 
 
-def _build(design: Design, table: Table) -> tuple[NDArray[np.float64], list[str]]:
+def _build(design: Design, table: Table) -> tuple[Floats, list[str]]:
     """Make the columns of every term, the constant ones included, and their names."""
     names = list(dict.fromkeys(name for term in design.terms for name in term))
     if not names:
@@ -310,7 +315,7 @@ def _labels(levels: Sequence[Any]) -> list[str]:
     return shown if len(set(shown)) == len(shown) else [repr(level) for level in levels]
 
 
-def _dependent(matrix: NDArray[np.float64]) -> list[int]:
+def _dependent(matrix: Floats) -> list[int]:
     """Number the columns that are linear combinations of columns before them."""
     # The triangle of the QR has the columns' geometry in few rows, so that the loop below is cheap for any n.
     triangle: Any = np.linalg.qr(matrix / np.linalg.norm(matrix, axis=0), mode="r")

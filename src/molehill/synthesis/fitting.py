@@ -3,8 +3,8 @@
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from numbers import Integral
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,18 +13,24 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from molehill.errors import InputError, check_choice
-from molehill.synthesis.posterior import Posterior, check_blind, predict_from, put_back, spread_draws
+from molehill.arrays import named_seed
+from molehill.errors import InputError, check_choice, check_whole, is_whole
+from molehill.machine import prepare_jax
+from molehill.synthesis.posterior import Posterior, check_blind, learn_again, predict_from, spread_draws
 from molehill.synthesis.sampling.chains import Run, sample
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning, diagnose, join_diagnostics
-from molehill.synthesis.sampling.nuts import START, START_DRAWS, WEIGHTS, model_engine
-from molehill.synthesis.synthesizer import Composite, Learned, Synthesizer
-from molehill.tables.schema import find_columns
+from molehill.synthesis.sampling.nuts import START_DRAWS, model_engine
+from molehill.synthesis.synthesizer import AnySynthesizer, Chain, Composite, Data, Learned, Synthesizer
+from molehill.tables.schema import column_numbers, find_columns
 from molehill.tables.table import Table, as_table
 
 
+class NothingCountsError(InputError):
+    """No record that a synthesizer, or a part of it, speaks of has a weight above 0."""
+
+
 def fit(
-    synthesizer: Synthesizer | Composite,
+    synthesizer: AnySynthesizer,
     data: Any,
     weights: Any = None,
     *,
@@ -43,7 +49,7 @@ def fit(
     Parameters
     ----------
     synthesizer
-        One of `molehill.models`, or your own.
+        One of `molehill.models`, or your own; a `Chain` of them for several columns.
     data
         The confidential table.
     weights
@@ -64,48 +70,91 @@ def fit(
     progress
         Show a bar with the time left, on a terminal.
     """
+    prepare_jax()
     table = as_table(data)
-    _check_settings(seed, chains, warmup, draws, patience)
     check_choice("engine", engine, ("default", "nuts"))
+    folder = None if checkpoint is None else Path(checkpoint)
+    how = _How(seed, chains, warmup, draws, patience, engine, folder, start_from, progress)
+    _check_how(how)
     find_columns(table, synthesizer.sensitive, "sensitive")
-    lengths = {"chains": chains, "warmup": warmup, "draws": draws, "patience": patience}
-    settings = lengths | {"engine": engine, "progress": progress}
-    places = {"seed": seed, "checkpoint": checkpoint, "start_from": start_from}
-    if isinstance(synthesizer, Composite):
-        posterior = _fit_parts(synthesizer, table, weights, **places, settings=settings)
-    else:
-        posterior = _fit_one(synthesizer, table, weights, **places, **settings)
+    posterior = _fit(synthesizer, table, weights, how)
     problems = posterior.diagnostics.problems
     if problems:
         warnings.warn("the fit has not converged: " + "; ".join(problems), ConvergenceWarning, stacklevel=2)
     return posterior
 
 
-def _fit_one(
-    synthesizer: Synthesizer,
-    table: Table,
-    weights: Any,
-    *,
-    seed: int,
-    chains: int,
-    engine: str,
-    warmup: int | None,
-    draws: int | None,
-    patience: int,
-    checkpoint: str | Path | None,
-    start_from: Posterior | None,
-    progress: bool,
-    title: str = "",
-) -> Posterior:
+@dataclass(frozen=True)
+class _How:
+    """How to sample: the arguments of `fit`, and of what part or link of a synthesizer they are."""
+
+    seed: int
+    chains: int
+    warmup: int | None
+    draws: int | None
+    patience: int
+    engine: str
+    checkpoint: Path | None
+    start_from: Posterior | None
+    progress: bool
+    title: str = ""
+    after_others: bool = False
+
+    def of(self, part: str, folder: str, seed: int, **changes: Any) -> "_How":
+        """How to sample a part or a link: by a seed of its own, in a folder of its own, from its own draws."""
+        checkpoint = None if self.checkpoint is None else self.checkpoint / folder
+        start_from = None if self.start_from is None else self.start_from.parts.get(part)
+        return replace(self, seed=seed, checkpoint=checkpoint, start_from=start_from, **changes)
+
+
+def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> Posterior:
+    if isinstance(synthesizer, Synthesizer):
+        return _sample(synthesizer, table, weights, how)
+    if how.checkpoint is not None:
+        how.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fitted = {}
+    if isinstance(synthesizer, Composite):
+        for number, (name, part) in enumerate(synthesizer.parts(table).items()):
+            own_seed = int(np.random.SeedSequence([how.seed, number]).generate_state(1)[0])
+            fitted[name] = _sample(part, table, weights, how.of(name, name, own_seed, title=name))
+    else:
+        for number, link in enumerate(synthesizer.links):
+            name = ", ".join(link.sensitive)
+            # The first column is fitted as it would be alone.
+            own_seed = named_seed(how.seed, "link", name) if number else how.seed
+            # What is replaced later is not there to be conditioned on. The name of a column may hold anything.
+            later = [column for after in synthesizer.links[number + 1 :] for column in after.sensitive]
+            seen = replace(table, frame=table.frame.drop(columns=later))
+            own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
+            fitted[name] = _fit(link, seen, weights, own)
+    return _join(synthesizer, table, fitted)
+
+
+def _join(synthesizer: Composite | Chain, table: Table, parts: Mapping[str, Posterior]) -> Posterior:
+    draws = {f"{name}.{site}": values for name, part in parts.items() for site, values in part.draws.items()}
+    facts = {name: part.learned.facts for name, part in parts.items()}
+    share = sum(part.outside * part.weights.sum() for part in parts.values())
+    outside = share / sum(part.weights.sum() for part in parts.values())
+    diagnostics = join_diagnostics({name: part.diagnostics for name, part in parts.items()})
+    counted = next(iter(parts.values())).weights
+    return Posterior(synthesizer, table, counted, Learned({}, facts), draws, diagnostics, float(outside), parts)
+
+
+def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior:
     learned = (synthesizer.learn or _learn_by_name(synthesizer))(table)
     counted = _check_weights(weights, table, synthesizer, learned)
     with jax.enable_x64(new_val=True):
-        inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()} | {WEIGHTS: jnp.asarray(counted)}
-        inputs |= _starting_draws(start_from)
-        chosen = synthesizer.engine if synthesizer.engine is not None and engine == "default" else model_engine
+        # Whatever drawing will need is tried before hours of sampling, not after.
         if synthesizer.predict is None:
             check_blind(synthesizer, learned.inputs)
-        lengths: dict[str, Any] = {name: n for name, n in (("warmup", warmup), ("draws", draws)) if n is not None}
+        if how.after_others:
+            learn_again(synthesizer.name, learned, table)
+        inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()}
+        data = Data(inputs, jnp.asarray(counted), _starting_draws(how.start_from))
+        chosen = synthesizer.engine if synthesizer.engine is not None and how.engine == "default" else model_engine
+        lengths: dict[str, Any] = {
+            name: n for name, n in (("warmup", how.warmup), ("draws", how.draws)) if n is not None
+        }
         judged = []
 
         def converged(run: Run) -> bool:
@@ -113,47 +162,19 @@ def _fit_one(
             return not judged[-1].problems
 
         run = sample(
-            chosen(synthesizer, inputs, **lengths),
-            inputs,
-            seed=seed,
-            chains=chains,
-            checkpoint=checkpoint,
+            chosen(synthesizer, data, **lengths),
+            data,
+            seed=how.seed,
+            chains=how.chains,
+            checkpoint=how.checkpoint,
             enough=converged,
-            patience=patience,
-            progress=progress,
-            title=f"fitting {', '.join(synthesizer.sensitive)} {title}".strip(),
+            patience=how.patience,
+            progress=how.progress,
+            title=f"fitting {', '.join(synthesizer.sensitive)} {how.title}".strip(),
         )
         posterior = Posterior(synthesizer, table, counted, learned, run.draws, judged[-1], 0.0)
-        outside = np.mean([float(p.outside) for p in predict_from(posterior, spread_draws(posterior, 10), seed)])
+        outside = np.mean([float(p.outside) for p in predict_from(posterior, spread_draws(posterior, 10), how.seed)])
     return replace(posterior, outside=float(outside))
-
-
-def _fit_parts(
-    composite: Composite,
-    table: Table,
-    weights: Any,
-    *,
-    seed: int,
-    checkpoint: str | Path | None,
-    start_from: Posterior | None,
-    settings: Mapping[str, Any],
-) -> Posterior:
-    parts = {}
-    if checkpoint is not None:
-        Path(checkpoint).mkdir(mode=0o700, parents=True, exist_ok=True)
-    for number, (name, part) in enumerate(composite.parts(table).items()):
-        folder = None if checkpoint is None else Path(checkpoint) / name
-        own_seed = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-        start = None if start_from is None else start_from.parts.get(name)
-        places = {"seed": own_seed, "checkpoint": folder, "start_from": start}
-        parts[name] = _fit_one(part, table, weights, **places, title=name, **settings)
-    draws = {f"{name}.{site}": values for name, part in parts.items() for site, values in part.draws.items()}
-    facts = {name: part.learned.facts for name, part in parts.items()}
-    share = sum(part.outside * part.weights.sum() for part in parts.values())
-    outside = share / sum(part.weights.sum() for part in parts.values())
-    diagnostics = join_diagnostics({name: part.diagnostics for name, part in parts.items()})
-    counted = next(iter(parts.values())).weights
-    return Posterior(composite, table, counted, Learned({}, facts), draws, diagnostics, float(outside), parts)
 
 
 def draw(
@@ -187,29 +208,14 @@ def draw(
         raise InputError(
             "posterior", f"it has not converged: {'; '.join(problems)}", "Or allow it: unconverged='allow'"
         )
-    if not _is_whole(datasets, 1):
-        raise InputError("datasets", "it must be a whole number from 1 up", "20 is usual")
+    check_whole("datasets", datasets, 1)
     if datasets > size and unconverged == "error":
         raise InputError(
             "datasets",
             f"{datasets} tables from {size:.0f} effective draws would repeat each other",
             f"Draw at most {int(size)}, or fit with more draws",
         )
-    with jax.enable_x64(new_val=True):
-        if not isinstance(posterior.synthesizer, Composite):
-            predictions = predict_from(posterior, spread_draws(posterior, datasets), seed)
-            return [put_back(posterior, prediction.values) for prediction in predictions]
-        seeds = np.random.SeedSequence(seed).generate_state(len(posterior.parts))
-        drawn = {
-            name: predict_from(part, spread_draws(part, datasets), int(own))
-            for (name, part), own in zip(posterior.parts.items(), seeds, strict=True)
-        }
-    learned = {name: part.learned for name, part in posterior.parts.items()}
-    joined = (
-        posterior.synthesizer.join({name: predictions[i].values for name, predictions in drawn.items()}, learned)
-        for i in range(datasets)
-    )
-    return [put_back(posterior, values) for values in joined]
+    return next(posterior.predict_tables(datasets, seed=seed))
 
 
 def _learn_by_name(synthesizer: Synthesizer) -> Callable[[Table], Learned]:
@@ -234,29 +240,36 @@ def _learn_by_name(synthesizer: Synthesizer) -> Callable[[Table], Learned]:
                 # A missing predictor is a level of its own; a code of -1 would stand for the last level.
                 sensitive = name in synthesizer.sensitive
                 inputs[name], levels[name] = pd.factorize(column, sort=True, use_na_sentinel=sensitive)
-        return Learned(inputs, {"levels": levels})
+        return Learned(inputs, {"levels": levels}, again=partial(_learn_by_name_again, synthesizer, levels))
 
     return learn
 
 
-def _check_settings(seed: int, chains: int, warmup: int | None, draws: int | None, patience: int) -> None:
-    _check_seed(seed)
-    if not _is_whole(patience, 0):
+def _learn_by_name_again(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    """Give a user's model the columns that its arguments name, of a table with other values in the predictors."""
+    inputs = {}
+    for name in inspect.signature(synthesizer.model).parameters:
+        if name not in synthesizer.sensitive:
+            coded = name in levels
+            values = pd.Index(table.frame[name])
+            inputs[name] = pd.Index(levels[name]).get_indexer(values) if coded else column_numbers(table, name)
+    return inputs
+
+
+def _check_how(how: _How) -> None:
+    _check_seed(how.seed)
+    if not is_whole(how.patience, 0):
         raise InputError("patience", "it must be a whole number from 0 up", "2 is the default, 0 never goes on")
-    if not _is_whole(chains, 2):
+    if not is_whole(how.chains, 2):
         raise InputError("chains", "one chain cannot show that it converged", "Run at least 2, a whole number")
-    for argument, number in (("warmup", warmup), ("draws", draws)):
-        if number is not None and not _is_whole(number, 1):
+    for argument, number in (("warmup", how.warmup), ("draws", how.draws)):
+        if number is not None and not is_whole(number, 1):
             raise InputError(argument, "it must be a whole number from 1 up", "Leave it out for what the engine needs")
 
 
 def _check_seed(seed: int) -> None:
-    if not _is_whole(seed, 0) or seed >= 2**63:
+    if not is_whole(seed, 0) or seed >= 2**63:
         raise InputError("seed", "it must be a whole number from 0 up, below 2**63", "Give any such number")
-
-
-def _is_whole(number: Any, least: int) -> bool:
-    return isinstance(number, Integral) and not isinstance(number, bool) and int(number) >= least
 
 
 def _check_weights(weights: Any, table: Table, synthesizer: Synthesizer, learned: Learned) -> np.ndarray:
@@ -271,7 +284,7 @@ def _check_weights(weights: Any, table: Table, synthesizer: Synthesizer, learned
     if not counted.any():
         which = "" if learned.applies is None else f" of the {int(learned.applies.sum()):,} that this part speaks of"
         remedy = "Give some record a weight above 0, by a larger scale or shift"
-        raise InputError("weights", f"no record counts: all weights{which} are 0", remedy)
+        raise NothingCountsError("weights", f"no record counts: all weights{which} are 0", remedy)
     return counted
 
 
@@ -280,4 +293,4 @@ def _starting_draws(posterior: Posterior | None) -> dict[str, jax.Array]:
     if posterior is None:
         return {}
     chain, place = np.transpose(spread_draws(posterior, START_DRAWS))
-    return {START + name: jnp.asarray(values[chain, place]) for name, values in posterior.draws.items()}
+    return {name: jnp.asarray(values[chain, place]) for name, values in posterior.draws.items()}

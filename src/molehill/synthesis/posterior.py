@@ -1,7 +1,8 @@
-"""A fitted synthesizer, and new values from it."""
+"""A fitted synthesizer, and new tables from it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -11,16 +12,27 @@ import pandas as pd
 from numpyro import handlers
 from numpyro.infer import init_to_uniform
 
+from molehill.arrays import named_seed
 from molehill.errors import InputError
-from molehill.synthesis.sampling.chains import Inputs
 from molehill.synthesis.sampling.diagnostics import Diagnostics
-from molehill.synthesis.synthesizer import Composite, Draw, Learned, Prediction, Synthesizer
+from molehill.synthesis.synthesizer import (
+    AnySynthesizer,
+    Chain,
+    Composite,
+    Draw,
+    Inputs,
+    Learned,
+    Prediction,
+    Synthesizer,
+)
 from molehill.tables.table import Table
+
+Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """A fitted synthesizer.
+    """What any way of fitting gives: draws of the parameters, whether they can be trusted, and tables from them.
 
     Attributes
     ----------
@@ -35,10 +47,10 @@ class Posterior:
     outside
         Share of the predictive mass outside the declared support, which drawing cuts off.
     parts
-        Of a synthesizer that has parts, the posterior of each; its sites are in `draws` too, as "part.site".
+        Of a synthesizer that has parts or links, the posterior of each; its sites are in `draws` too, as "part.site".
     """
 
-    synthesizer: Synthesizer | Composite
+    synthesizer: AnySynthesizer
     table: Table
     weights: np.ndarray
     learned: Learned
@@ -52,6 +64,78 @@ class Posterior:
         state = "converged" if not self.diagnostics.problems else "NOT converged"
         return f"Posterior({', '.join(self.synthesizer.sensitive)}: {chains} chains x {draws} draws, {state})"
 
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Ways to draw that may be changed, and which are chosen: those of the parts that it has."""
+        if not self.parts:
+            return self.synthesizer.options
+        return {name: value for part in self.parts.values() for name, value in part.options.items()}
+
+    @property
+    def number(self) -> int:
+        """How many draws there are, of all chains."""
+        chains, draws = next(iter(self.draws.values())).shape[:2]
+        return chains * draws
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """What says whether the draws can be trusted, in plain values."""
+        found = self.diagnostics
+        return {
+            "converged": not found.problems,
+            "problems": "; ".join(found.problems),
+            "sweeps": found.sweeps,
+            "effective_size": found.effective_size,
+            "largest_rhat": float(found.table["rhat"].max()),
+            "divergent": found.divergent,
+        }
+
+    def predict_tables(self, datasets: int, *, seed: int, at_once: int | None = None) -> Iterator[list[Any]]:
+        """Draw tables from draws that are spread over the whole posterior, some at a time.
+
+        Parameters
+        ----------
+        datasets
+            How many tables in all.
+        seed
+            The same posterior, seed and number at a time give the same tables.
+        at_once
+            How many tables to make at a time; by default all.
+        """
+        size = min(datasets, at_once or datasets)
+        starts = range(0, datasets, size)
+        for start in starts:
+            own = seed if len(starts) == 1 else named_seed(seed, "batch", start)
+            batch = _Batch(datasets, start, min(start + size, datasets))
+            with jax.enable_x64(new_val=True):
+                values = _predict(self, batch, own, None)
+            levels = _levels(self)
+            yield [as_given(put_back(self.table, one, levels)) for one in values]
+
+    def drawing_by(self, inputs: Inputs | None = None, **options: Any) -> "Posterior":
+        """Give the same fit with other ways to draw: those of `options` that it, or some of its parts, has.
+
+        `inputs` are further arguments of `predict`, for the parts that have the options.
+        """
+        own = {name: value for name, value in options.items() if name in self.options}
+        if not own:
+            return self
+        if self.parts:
+            return replace(self, parts={name: part.drawing_by(inputs, **own) for name, part in self.parts.items()})
+        assert isinstance(self.synthesizer, Synthesizer)
+        changed = replace(self.synthesizer, options={**self.synthesizer.options, **own})
+        learned = replace(self.learned, inputs={**self.learned.inputs, **(inputs or {})})
+        return replace(self, synthesizer=changed, learned=learned)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Tables `first` to `last` of so many in all."""
+
+    datasets: int
+    first: int
+    last: int
+
 
 def spread_draws(posterior: Posterior, number: int) -> list[tuple[int, int]]:
     """Choose draws (chain, place) evenly over the chains and along them."""
@@ -60,20 +144,68 @@ def spread_draws(posterior: Posterior, number: int) -> list[tuple[int, int]]:
     return [divmod(int(place), draws) for place in places]
 
 
-def predict_from(posterior: Posterior, chosen: list[tuple[int, int]], seed: int) -> list[Prediction]:
-    """Predict every record from each of the chosen draws."""
+def predict_from(
+    posterior: Posterior, chosen: Sequence[tuple[int, int]], seed: int, drawn: Sequence[Table] | None = None
+) -> list[Prediction]:
+    """Predict every record from each of the chosen draws; `drawn` are the tables as far as they are drawn already."""
     synthesizer = posterior.synthesizer
     assert isinstance(synthesizer, Synthesizer)
-    predict = jax.jit(synthesizer.predict or _predict_by_model(synthesizer))
-    inputs = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
+    predict = _compile(synthesizer.predict or _predict_by_model(synthesizer), *synthesizer.options.items())
+    shared = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
     keys = jax.random.split(jax.random.key(seed), len(chosen))
     predictions = []
-    for key, (chain, place) in zip(keys, chosen, strict=True):
+    for number, (key, (chain, place)) in enumerate(zip(keys, chosen, strict=True)):
         values = {name: jnp.asarray(array[chain, place]) for name, array in posterior.draws.items()}
+        inputs = shared if drawn is None else shared | learn_again(synthesizer.name, posterior.learned, drawn[number])
         predictions.append(jax.tree.map(np.asarray, predict(key, values, inputs)))
     return predictions
 
 
+def _predict(posterior: Posterior, batch: _Batch, seed: int, drawn: Sequence[Table] | None) -> list[Values]:
+    """Give the new values of every table of a batch."""
+    synthesizer = posterior.synthesizer
+    if isinstance(synthesizer, Chain):
+        return _predict_links(posterior, batch, seed)
+    if isinstance(synthesizer, Synthesizer):
+        chosen = spread_draws(posterior, batch.datasets)[batch.first : batch.last]
+        return [prediction.values for prediction in predict_from(posterior, chosen, seed, drawn)]
+    seeds = np.random.SeedSequence(seed).generate_state(len(posterior.parts)).tolist()
+    parts = {
+        name: _predict(part, batch, own, drawn)
+        for (name, part), own in zip(posterior.parts.items(), seeds, strict=True)
+    }
+    learned = {name: part.learned for name, part in posterior.parts.items()}
+    rows = range(batch.last - batch.first)
+    return [synthesizer.join({name: values[row] for name, values in parts.items()}, learned) for row in rows]
+
+
+def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Values]:
+    """Draw one column after the other, each given those before it; the first as it would be drawn alone."""
+    drawn: list[dict[str, Any]] = [{} for _ in range(batch.last - batch.first)]
+    levels = _levels(posterior)
+    for place, (name, link) in enumerate(posterior.parts.items()):
+        own = seed if place == 0 else named_seed(seed, "link", name)
+        tables = [put_back(link.table, values, levels) for values in drawn] if place else None
+        for row, values in enumerate(_predict(link, batch, own, tables)):
+            drawn[row] |= values
+    return list(drawn)
+
+
+def learn_again(name: str, learned: Learned, table: Table) -> dict[str, jax.Array]:
+    """The inputs that come from predictors, for a table in which some of these were replaced."""
+    if learned.again is None:
+        problem = f"what {name!r} is given cannot be made again from columns that were replaced before"
+        raise InputError("synthesizer", problem, "Give its Learned an `again`, or draw it before those columns")
+    return {name: jnp.asarray(value) for name, value in learned.again(table).items()}
+
+
+@lru_cache(maxsize=128)
+def _compile(predict: Callable[..., Prediction], *options: tuple[str, Any]) -> Callable[..., Prediction]:
+    """Compile a prediction with its options, once for each choice of these."""
+    return jax.jit(partial(predict, **dict(options)))
+
+
+@lru_cache(maxsize=128)
 def _predict_by_model(synthesizer: Synthesizer) -> Callable[[jax.Array, Draw, Inputs], Prediction]:
     """Run the model itself with the sensitive arguments left out."""
 
@@ -114,13 +246,8 @@ def _run_blind(synthesizer: Synthesizer, model: Callable[..., Any], inputs: Inpu
     return sites
 
 
-def put_back(posterior: Posterior, values: Mapping[str, Any]) -> Any:
-    """Write predicted values into a copy of the table, in the columns' own types."""
-    table, synthesizer = posterior.table, posterior.synthesizer
-    levels: Mapping[str, Any] = {}
-    if isinstance(synthesizer, Synthesizer):
-        by_name = posterior.learned.facts["levels"] if synthesizer.learn is None else {}
-        levels = synthesizer.levels(posterior.learned) if synthesizer.levels else by_name
+def put_back(table: Table, values: Values, levels: Mapping[str, Any]) -> Table:
+    """Write predicted values into a copy of the table, in the columns' own types; `levels` by their codes."""
     frame = table.frame.copy()
     for name, predicted in values.items():
         column = table.frame[name]
@@ -131,7 +258,24 @@ def put_back(posterior: Posterior, values: Mapping[str, Any]) -> Any:
             new = np.rint(new) if pd.api.types.is_integer_dtype(column.dtype) else new
             _check_fits(new[column.notna()], column)
         frame[name] = pd.Series(new, index=frame.index).where(column.notna()).astype(column.dtype)
-    return replace(table, frame=frame) if table.column_labels or table.value_labels else frame
+    return replace(table, frame=frame)
+
+
+def as_given(table: Table) -> Any:
+    """Give a frame where there are no labels to keep beside it."""
+    return table if table.column_labels or table.value_labels else table.frame
+
+
+def _levels(posterior: Posterior) -> Mapping[str, Any]:
+    """The levels of the categorical columns that are replaced, in the order of their codes."""
+    synthesizer = posterior.synthesizer
+    if isinstance(synthesizer, Chain):
+        return {name: found for part in posterior.parts.values() for name, found in _levels(part).items()}
+    if isinstance(synthesizer, Composite):
+        return {}
+    if synthesizer.levels is not None:
+        return synthesizer.levels(posterior.learned)
+    return posterior.learned.facts["levels"] if synthesizer.learn is None else {}
 
 
 def _check_fits(values: np.ndarray, column: pd.Series) -> None:

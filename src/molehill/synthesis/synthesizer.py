@@ -30,11 +30,15 @@ class Learned:
         What the inputs were made with, in plain values: names of design columns, levels, centre and scale.
     applies
         Which records the model speaks of; the others have weight 0, and only their predictors are used.
+    again
+        `(table) -> inputs`: those inputs that come from predictors, for a table with other values in these. Needed
+        where predictors are themselves replaced, see `Chain`.
     """
 
     inputs: Inputs
     facts: Mapping[str, Any] = field(default_factory=dict)
     applies: np.ndarray | None = None
+    again: Callable[[Table], Inputs] | None = None
 
     def __repr__(self) -> str:
         # The arrays are confidential: only what they are called and how large they are is shown.
@@ -54,7 +58,15 @@ class Prediction(NamedTuple):
     outside: jax.Array | float = 0.0
 
 
-@dataclass(frozen=True)
+class Data(NamedTuple):
+    """What a model is fitted to: its inputs, one weight per record, and draws of another fit to start from, if any."""
+
+    inputs: Inputs
+    weights: Any
+    start: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, eq=False)
 class Synthesizer:
     """A model that can replace sensitive columns.
 
@@ -64,9 +76,16 @@ class Synthesizer:
         A NumPyro model. Its arguments are `inputs`; each observed site has one term per record.
     sensitive
         The columns that it replaces.
+    name
+        What it is called in settings and reports; by default the name of the model.
+    words
+        What the model is, as a methods note for the public says it: "a mixture of regressions".
+    options
+        Ways to draw that may be changed without fitting anew, and which are chosen: `predict` takes them by name. A
+        search looks here for "membership".
     predict
-        `(key, draw, inputs) -> Prediction`. Without it the model itself is run with the sensitive arguments None and
-        the sites named like the sensitive columns are taken.
+        `(key, draw, inputs, **options) -> Prediction`. Without it the model itself is run with the sensitive arguments
+        None and the sites named like the sensitive columns are taken.
     learn
         `(table) -> Learned`. Without it the inputs are the columns that the model's arguments name.
     start
@@ -75,22 +94,30 @@ class Synthesizer:
         `(draw, inputs, weights) -> {name: vector}`: quantities that do not depend on labels, watched for convergence.
         Without it all latent sites are watched.
     engine
-        `(synthesizer) -> molehill.sampling.Engine`, where another than NUTS is the default.
+        `(synthesizer, data) -> molehill.synthesis.sampling.chains.Engine`, where another than NUTS is the default.
     levels
         For a categorical sensitive column, its levels in the order of the codes: `(learned) -> {column: levels}`.
     """
 
     model: Callable[..., Any]
     sensitive: tuple[str, ...]
-    predict: Callable[[jax.Array, Draw, Inputs], Prediction] | None = None
+    name: str = ""
+    words: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    predict: Callable[..., Prediction] | None = None
     learn: Callable[[Table], Learned] | None = None
     start: Callable[[jax.Array, Inputs, jax.Array], Mapping[str, Any]] | None = None
     functionals: Callable[[Draw, Inputs, jax.Array], Mapping[str, jax.Array]] | None = None
     engine: Callable[..., Any] | None = None
     levels: Callable[[Learned], Mapping[str, Any]] | None = None
 
+    def __post_init__(self) -> None:
+        called = self.name or getattr(self.model, "__name__", type(self.model).__name__)
+        object.__setattr__(self, "name", called)
+        object.__setattr__(self, "words", self.words or f"the agency's own model, called {called}")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Composite:
     """Synthesizers that share no parameter, and a rule that joins what they predict: each is fitted on its own.
 
@@ -102,8 +129,55 @@ class Composite:
         `(table) -> {name: Synthesizer}`: which parts the table needs.
     join
         `({name of part: values}, {name of part: Learned}) -> values`, both values as in `Prediction`.
+    name, words, options
+        As in `Synthesizer`; an option goes to the parts that have it.
     """
 
     sensitive: tuple[str, ...]
     parts: Callable[[Table], Mapping[str, Synthesizer]]
     join: Callable[[Mapping[str, Mapping[str, Any]], Mapping[str, Learned]], Mapping[str, Any]]
+    name: str = "composite"
+    words: str = "several models, each of a part of the value"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Synthesizers of several columns, drawn one after the other.
+
+    Each is fitted on its own, to the true values of its predictors. In drawing, a predictor that a synthesizer before
+    it replaces has its synthetic values: the inputs are made again from the table as far as it is drawn
+    (`Learned.again`). A column that is replaced later cannot be a predictor: what a synthesizer learns from is the
+    table without it. With independent priors the product of these conditionals, all raised to the record's weight, is
+    the pseudo posterior of the joint model.
+
+    Attributes
+    ----------
+    links
+        The synthesizers in the order of drawing; no two replace the same column.
+    """
+
+    links: tuple[Synthesizer | Composite, ...]
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The columns that it replaces, in the order of drawing."""
+        return tuple(name for link in self.links for name in link.sensitive)
+
+    @property
+    def name(self) -> str:
+        """What it is called: its links in their order."""
+        return ", ".join(link.name for link in self.links)
+
+    @property
+    def words(self) -> str:
+        """What it is, for a methods note."""
+        return "; then ".join(f"{link.words} ({', '.join(link.sensitive)})" for link in self.links)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of its links."""
+        return {name: value for link in self.links for name, value in link.options.items()}
+
+
+AnySynthesizer = Synthesizer | Composite | Chain

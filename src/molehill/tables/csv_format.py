@@ -13,21 +13,21 @@ from pyarrow import csv
 
 from molehill.errors import InputError
 from molehill.files import written_whole
-from molehill.tables.table import check_unique, from_arrow, to_arrow
+from molehill.tables.table import Table, check_unique, from_arrow, to_arrow
 
 # Arrow makes these functions while it is imported: type checkers do not see them.
 pc: Any = pyarrow.compute
 _MISSING_TEXT = ("", "NA", "NaN", "nan", "NULL", "null", ".")
 
 
-def read_csv(source: Path, encoding: str | None) -> pd.DataFrame:
+def read_csv(source: Path, encoding: str | None) -> Table:
     """Read a CSV file by the rules of `molehill.read_table`."""
     with source.open("rb") as file:
         utf16 = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     try:
         if utf16 and encoding is None:
             raise UnicodeError
-        return _csv_frame(source, encoding or "utf8")
+        return Table(_csv_frame(source, encoding or "utf8"))
     except (UnicodeError, pa.ArrowInvalid) as error:
         # Not chained: Arrow quotes the row that it stumbled over.
         raise _csv_problem(error, encoding or "utf-8") from None
@@ -48,8 +48,8 @@ def _csv_frame(source: Path, encoding: str) -> pd.DataFrame:
     names = _csv_reader(source, encoding, ()).schema.names
     check_unique(names, "path")
     arrow = _csv_reader(source, encoding, names).read_all()
-    quoted = _first_quoted(source, encoding, len(names))
-    everything = all(quoted) and not any(column.null_count for column in arrow.columns)
+    header, quoted = _quoted(source, encoding, len(names))
+    everything = header and all(quoted) and not any(column.null_count for column in arrow.columns)
     if len(arrow) and "\n" in (arrow.columns[-1][-1].as_py() or "") and source.read_bytes().count(b'"') % 2:
         problem = "a quote is opened and never closed, which swallows the records after it"
         raise InputError("path", problem, "Close the quote")
@@ -75,17 +75,20 @@ def _csv_reader(source: Path, encoding: str, names: Sequence[str]) -> csv.CSVStr
     )
 
 
-def _first_quoted(source: Path, encoding: str, width: int) -> list[bool]:
-    """Tell of each column whether its first value is in quotes, which Arrow does not; one page is enough."""
+def _quoted(source: Path, encoding: str, width: int) -> tuple[bool, list[bool]]:
+    """Tell whether all names, and of each column whether its first value, are in quotes; one page is enough."""
+    # Arrow does not tell.
     with source.open(encoding="utf-8-sig" if encoding == "utf8" else encoding, newline="") as file:
         page = file.read(2**16).lstrip("\r\n")
-    quoted: dict[int, bool] = {}
+    names, values = [], {}
     column, in_header = 0, True
     for value, end in re.findall(r'("[^"]*(?:""[^"]*)*"[^,\r\n]*|[^,\r\n]*)(,|\r\n?|\n|$)', page):
-        if not in_header and value not in _MISSING_TEXT:
-            quoted.setdefault(column, value.startswith('"'))
+        if in_header:
+            names.append(value.startswith('"'))
+        elif value not in _MISSING_TEXT:
+            values.setdefault(column, value.startswith('"'))
         column, in_header = (column + 1, in_header) if end == "," else (0, False)
-    return [quoted.get(column, False) for column in range(width)]
+    return all(names), [values.get(column, False) for column in range(width)]
 
 
 def _numbers_or_text(column: pa.ChunkedArray, *, everything: bool) -> pa.ChunkedArray:
@@ -105,35 +108,38 @@ def _numbers_or_text(column: pa.ChunkedArray, *, everything: bool) -> pa.Chunked
     return column
 
 
-def write_csv(frame: pd.DataFrame, path: str | Path, *, private: bool) -> None:
-    """Write a frame as UTF-8 text with commas, such that `read_csv` gives it back."""
-    arrow = to_arrow(frame)
-    for column in arrow.schema:
-        if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
-            problem = f"the column {column.name!r} holds values that cannot be written as text"
-            raise InputError("data", problem, "Leave it out, or write .parquet")
-    # An empty line would not count as a record.
-    missing = "" if len(arrow.column_names) > 1 else "NA"
-    header = _csv_text(pa.array(arrow.column_names), missing).to_pylist()
-    with written_whole(path, private=private) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(header) + "\n")
-        for part in arrow.to_batches(max_chunksize=100_000):
-            columns = [_csv_text(column, missing) for column in part.columns]
-            file.write("\n".join([*pc.binary_join_element_wise(*columns, ",").to_pylist(), ""]))
+def write_csv(table: Table, path: Path, *, private: bool) -> None:
+    """Write a table as UTF-8 text with commas, such that `read_csv` gives it back: text in quotes, all else bare."""
+    arrow = to_arrow(table.frame)
+    columns = [_as_written(arrow[name], name) for name in arrow.column_names]
+    # Arrow would quote every name; a bare one tells `read_csv` that the quotes of the values mean text.
+    doubled = [name.replace('"', '""') for name in arrow.column_names]
+    header = ",".join(name if re.fullmatch(r'\w[^",\r\n]*', name) else f'"{name}"' for name in doubled)
+    with written_whole(path, private=private) as temporary:
+        # A file of Python's own, for its errors tell a full disk in the system's words.
+        with temporary.open("wb") as file:
+            file.write(f"{header}\n".encode())
+            csv.write_csv(pa.table(columns, arrow.column_names), file, csv.WriteOptions(include_header=False))
+        if len(columns) == 1:
+            # Arrow leaves the line of a missing value empty, which would not count as a record.
+            text = temporary.read_bytes()
+            temporary.write_bytes(re.sub(rb'("[^"]*")|^\n', lambda m: m[1] or b"NA\n", text, flags=re.MULTILINE))
 
 
-def _csv_text(column: pa.Array, missing: str) -> pa.Array:
+def _as_written(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    truth = pa.types.is_boolean(column.type)
-    text = pc.if_else(column, "True", "False") if truth else column.cast(pa.string())
-    if pa.types.is_floating(column.type):
-        whole = pc.match_substring_regex(text, r"^-?\d+$")
-        text = pc.if_else(whole, pc.binary_join_element_wise(text, ".0", ""), text)
-    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        # Bare only what cannot be taken for a number or a missing value.
-        word = pc.match_substring_regex(text, r'^\p{L}[^",\r\n]*$')
-        number = pc.is_in(pc.utf8_lower(text), pa.array(["na", "nan", "null", "inf", "infinity"]))
-        quoted = pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
-        text = pc.if_else(pc.and_not(word, number), text, quoted)
-    return pc.fill_null(text, missing)
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or isinstance(kind, pa.BaseExtensionType):
+        problem = f"the column {name!r} holds values that cannot be written as text"
+        raise InputError("data", problem, "Leave it out, or write .parquet")
+    if pa.types.is_boolean(kind):
+        return pc.if_else(column, "True", "False")
+    if pa.types.is_string_view(kind):
+        # The one kind of text that Arrow does not write.
+        return column.cast(pa.string())
+    if pa.types.is_floating(kind):
+        # Arrow writes 2.0 as 2: a column of nothing else would be read as whole numbers.
+        whole = pc.all(pc.match_substring_regex(column.cast(pa.string()), r"^-?\d+$")).as_py()
+        return column.cast(pa.float64()).cast(pa.decimal128(38, 1)) if whole else column
+    return column

@@ -1,9 +1,11 @@
-"""Tables, and the files they come from: CSV, Parquet, Stata, SPSS and SAS."""
+"""Tables, and the files they come from: CSV, Parquet, Stata, SPSS and SAS, all listed in `FORMATS`."""
 
 import codecs
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,30 @@ from molehill.files import written_whole
 from molehill.tables.csv_format import read_csv, write_csv
 from molehill.tables.table import Table, as_table, check_unique, from_arrow, plain_code, series_from_arrow, to_arrow
 
-_ENDINGS = (".csv", ".parquet", ".dta", ".sav", ".sas7bdat", ".xpt")
+
+@dataclass(frozen=True)
+class Format:
+    """How the files with one ending are read and written. To add a format is to add one of these to `FORMATS`.
+
+    Attributes
+    ----------
+    read
+        `read(path, encoding) -> Table`. The file can be opened; the encoding is one that Python knows, or None
+        if the caller gave none. A file that does not fit raises an `InputError` that shows none of its values.
+    write
+        `write(table, path, *, private) -> None`. What the format cannot hold is refused with an `InputError`
+        about "data". The file is written by `written_whole`, which takes `private`. None if it cannot be written.
+    reason
+        Why it cannot be written.
+    """
+
+    read: Callable[[Path, str | None], Table]
+    write: Callable[..., None] | None
+    reason: str = "the format can only be read"
 
 
 def read_table(path: str | Path, *, encoding: str | None = None) -> Table:
-    r"""Read a table from a file; its ending says how: .csv, .parquet, .dta, .sav, .sas7bdat or .xpt.
+    r"""Read a table from a file; its ending says how: .csv, .parquet, .dta, .sav, .sas7bdat, .xpt (see `FORMATS`).
 
     Whole numbers with missing values come as pandas' Int64, also from the packages that store every
     number with a fraction. Codes stay codes; their labels are in `value_labels`. What users of SPSS, Stata
@@ -32,7 +53,8 @@ def read_table(path: str | Path, *, encoding: str | None = None) -> Table:
     A CSV file has commas and a header. Unquoted, nothing, NA, NaN, nan, NULL, null and . are missing.
     A column of numbers becomes numbers, except that it stays text if a value starts with 0 and a digit
     (007 is a code), if a whole number needs more than 64 bits, or if its first value is quoted. In a file
-    that quotes everything quotes say nothing: numbers are numbers then, and an empty one is missing.
+    that quotes everything, the header too, quotes say nothing: numbers are numbers then, and an empty one
+    is missing.
 
     Parameters
     ----------
@@ -51,7 +73,7 @@ def read_table(path: str | Path, *, encoding: str | None = None) -> Table:
     0     01    3000
     1     NA    <NA>
     """
-    source, ending = Path(path), _ending(path)
+    source, known = Path(path), _format(path)
     try:
         source.open("rb").close()
         codecs.lookup(encoding or "utf-8")
@@ -60,18 +82,11 @@ def read_table(path: str | Path, *, encoding: str | None = None) -> Table:
         raise InputError("path", problem, "Check its name and the right to read it") from error
     except LookupError as error:
         raise InputError("encoding", f"{encoding!r} is unknown", "utf-8, latin-1, cp1252, utf-16 are") from error
-    match ending:
-        case ".csv":
-            table = Table(read_csv(source, encoding))
-        case ".parquet":
-            table = _read_parquet(source)
-        case _:
-            table = read_package(source, ending, encoding)
-    return as_table(table, argument="path")
+    return as_table(known.read(source, encoding), argument="path")
 
 
 def write_table(data: object, path: str | Path, *, private: bool = False) -> None:
-    """Write a table to a file; its ending says how: .csv, .parquet, .dta, .sav or .xpt.
+    """Write a table to a file; its ending says how: .csv, .parquet, .dta, .sav or .xpt (see `FORMATS`).
 
     The file appears whole or not at all. Reading it back gives the same values, except that: CSV holds no
     labels, and dates and true/false as text; Stata, SPSS and SAS hold true/false as 1 and 0, categories
@@ -88,28 +103,21 @@ def write_table(data: object, path: str | Path, *, private: bool = False) -> Non
     private
         Readable by its owner only: for anything at the level of records that is not to be published.
     """
-    ending = _ending(path)
-    table = as_table(data)
-    match ending:
-        case ".csv":
-            write_csv(table.frame, path, private=private)
-        case ".parquet":
-            _write_parquet(table, path, private=private)
-        case ".sas7bdat":
-            raise InputError("path", "only SAS can write .sas7bdat", "Write .xpt, which SAS can read")
-        case _:
-            write_package(table, path, ending, private=private)
+    known = _format(path)
+    if known.write is None:
+        raise InputError("path", known.reason, f"Write {', '.join(e for e in FORMATS if FORMATS[e].write)}")
+    known.write(as_table(data), Path(path), private=private)
 
 
-def _ending(path: str | Path) -> str:
-    ending = Path(path).suffix.lower()
-    if ending not in _ENDINGS:
+def _format(path: str | Path) -> Format:
+    known = FORMATS.get(Path(path).suffix.lower())
+    if known is None:
         problem = f"{Path(path).name!r} does not end like a table"
-        raise InputError("path", problem, f"The endings known are {', '.join(_ENDINGS)}")
-    return ending
+        raise InputError("path", problem, f"The endings known are {', '.join(FORMATS)}")
+    return known
 
 
-def _read_parquet(source: Path) -> Table:
+def _read_parquet(source: Path, _encoding: str | None) -> Table:
     try:
         # From a path, Arrow would make a folder called year=2020 a column.
         with source.open("rb") as file:
@@ -125,7 +133,7 @@ def _read_parquet(source: Path) -> Table:
     return Table(frame, labels.get("column_labels", {}), values)
 
 
-def _write_parquet(table: Table, path: str | Path, *, private: bool) -> None:
+def _write_parquet(table: Table, path: Path, *, private: bool) -> None:
     # Pairs, because the keys of a JSON object would turn the code 1 into the text "1".
     values = {name: [(plain_code(c), codes[c]) for c in codes] for name, codes in table.value_labels.items()}
     labels = json.dumps({"column_labels": dict(table.column_labels), "value_labels": values})
@@ -134,24 +142,8 @@ def _write_parquet(table: Table, path: str | Path, *, private: bool) -> None:
         parquet.write_table(arrow, temporary)
 
 
-_NAME_RULES = {
-    ".dta": (r"[^\W\d]\w{,31}", "letters, digits and _, no digit first, at most 32 characters, 64 bytes"),
-    ".sav": (r"[^\W\d_]([\w.$#@]*[\w$#@])?", "letters, digits and _.$#@, a letter first, at most 64 bytes"),
-    ".xpt": (
-        r"[A-Za-z_][A-Za-z0-9_]{,31}",
-        "letters A to Z, digits and _, no digit first, at most 32 characters",
-    ),
-}
-
-
-def read_package(source: Path, ending: str, encoding: str | None) -> Table:
+def _read_package(read: Callable[..., tuple[Any, Any]], source: Path, encoding: str | None) -> Table:
     """Read a Stata, SPSS or SAS file: codes as values, labels beside them."""
-    read = {
-        ".dta": pyreadstat.read_dta,
-        ".sav": pyreadstat.read_sav,
-        ".sas7bdat": pyreadstat.read_sas7bdat,
-        ".xpt": pyreadstat.read_xport,
-    }[ending]
     try:
         frame, notes = read(str(source), encoding=encoding, dates_as_pandas_datetime=True)
     except (
@@ -161,6 +153,7 @@ def read_package(source: Path, ending: str, encoding: str | None) -> Table:
         LookupError,
         OverflowError,
     ) as error:
+        ending = source.suffix.lower()
         problem = f"the file is damaged, is not a {ending} file, or is encoded in a way that it does not say"
         raise InputError("path", problem, "Write it anew, or give its encoding") from error
     frame = pd.DataFrame({name: _as_stored(frame[name]) for name in frame.columns})
@@ -185,35 +178,81 @@ def _as_stored(column: pd.Series) -> pd.Series:
     return column
 
 
-def write_package(table: Table, path: str | Path, ending: str, *, private: bool) -> None:
+@dataclass(frozen=True)
+class _Package:
+    """What the files of a statistical package can hold, and what writes them.
+
+    Attributes
+    ----------
+    write
+        The function of pyreadstat.
+    names, rule
+        The pattern of the names that columns may have, and the same in words.
+    cases
+        Whether names may differ in case only.
+    largest
+        The largest number.
+    label
+        The longest label of a column, if pyreadstat does not cut it itself.
+    codes
+        The types of the values that may have labels.
+    """
+
+    write: Callable[..., None]
+    names: str
+    rule: str
+    cases: bool = False
+    largest: float = 8.9e307
+    label: int | None = None
+    codes: tuple[type, ...] = ()
+
+
+_STATA = _Package(
+    pyreadstat.write_dta,
+    names=r"[^\W\d]\w{,31}",
+    rule="letters, digits and _, no digit first, at most 32 characters, 64 bytes",
+    cases=True,
+    label=80,
+    codes=(int,),
+)
+_SPSS = _Package(
+    pyreadstat.write_sav,
+    names=r"[^\W\d_]([\w.$#@]*[\w$#@])?",
+    rule="letters, digits and _.$#@, a letter first, at most 64 bytes",
+    codes=(int, float, str),
+)
+_SAS = _Package(
+    pyreadstat.write_xport,
+    names=r"[A-Za-z_][A-Za-z0-9_]{,31}",
+    rule="letters A to Z, digits and _, no digit first, at most 32 characters",
+    largest=7.2e75,
+)
+
+
+def _write_package(package: _Package, table: Table, path: Path, *, private: bool) -> None:
     """Write a Stata, SPSS or SAS transport file, refusing before the first byte what it cannot hold."""
-    names = list(table.frame.columns)
-    pattern, rule = _NAME_RULES[ending]
-    wrong = [name for name in names if not re.fullmatch(pattern, name) or len(name.encode()) > 64]
+    names, ending = list(table.frame.columns), path.suffix.lower()
+    wrong = [name for name in names if not re.fullmatch(package.names, name) or len(name.encode()) > 64]
     if wrong:
         problem = f"{ending} cannot have columns called {', '.join(repr(name) for name in wrong)}"
-        raise InputError("data", problem, f"Rename them: {rule}")
-    if ending != ".dta":
+        raise InputError("data", problem, f"Rename them: {package.rule}")
+    if not package.cases:
         check_unique([name.lower() for name in names], "data")
-    # Any, because pyreadstat describes its arguments more narrowly than it takes them.
-    frame: Any = pd.DataFrame({name: _for_package(table.frame[name], name, ending) for name in names})
-    longest = 80 if ending == ".dta" else None
-    columns: Any = {name: label[:longest] for name, label in table.column_labels.items()}
-    labelled = [name for name in names if name in table.value_labels]
-    values: Any = {name: _fitting_labels(frame[name], table.value_labels[name], ending) for name in labelled}
+    frame = pd.DataFrame({name: _for_package(table.frame[name], name, package.largest) for name in names})
+    labels: dict[str, Any] = {"column_labels": {n: label[: package.label] for n, label in table.column_labels.items()}}
+    if package.codes:
+        given = {name: table.value_labels[name] for name in names if name in table.value_labels}
+        fitting = {name: _fitting_labels(frame[name], given[name], package.codes) for name in given}
+        labels["variable_value_labels"] = fitting
     with written_whole(path, private=private) as temporary:
         try:
-            if ending == ".xpt":
-                pyreadstat.write_xport(frame, str(temporary), column_labels=columns)
-            else:
-                write = pyreadstat.write_dta if ending == ".dta" else pyreadstat.write_sav
-                write(frame, str(temporary), column_labels=columns, variable_value_labels=values)
+            package.write(frame, str(temporary), **labels)
         except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
             problem = f"it has a name, a label or a value that {ending} cannot hold"
             raise InputError("data", problem, "Change it, or write .parquet") from error
 
 
-def _for_package(column: pd.Series, name: str, ending: str) -> pd.Series:
+def _for_package(column: pd.Series, name: str, largest: float) -> pd.Series:
     arrow = to_arrow(column.to_frame())[name]
     column = series_from_arrow(arrow.cast(arrow.type.value_type) if pa.types.is_dictionary(arrow.type) else arrow)
     present, kind = column.dropna(), pd.api.types.infer_dtype(column, skipna=True)
@@ -222,7 +261,7 @@ def _for_package(column: pd.Series, name: str, ending: str) -> pd.Series:
         return column.astype("Int32")
     if kind in ("integer", "floating"):
         top = max(abs(float(present.min())), abs(float(present.max()))) if len(present) else 0.0
-        if top > (7.2e75 if ending == ".xpt" else 8.9e307):
+        if top > largest:
             problem = "an infinite or too large number"
         if kind == "integer" and top >= 2**53:
             problem = "whole numbers of more than 15 digits"
@@ -240,11 +279,34 @@ def _for_package(column: pd.Series, name: str, ending: str) -> pd.Series:
     return column
 
 
-def _fitting_labels(column: pd.Series, codes: Mapping[float | str, str], ending: str) -> dict[float | str, str]:
-    plain = {plain_code(code): label for code, label in codes.items()}
+def _fitting_labels(
+    column: pd.Series, codes: Mapping[float | str, str], allowed: tuple[type, ...]
+) -> dict[float | str, str]:
+    held: tuple[type, ...] = ()
     if isinstance(column.dtype, pd.StringDtype):
-        return {code: label for code, label in plain.items() if isinstance(code, str) and ending == ".sav"}
-    if not pd.api.types.is_numeric_dtype(column.dtype):
-        return {}
-    fits = int if ending == ".dta" or pd.api.types.is_integer_dtype(column.dtype) else int | float
-    return {code: label for code, label in plain.items() if isinstance(code, fits)}
+        held = (str,)
+    elif pd.api.types.is_numeric_dtype(column.dtype):
+        held = (int,) if pd.api.types.is_integer_dtype(column.dtype) else (int, float)
+    plain = {plain_code(code): label for code, label in codes.items()}
+    return {code: label for code, label in plain.items() if isinstance(code, held) and isinstance(code, allowed)}
+
+
+# In the order in which errors list the endings.
+FORMATS: dict[str, Format] = {
+    ".csv": Format(read_csv, write_csv),
+    ".parquet": Format(_read_parquet, _write_parquet),
+    ".dta": Format(
+        lambda path, encoding: _read_package(pyreadstat.read_dta, path, encoding), partial(_write_package, _STATA)
+    ),
+    ".sav": Format(
+        lambda path, encoding: _read_package(pyreadstat.read_sav, path, encoding), partial(_write_package, _SPSS)
+    ),
+    ".sas7bdat": Format(
+        lambda path, encoding: _read_package(pyreadstat.read_sas7bdat, path, encoding),
+        None,
+        "only SAS can write .sas7bdat, and it can read .xpt",
+    ),
+    ".xpt": Format(
+        lambda path, encoding: _read_package(pyreadstat.read_xport, path, encoding), partial(_write_package, _SAS)
+    ),
+}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-Floats = NDArray[np.float64]
+from molehill.arrays import Floats, freeze
 
 # Resampled runs, and how many are drawn for each one that is kept.
 RUNS = 100
@@ -77,12 +77,12 @@ def resample(
     # One after the other: all resampled runs at once would be far larger than the tables.
     runs = [measure(row / tables @ by_table) for row in resampled_counts(tables)] if tables > 1 else [values]
     return [
-        resampled(float(value), of_runs, tables, level=level, least=least, most=float(end))
+        figure_of_runs(float(value), of_runs, tables, level=level, least=least, most=float(end))
         for value, of_runs, end in zip(values, np.transpose(runs), ends, strict=True)
     ]
 
 
-def resampled(
+def figure_of_runs(
     value: float,
     values: Floats,
     tables: int,
@@ -138,9 +138,7 @@ def resampled_counts(tables: int) -> NDArray[np.int64]:
     counts = random.multinomial(tables, np.full(tables, 1 / tables), _CANDIDATES * RUNS)
     variance = (((counts - 1) / tables) ** 2).sum(axis=1)
     chosen = np.argsort(np.abs(variance - 1 / tables), kind="stable")[:RUNS]
-    found = counts[np.sort(chosen)]
-    found.flags.writeable = False
-    return found
+    return freeze(counts[np.sort(chosen)])
 
 
 def _around(value: float, error: float, tables: int, level: float, least: float, most: float) -> Figure:

@@ -129,17 +129,13 @@ def _match_column(coding: Coding, table: Table, argument: str) -> NDArray[np.int
     """Codes of another table's column; -1 for a value that was not learned."""
     column = table.frame[coding.name]
     if coding.breaks:
-        numbers = column_numbers(table, coding.name, argument)
-        return _missing_last(cut_into_groups(numbers, coding.breaks, coding.name), len(coding.values))
+        codes = cut_into_groups(column_numbers(table, coding.name, argument), coding.breaks, coding.name)
+        return np.where(codes < 0, len(coding.values), codes)
     if isinstance(column.dtype, pd.CategoricalDtype):
         translated = np.append(coding.values.get_indexer(column.cat.categories), len(coding.values))
         return translated[column.array.codes]
     codes = coding.values.get_indexer(pd.Index(column))
     return np.where(column.isna().to_numpy(), len(coding.values), codes)
-
-
-def _missing_last(codes: np.ndarray, number: int) -> NDArray[np.int64]:
-    return np.where(codes < 0, number, codes).astype(np.int64, copy=False)
 
 
 def _same_values(one: ExtensionArray, other: ExtensionArray) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from molehill.arrays import Floats
 from molehill.errors import InputError, nearest
 from molehill.tables.table import Table, as_table
 
@@ -184,6 +185,12 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
     The smallest, the largest and whether all are whole is found from every record. How many are different
     and how many are zero is found from at most 10,000 evenly spaced records that have a value.
     """
+    if name not in table.kinds:
+        table.kinds[name] = _look_at(table, name)
+    return table.kinds[name]
+
+
+def _look_at(table: Table, name: str) -> tuple[Kind, str]:
     column = table.frame[name]
     if (reason := _reason_not_numeric(column)) is not None:
         return "categorical", reason
@@ -199,7 +206,7 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
     return _kind_of_numbers(values)
 
 
-def _kind_of_numbers(values: NDArray[np.float64]) -> tuple[Kind, str]:
+def _kind_of_numbers(values: Floats) -> tuple[Kind, str]:
     looked_at = values
     if len(values) > _LOOKED_AT:
         looked_at = values[np.linspace(0, len(values) - 1, _LOOKED_AT).astype(np.int64)]
@@ -318,7 +325,7 @@ def _given_kinds(table: Table, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
     return dict(kinds)
 
 
-def column_numbers(table: Table, name: str, argument: str = "data") -> NDArray[np.float64]:
+def column_numbers(table: Table, name: str, argument: str = "data") -> Floats:
     """Give the values of a numeric column, NaN where missing; an error if the column is not numeric."""
     column = table.frame[name]
     # The usual case first: this is called for every table of a release.

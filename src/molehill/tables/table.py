@@ -31,6 +31,8 @@ class Table:
     frame: pd.DataFrame
     column_labels: Mapping[str, str] = field(default_factory=dict)
     value_labels: Mapping[str, Mapping[float | str, str]] = field(default_factory=dict)
+    # What `infer_kind` found, so that a column is looked at once.
+    kinds: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
 
 def as_table(data: object, *, argument: str = "data") -> Table:
@@ -73,6 +75,14 @@ def as_table(data: object, *, argument: str = "data") -> Table:
     if not (isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1):
         table = replace(table, frame=table.frame.reset_index(drop=True))
     return table
+
+
+def as_tables(released: Any) -> list[Table]:
+    """Take one released table or a sequence of them."""
+    tables = list(released) if isinstance(released, list | tuple) else [released]
+    if not tables:
+        raise InputError("released", "it holds no table", "Give one table or a sequence of tables")
+    return [as_table(table, argument="released") for table in tables]
 
 
 def _check_shape(frame: pd.DataFrame, argument: str) -> None:

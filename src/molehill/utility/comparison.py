@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_whole
 from molehill.tables.intervals import jackknife
 from molehill.utility import resampling
@@ -26,7 +27,7 @@ from molehill.utility.estimates import (
     sd_and_variance,
 )
 from molehill.utility.regressions import fit_regression
-from molehill.utility.sides import Floats, Groups, Missing, Part, Side, read_numbers, read_parts
+from molehill.utility.sides import GroupColumns, Missing, Part, Side, read_numbers, read_parts
 
 Interval = Literal["combined", "bootstrap"]
 
@@ -55,7 +56,7 @@ def estimate(
     level: float = 0.95,
     replicates: int = 1000,
     seed: int = 0,
-    groups: Groups = None,
+    groups: GroupColumns = None,
     missing: Missing = "error",
 ) -> pd.DataFrame:
     """Compare what analyses find in the confidential table and in released ones, with intervals.
@@ -100,6 +101,7 @@ def estimate(
 
     Examples
     --------
+    >>> from molehill.utility import mean
     >>> data = pd.DataFrame({"pay": [10.0, 12.0, 14.0, 16.0, 18.0]})
     >>> found = estimate(data, data + 1.0, mean("pay"))
     >>> found[["analysis", "confidential", "released", "overlap", "width_ratio"]].round(3)

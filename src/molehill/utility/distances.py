@@ -1,4 +1,4 @@
-"""How far released tables lie from the confidential one: empirical distributions and two-way tables."""
+"""How far released tables lie from the confidential one: distributions, two-way tables, and a classifier."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +12,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
+from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_whole
 from molehill.machine import workers
 from molehill.tables.intervals import mean_over_tables
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.schema import column_numbers, infer_kind
 from molehill.tables.table import Table, as_table
-from molehill.utility.sides import Floats, Groups, Missing, Side, read_complete, read_numbers, read_parts
+from molehill.utility.sides import GroupColumns, Missing, Side, read_complete, read_numbers, read_parts
 
 MOST_LEVELS = 100
 
@@ -56,13 +57,13 @@ class Distances:
 
 
 def ecdf_distances(
-    data: Any, released: Any, column: str, *, groups: Groups = None, missing: Missing = "error"
+    data: Any, released: Any, column: str, *, groups: GroupColumns = None, missing: Missing = "error"
 ) -> Distances:
     """Compare the empirical distribution functions of one numeric column.
 
     Over the pooled points z of the confidential and the released table, each as often as it occurs, `U_m` is the
-    largest |F(z) - F*(z)| and `U_a` the mean of (F(z) - F*(z))^2. Two further measures say what a fresh sample of the
-    same population, as large as the released table, would be expected to show: no release needs to do better.
+    largest |F(z) - F*(z)| and `U_a` the mean of (F(z) - F*(z))^2. `U_m_fresh` and `U_a_fresh` say what a fresh sample
+    of the same population, as large as the released table, would be expected to show: no release needs to do better.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def ecdf_distances(
 
 
 def wasserstein(
-    data: Any, released: Any, column: str, *, groups: Groups = None, missing: Missing = "error"
+    data: Any, released: Any, column: str, *, groups: GroupColumns = None, missing: Missing = "error"
 ) -> Distances:
     """Measure how far the values of one numeric column must be moved to turn one distribution into the other.
 
@@ -108,7 +109,7 @@ def wasserstein(
     Examples
     --------
     >>> data, released = pd.DataFrame({"pay": [1.0, 2.0]}), pd.DataFrame({"pay": [2.0, 5.0]})
-    >>> wasserstein(data, released, "pay").value("Wasserstein distance")
+    >>> wasserstein(data, released, "pay").value("wasserstein")
     2.0
     """
     return _compare_numbers(data, released, column, groups, missing, _wasserstein_measures)
@@ -120,12 +121,12 @@ def table_difference(
     pairs: Sequence[tuple[str, str]],
     *,
     breaks: Mapping[str, Sequence[float]] | None = None,
-    groups: Groups = None,
+    groups: GroupColumns = None,
 ) -> Distances:
     """Compare the shares of records in the cells of two-way tables.
 
-    "total variation" is half the sum of the absolute differences of all cells: the share of records that would have
-    to change their cell. "largest difference" is that of one cell. A missing value is a category of its own.
+    "variation" is half the sum of the absolute differences of all cells: the share of records that would have
+    to change their cell. "difference" is that of one cell. A missing value is a category of its own.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def table_difference(
     --------
     >>> data = pd.DataFrame({"town": ["A", "A", "B", "B"], "sex": ["f", "m", "f", "m"]})
     >>> released = data.assign(sex=["f", "f", "f", "m"])
-    >>> table_difference(data, released, [("town", "sex")]).value("total variation")
+    >>> table_difference(data, released, [("town", "sex")]).value("variation")
     0.25
     """
     listed = list(pairs)
@@ -158,8 +159,8 @@ def table_difference(
             for number, side in enumerate(part.released, 1):
                 cells = _cell_differences(part.confidential, side, list(pair), breaks or {})
                 called = {"group": part.group, "table": number, "column": " x ".join(pair)}
-                rows.append({**called, "measure": "total variation", "value": float(np.abs(cells).sum() / 2)})
-                rows.append({**called, "measure": "largest difference", "value": float(np.abs(cells).max())})
+                rows.append({**called, "measure": "variation", "value": float(np.abs(cells).sum() / 2)})
+                rows.append({**called, "measure": "difference", "value": float(np.abs(cells).max())})
     return gather(rows, grouped=groups is not None)
 
 
@@ -175,7 +176,7 @@ def gather(rows: list[dict[str, Any]], *, grouped: bool) -> Distances:
 
 
 def _compare_numbers(
-    data: Any, released: Any, column: str, groups: Groups, missing: Missing, measures: Any
+    data: Any, released: Any, column: str, groups: GroupColumns, missing: Missing, measures: Any
 ) -> Distances:
     rows = []
     for part in read_parts(data, released, [column], groups=groups, missing=missing, argument="column"):
@@ -203,8 +204,8 @@ def _ecdf_measures(own: Floats, other: Floats) -> dict[str, float]:
     return {
         "U_m": float(np.abs(difference).max()),
         "U_a": float((difference**2).mean()),
-        "U_m of a fresh sample": _KOLMOGOROV_MEAN * float(np.sqrt(total / number)),
-        "U_a of a fresh sample": fresh,
+        "U_m_fresh": _KOLMOGOROV_MEAN * float(np.sqrt(total / number)),
+        "U_a_fresh": fresh,
     }
 
 
@@ -213,7 +214,7 @@ def _wasserstein_measures(own: Floats, other: Floats) -> dict[str, float]:
     area = float((np.abs(difference[:-1]) * np.diff(pooled)).sum())
     spread = float(own.std(ddof=1)) if len(own) > 1 else 0.0
     scaled = area / spread if spread > 0 else np.nan
-    return {"Wasserstein distance": area, "Wasserstein distance in sd": scaled}
+    return {"wasserstein": area, "wasserstein_sd": scaled}
 
 
 def _cell_differences(own: Side, other: Side, pair: list[str], breaks: Mapping[str, Sequence[float]]) -> Floats:
@@ -259,15 +260,15 @@ def propensity(
     interactions: bool = True,
     pairs: bool | None = None,
     seed: int = 0,
-    groups: Groups = None,
+    groups: GroupColumns = None,
     missing: Missing = "error",
 ) -> Distances:
     """Measure how well a classifier tells released records from confidential ones.
 
     The two tables are stacked, N records of which a share c are released, and the classifier gives every record its
-    probability p of being released. "pMSE" is the mean of (p - c)^2: 0 if nothing can be told, c (1 - c) if all can.
-    Some can be told by chance alone. "pMSE expected" is what a fresh sample of the same population would show, and
-    "pMSE ratio" is the one over the other: about 1 for a release that is as good as a fresh sample.
+    probability p of being released. "pmse" is the mean of (p - c)^2: 0 if nothing can be told, c (1 - c) if all can.
+    Some can be told by chance alone. "pmse_expected" is what a fresh sample of the same population would show, and
+    "pmse_ratio" is the one over the other: about 1 for a release that is as good as a fresh sample.
 
     Parameters
     ----------
@@ -305,7 +306,7 @@ def propensity(
     Examples
     --------
     >>> data = pd.DataFrame({"pay": [float(pay) for pay in range(100)]})
-    >>> propensity(data, data, "pay").value("pMSE") < 1e-12
+    >>> propensity(data, data, "pay").value("pmse") < 1e-12
     True
     """
     check_choice("method", method, ("logistic", "tree"))
@@ -341,7 +342,7 @@ def propensity(
             expected = [float(np.mean(shuffled))] * len(designs)
         for table_number, (pmse, null) in enumerate(zip(found, expected, strict=True), 1):
             called = {"group": part.group, "table": table_number, "column": ", ".join(several)}
-            measures = {"pMSE": pmse, "pMSE expected": null, "pMSE ratio": pmse / null if null > 0 else np.nan}
+            measures = {"pmse": pmse, "pmse_expected": null, "pmse_ratio": pmse / null if null > 0 else np.nan}
             rows += [{**called, "measure": name, "value": value} for name, value in measures.items()]
     return gather(rows, grouped=groups is not None)
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice
-from molehill.utility.sides import Floats
 
 Rule = Literal["partial", "full"]
 

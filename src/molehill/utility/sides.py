@@ -6,17 +6,15 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError, check_choice
-from molehill.risk.intruder import as_tables
 from molehill.tables.patterns import learn_patterns, match_patterns
 from molehill.tables.schema import column_numbers, find_columns
-from molehill.tables.table import Table, as_table
+from molehill.tables.table import Table, as_table, as_tables
 
 Missing = Literal["error", "keep"]
-Groups = str | Sequence[str] | None
-Floats = NDArray[np.float64]
+GroupColumns = str | Sequence[str] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ class Part:
 
 
 def read_parts(
-    data: Any, released: Any, columns: Iterable[str], *, groups: Groups, missing: Missing, argument: str
+    data: Any, released: Any, columns: Iterable[str], *, groups: GroupColumns, missing: Missing, argument: str
 ) -> list[Part]:
     """Read the columns that are needed, and split the records into groups if there are any.
 
@@ -109,12 +107,12 @@ def read_complete(side: Side, columns: Sequence[str], missing: Missing, *, least
     return frame
 
 
-def _pick(table: Table, names: list[str], rows: NDArray[np.bool_] | None) -> pd.DataFrame:
+def _pick(table: Table, names: list[str], rows: Booleans | None) -> pd.DataFrame:
     frame = table.frame[names]
     return frame if rows is None else frame[rows].reset_index(drop=True)
 
 
-def _take_part(side: Side, columns: Sequence[str], present: NDArray[np.bool_], missing: Missing) -> NDArray[np.bool_]:
+def _take_part(side: Side, columns: Sequence[str], present: Booleans, missing: Missing) -> Booleans:
     if missing == "error":
         named = " or ".join(map(repr, columns))
         raise side.refuse(

@@ -10,22 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from molehill.plan.targets import Target, read_targets
+from molehill.arrays import Booleans, Floats
+from molehill.plan.targets import Target
 from molehill.risk.moles import moles
-
-__all__ = [
-    "Judgement",
-    "Measured",
-    "breaking_by_record",
-    "breaking_chance",
-    "breaking_records",
-    "expected_figure",
-    "judge",
-    "read_targets",
-    "record_figure",
-]
-
-Floats = NDArray[np.float64]
 
 # One-sided 95%: an expected risk meets its bound by so many standard errors.
 MARGIN = 1.645
@@ -38,7 +25,7 @@ class Measured:
     Attributes
     ----------
     blocks, runs
-        (blocks, records) and (runs, records): as in `molehill.expected.ExpectedRisk`.
+        (blocks, records) and (runs, records): as in `molehill.evaluation.expected.ExpectedRisk`.
     coverage
         One per record: its risk in a table in which its own value is close.
     distances
@@ -109,17 +96,17 @@ def judge(
     margin
         By how many standard errors an expected risk or U_m must meet its bound.
     """
-    if target.measure == "overlap":
+    if target.subject == "overlap":
         of = [value for name, value in measured.overlaps.items() if target.analysis in ("", name)]
         value = min(of)
         return Judgement(target, value, np.nan, np.nan, value >= target.bound, max(target.bound - value, 0.0))
-    if target.measure == "moles":
+    if target.subject == "moles":
         number = 0
         if reference is not None:
             number = moles(measured.risk, measured.error, *reference, step=target.step).number
         over = max(number - target.bound, 0.0)
         return Judgement(target, float(number), np.nan, np.nan, over == 0, over / len(measured.risk))
-    if target.measure == "U_m":
+    if target.subject == "U_m":
         value = float(measured.distances.mean())
         error = float(measured.distances.std(ddof=1) / np.sqrt(len(measured.distances)))
         return _beyond_error(target, value, error, margin)
@@ -139,7 +126,7 @@ def expected_figure(target: Target, blocks: Floats) -> tuple[float, float]:
     part = ~np.isnan(blocks).any(axis=0)
     blocks = blocks[:, part]
     means = blocks.mean(axis=0)
-    if target.measure == "mean":
+    if target.subject == "mean":
         by_block = blocks.mean(axis=1)
         return float(means.mean()), float(by_block.std(ddof=1) / np.sqrt(len(by_block)))
     naive = float(np.quantile(means, target.share))
@@ -152,7 +139,7 @@ def expected_figure(target: Target, blocks: Floats) -> tuple[float, float]:
 def record_figure(target: Target, by_run: Floats) -> Floats:
     """Give the mean, a quantile or the maximum over the records, of every row."""
     part = ~np.isnan(by_run).any(axis=0)
-    if target.measure == "mean":
+    if target.subject == "mean":
         return by_run[:, part].mean(axis=1)
     return np.quantile(by_run[:, part], target.share, axis=1)
 
@@ -182,14 +169,14 @@ def breaking_chance(by_record: Floats) -> float:
 
 def breaking_records(
     target: Target, measured: Measured, *, tables: int, reference: tuple[Floats, Floats] | None = None
-) -> NDArray[np.bool_]:
+) -> Booleans:
     """Say which records stand in the way of a target."""
     risk = np.nan_to_num(measured.risk)
-    if target.measure == "moles" and reference is not None:
+    if target.subject == "moles" and reference is not None:
         return np.asarray(moles(risk, np.nan_to_num(measured.error), *reference, step=target.step).records)
     if not target.is_risk:
         return np.zeros(len(risk), dtype=bool)
-    if target.basis == "realised" and target.measure == "maximum":
+    if target.basis == "realised" and target.subject == "maximum":
         by_record = breaking_by_record(risk, measured.coverage, target.bound, tables)
         # Those that together make up nine tenths of the breaks to be expected.
         ranked = np.argsort(-by_record, kind="stable")
@@ -208,7 +195,7 @@ def _judge_realised(
     records, lucky = np.nan, False
     if target.bound >= 1:
         breaking = 0.0
-    elif target.measure == "maximum":
+    elif target.subject == "maximum":
         by_record = breaking_by_record(measured.risk, measured.coverage, target.bound, tables)
         breaking, records = breaking_chance(by_record), float(by_record.sum())
         largest, error = expected_figure(target, measured.blocks)

@@ -1,181 +1,181 @@
-"""Moves of a search: what can be changed to lower the risk, from the least distorting on.
+"""What a search tries, and in which order: from what distorts least on, until a point is good enough.
 
-*Membership* needs no new fit. A mixture can draw a record's component given its true value ("posterior", as the paper
-does) or not ("prior"). Here every record has a chance of the latter, the same for all records of a pattern: a choice
-that looks at the known columns only and not at the value leaves the distribution of the released values what it is.
-*Weights* along a path of strength: from 1 for every record to those of the paper, and on to 0.
-*Components*: a mixture that does not converge may do so with fewer.
-*Feedback*: only the records that break a target, and those that shape their predictions, are weighted down further.
+First membership, which needs no new fit; then fewer components, where the mixture has not converged; then weights along
+a path of strength, by bisection; then feedback to single records. `molehill.release.schemes` says what each is.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from molehill.models.tdp_mixture import BY_PRIOR, Noise
-from molehill.risk.identification import ConfidentialRisk
-from molehill.risk.weights import risk_weights
-from molehill.synthesis.posterior import Posterior
-from molehill.synthesis.synthesizer import Composite, Synthesizer
+from molehill.release.schemes import FEEDBACK, Scheme, along_path, has_membership, weigh_down
+from molehill.release.search.points import (
+    Bench,
+    Fitted,
+    Point,
+    find_breaking,
+    fit_scheme,
+    judge_measured,
+    measure_point,
+    mix_measured,
+)
 
-Floats = NDArray[np.float64]
 
-# How much of its weight a record loses in a round of feedback, at first.
-FEEDBACK = 0.5
+def try_moves(bench: Bench) -> Iterator[Point]:
+    """Try moves, the least distorting first, and give every point as it is measured."""
+    fits, seconds = bench.settings.fits, bench.settings.seconds or np.inf
+
+    def left() -> int:
+        return fits - len(bench.fits) if bench.spent < seconds else 0
+
+    plain = fit_scheme(bench, Scheme())
+    assert plain is not None
+    yield from _memberships(bench, plain)
+    plain = yield from _simplify(bench, plain, left)
+    if _good_enough(bench):
+        return
+    for order in [bench.settings.order, *(order for order in (1, 2) if order != bench.settings.order)]:
+        for tries in (partial(_follow_path, order=order, plain=plain), _feed_back):
+            if _good_enough(bench) or left() < 1:
+                return
+            # Half of what is left is kept for what comes after.
+            kept = left() // 2
+            yield from tries(bench, left=lambda kept=kept: left() - kept)
 
 
-@dataclass(frozen=True)
-class Move:
-    """How the weights of a fit were made, and how many components its mixture has.
+def _simplify(bench: Bench, plain: Fitted, left: Callable[[], int]) -> Generator[Point, None, Fitted]:
+    """Where the mixture has not converged, halve its components until it does; give the fit to go on from."""
+    fitted, components = plain, bench.settings.components
+    mixture = has_membership(plain.posterior) and not bench.job.own
+    while not fitted.converged and components > 1 and left() > 1 and mixture:
+        components //= 2
+        smaller = fit_scheme(bench, Scheme(components=components))
+        assert smaller is not None
+        yield from _memberships(bench, smaller)
+        fitted = smaller
+    return fitted if fitted.converged else plain
 
-    Attributes
-    ----------
-    order, scale, shift
-        As in `confidential_risk` and `risk_weights`; order 0 is no weighting.
-    rounds, step
-        Rounds of feedback after that, and how much of its weight a record loses in each.
-    components
-        Of the mixture; 0 for as many as the synthesizer has.
-    """
 
-    order: int = 0
-    scale: float = 1.0
-    shift: float = 0.0
-    rounds: int = 0
-    step: float = FEEDBACK
-    components: int = 0
+def _memberships(bench: Bench, fitted: Fitted) -> Iterator[Point]:
+    """Measure a fit with posterior membership and, if that is not enough, with ever more of the prior one."""
+    given = measure_point(bench, fitted, 0.0)
+    yield given
+    if _settles(given) or not has_membership(fitted.posterior):
+        return
+    free = measure_point(bench, fitted, 1.0)
+    yield free
+    if not _settles(free):
+        return
+    codes = bench.job.view.patterns.codes
+    breaking = find_breaking(bench, given)
+    tried: list[Any] = [np.isin(codes, np.unique(codes[breaking])).astype(np.float64)]
+    for by_prior in chain(tried, np.arange(0.1, 1.0, 0.1).round(1)):
+        # What cannot do is seen from the two points that are known, without drawing a table.
+        foreseen = mix_measured(given.measured, free.measured, by_prior)
+        share = np.broadcast_to(by_prior, codes.shape)
+        judged = judge_measured(bench, foreseen, np.array(share, dtype=np.float64))
+        if np.mean(by_prior) < 1 and all(verdict.met for verdict in judged if verdict.target.is_risk):
+            point = measure_point(bench, fitted, by_prior)
+            yield point
+            if _settles(point) and by_prior is not tried[0]:
+                return
 
-    def __str__(self) -> str:
-        if self.order == 0:
-            words = "unweighted"
+
+def _follow_path(bench: Bench, left: Callable[[], int], *, order: int, plain: Fitted) -> Iterator[Point]:
+    """Find by bisection the least strength of the weights that meets the targets."""
+    fails, meets, strength, nearest = 0.0, None, 0.5, plain
+    while left() > 0 and (meets is None or meets - fails > 0.1):
+        scheme = replace(along_path(order, strength), components=plain.scheme.components)
+        fitted = fit_scheme(bench, scheme, start=nearest)
+        if fitted is None:
+            meets = strength if meets is None else meets
         else:
-            words = {1: "marginal", 2: "pairwise"}.get(self.order, f"order {self.order}")
-            words += f", scale {self.scale:g}" if self.scale != 1 else ""
-            words += f", shift {self.shift:g}" if self.shift != 0 else ""
-        if self.rounds:
-            words += f", {self.rounds} round{'s' if self.rounds > 1 else ''} of feedback by {self.step:.0%}"
-        if self.components:
-            words += f", {self.components} component{'s' if self.components > 1 else ''}"
-        return words
+            nearest = fitted
+            points = list(_memberships(bench, fitted))
+            yield from points
+            if any(map(_settles, points)):
+                meets = strength
+            else:
+                fails = strength
+        if meets is None and fails >= 1.75:
+            return
+        strength = (fails + meets) / 2 if meets is not None else fails + (0.5 if fails < 1 else 0.25)
 
 
-def along_path(order: int, strength: float) -> Move:
-    """Give the move of a strength: 0 is unweighted, 1 the paper's weights, 2 nothing but zeros.
+def _feed_back(bench: Bench, left: Callable[[], int]) -> Iterator[Point]:
+    """From the best near miss on, weight down the records that break the targets, round by round.
 
-    Up to 1 the shift falls from 1 to 0, which lowers the riskiest records first; from 1 on the scale falls.
-
-    Examples
-    --------
-    >>> str(along_path(2, 0.75)), str(along_path(1, 1.5))
-    ('pairwise, shift 0.25', 'marginal, scale 0.5')
+    Once that does it, the same is tried in smaller steps, which distort less.
     """
-    if strength <= 0:
-        return Move()
-    return Move(order, scale=round(min(1.0, 2.0 - strength), 6), shift=round(max(0.0, 1.0 - strength), 6))
+    step = FEEDBACK
+    while left() > 0 and step > FEEDBACK / 8 and not _good_enough(bench):
+        points = list(_feed_rounds(bench, _near_miss(bench), step, left))
+        yield from points
+        if not any(map(_settles, points)):
+            return
+        step /= 2
 
 
-def path_weights(move: Move, risk: ConfidentialRisk | None, records: int) -> Floats:
-    """Give the weights of a move without its feedback."""
-    if move.order == 0 or risk is None:
-        return np.ones(records)
-    return np.array(risk_weights(risk, scale=move.scale, shift=move.shift))
+def _feed_rounds(bench: Bench, near: Point | None, step: float, left: Callable[[], int]) -> Iterator[Point]:
+    stuck = 0
+    while near is not None and left() > 0 and stuck < 2:
+        breaking = find_breaking(bench, near)
+        if not breaking.any():
+            return
+        weights = weigh_down(
+            near.fitted.weights,
+            breaking,
+            bench.job.view.patterns.codes,
+            bench.values,
+            radius=float(bench.job.view.radius[0]),
+            floor=float(bench.job.view.floor[0]),
+            step=step,
+        )
+        scheme = replace(near.fitted.scheme, rounds=near.fitted.scheme.rounds + 1, step=step)
+        fitted = fit_scheme(bench, scheme, weights, near.fitted)
+        if fitted is None:
+            return
+        points = list(_memberships(bench, fitted))
+        yield from points
+        if any(map(_settles, points)):
+            return
+        best = min(points, key=lambda point: point.gap)
+        stuck = 0 if best.gap < near.gap else stuck + 1
+        near = best
 
 
-def weigh_down(
-    weights: Floats,
-    breaking: NDArray[np.bool_],
-    codes: NDArray[Any],
-    values: Floats,
-    *,
-    radius: float,
-    floor: float,
-    step: float = FEEDBACK,
-) -> Floats:
-    """Lower the weights of the records that break a target and of those that shape their predictions.
+def _near_miss(bench: Bench) -> Point | None:
+    """The point closest to the targets of those that would be worth it: no met point is nearer to the data."""
+    best = min((bench.loss(point) for point in bench.points if point.usable), default=np.inf)
+    missed = [
+        point
+        for point in bench.points
+        if not _risks_met(point) and bench.loss(point) < best and point.fitted.scheme.rounds == 0
+    ]
+    return min(missed, key=lambda point: point.gap, default=None)
 
-    Those are the records of the same pattern within the ball of one that breaks it.
 
-    Examples
-    --------
-    >>> weigh_down(np.ones(3), np.array([True, False, False]), np.zeros(3), np.array([10.0, 11.0, 20.0]),
-    ...            radius=0.2, floor=0.0)
-    array([0.5, 0.5, 1. ])
+def _risks_met(point: Point) -> bool:
+    """Whether the targets that moves can reach by lowering risk are met."""
+    return all(verdict.met for verdict in point.judgements if verdict.target.subject not in ("U_m", "overlap"))
+
+
+def _settles(point: Point) -> bool:
+    """Whether nothing stronger is needed: the targets of risk are met, by a fit that has converged."""
+    return point.fitted.converged and _risks_met(point)
+
+
+def _good_enough(bench: Bench) -> bool:
+    """Whether a point meets the targets and none nearer to the data can be expected, beyond the error of U_m.
+
+    The unweighted synthesizer with posterior membership is as near as it gets, and a fresh sample is near enough.
     """
-    shaping = breaking.copy()
-    for pattern in np.unique(codes[breaking]):
-        members = np.flatnonzero(codes == pattern)
-        ordered = members[np.argsort(values[members], kind="stable")]
-        at = values[members[breaking[members]]]
-        reach = np.maximum(radius * np.abs(at), floor)
-        first = np.searchsorted(values[ordered], at - reach, side="left")
-        last = np.searchsorted(values[ordered], at + reach, side="right")
-        steps = np.zeros(len(ordered) + 1)
-        np.add.at(steps, first, 1)
-        np.add.at(steps, last, -1)
-        shaping[ordered[np.cumsum(steps[:-1]) > 0]] = True
-    return np.where(shaping, (1 - step) * weights, weights)
-
-
-def has_membership(posterior: Posterior) -> bool:
-    """Whether a part of the synthesizer can draw components given the true value, or not."""
-    return any(_is_mixture(part.synthesizer) for part in _parts(posterior).values())
-
-
-def with_membership(posterior: Posterior, by_prior: Floats) -> Posterior:
-    """Give the same fit with other predictions: each record's component drawn without its value at a given chance."""
-    swapped = {name: _swap(part, by_prior) for name, part in _parts(posterior).items()}
-    if isinstance(posterior.synthesizer, Composite):
-        return replace(posterior, parts=swapped)
-    return swapped[""]
-
-
-def name_membership(by_prior: Floats | None) -> str:
-    """Say in words how components are drawn."""
-    if by_prior is None:
-        return "none"
-    if np.ptp(by_prior) > 0:
-        return f"prior in some patterns ({by_prior.mean():.0%} of the records)"
-    share = float(by_prior[0])
-    return {0.0: "posterior", 1.0: "prior"}.get(share, f"prior for a random {share:.0%}")
-
-
-def with_noise(posterior: Posterior, noise: Noise) -> Posterior:
-    """Give the same fit with other random numbers for its mixtures: see `molehill.models.noise`."""
-    swapped = {
-        name: _predict_by(part, noise=noise) if _is_mixture(part.synthesizer) else part
-        for name, part in _parts(posterior).items()
-    }
-    return replace(posterior, parts=swapped) if isinstance(posterior.synthesizer, Composite) else swapped[""]
-
-
-def _parts(posterior: Posterior) -> Mapping[str, Posterior]:
-    return posterior.parts if isinstance(posterior.synthesizer, Composite) else {"": posterior}
-
-
-def _is_mixture(synthesizer: Synthesizer | Composite) -> bool:
-    predict = synthesizer.predict if isinstance(synthesizer, Synthesizer) else None
-    return isinstance(predict, partial) and "membership" in predict.keywords
-
-
-def _swap(part: Posterior, by_prior: Floats) -> Posterior:
-    if not _is_mixture(part.synthesizer):
-        return part
-    given = _predict_by(part, membership="posterior")
-    return replace(given, learned=replace(part.learned, inputs={**part.learned.inputs, BY_PRIOR: by_prior}))
-
-
-def _predict_by(part: Posterior, **settings: str) -> Posterior:
-    synthesizer = part.synthesizer
-    assert isinstance(synthesizer, Synthesizer)
-    return replace(part, synthesizer=replace(synthesizer, predict=_changed(synthesizer.predict, *settings.items())))
-
-
-@cache
-def _changed(predict: Any, *settings: tuple[str, str]) -> Any:
-    """Give a prediction with other settings; made once for each, so that it is compiled once."""
-    changed = {**predict.keywords, **dict(settings)}
-    return predict if changed == predict.keywords else partial(predict.func, *predict.args, **changed)
+    usable = [point for point in bench.points if point.usable]
+    if not usable:
+        return False
+    best, first = min(usable, key=lambda point: point.distance), bench.points[0]
+    return bench.loss(best) - bench.loss(first) <= 2 * np.hypot(best.distance_error, first.distance_error)

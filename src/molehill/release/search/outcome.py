@@ -1,24 +1,22 @@
 """What a search found: the best point confirmed with fresh draws, the release drawn from it, all of it in words."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import beta
 
-from molehill.baselines import add_noise, topcode
+from molehill.arrays import Floats
+from molehill.baselines import BASELINES
 from molehill.charts.style import CONFIDENTIAL, short_label
-from molehill.dossier import Searched
 from molehill.errors import InputError
 from molehill.plan.settings import Settings, format_settings
 from molehill.plan.targets import Target
-from molehill.release.making import TOPCODED_ABOVE, evaluate_schemes, measured_by, read_regressions, timed_stage
+from molehill.release.making import PAPER, Tell, evaluate_schemes, list_fits, make_baselines, timed_stage
 from molehill.release.release import Release
 from molehill.release.search.judging import record_figure
-from molehill.release.search.moves import Move
 from molehill.release.search.points import (
     Bench,
     Point,
@@ -26,22 +24,23 @@ from molehill.release.search.points import (
     judge_measured,
     list_points,
     measure,
-    risk_of_order,
-    seed_of,
 )
-from molehill.risk.identification import release_risk
+from molehill.report.dossier import Searched
+from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.profile import range_ends, value_range
 from molehill.synthesis.fitting import draw
 from molehill.tables.intervals import mean_over_tables
 from molehill.tables.table import as_table
 from molehill.utility.distances import ecdf_distances
 
-Tell = Callable[[str], None]
-
-BASELINES = ["scheme", "risk", "risk_low", "risk_high", "U_m", "U_m_low", "U_m_high"]
-_NOISE_TABLES = 20
-# The schemes of the paper, if the search fitted them.
-_PAPER = {"unweighted": Move(), "marginal": Move(1), "pairwise": Move(2)}
+# Tables of the confirmation, as far as the fit has draws.
+CONFIRMED_WITH = 1000
+# Releases drawn at most until one keeps the realised targets, and rounds of drawing unlucky records anew in each.
+RELEASES = 5
+ROUNDS = 20
+RUNNERS_UP = 3
+_COMPARED = {"topcoding": 1, "noise": 20}
+_LONGEST = 96
 
 
 def release_point(
@@ -63,33 +62,29 @@ def release_point(
     settings, released = point_settings(bench, point), name_scheme(point)
     schemes = {released: point, **_find_paper(bench, point)}
     seconds = {"searching": bench.spent}
-    seconds |= {f"fitting: {name}": entry.fitted.seconds for name, entry in schemes.items()}
     with timed_stage("drawing tables", seconds, tell):
         tables: dict[str, Sequence[Any]] = {}
-        for number, (name, entry) in enumerate(schemes.items()):
-            how: dict[str, Any] = {"seed": seed_of(bench, 5, number), "unconverged": "allow"}
+        for name, entry in schemes.items():
+            how: dict[str, Any] = {"seed": bench.job.seed("search", "beside", name), "unconverged": "allow"}
             drawn = datasets if name == released else []
             tables[name] = drawn or draw(entry.posterior, datasets=settings.datasets, **how)
-        if "topcoding" in settings.compare:
-            tables["topcoding"] = [topcode(bench.table, settings.sensitive, percentile=TOPCODED_ABOVE)]
+        tables |= make_baselines(bench.job)
+    posteriors = {name: entry.posterior for name, entry in schemes.items()}
     with timed_stage("measuring risk and utility", seconds, tell):
-        posteriors = {name: entry.posterior for name, entry in schemes.items()}
-        analyses = [*bench.analyses, *read_regressions(settings, bench.table)]
-        evaluation = evaluate_schemes(
-            bench.table, tables, posteriors, settings, released=released, analyses=analyses, seed=seed_of(bench, 6, 0)
-        )
-    risk = risk_of_order(bench, settings.order)
+        evaluation = evaluate_schemes(bench.job, tables, posteriors, released=released)
+    fitting = {name: entry.fitted.seconds for name, entry in schemes.items()}
     return Release(
         tables[released],
         released,
         np.nan_to_num(point.fitted.weights),
-        risk,
+        confidential_risk(bench.job.view, order=settings.order),
         point.posterior,
         {name: made for name, made in tables.items() if name != released},
-        {name: entry.fitted.posterior.diagnostics for name, entry in schemes.items()},
+        list_fits(posteriors, fitting),
+        {name: posterior.diagnostics for name, posterior in posteriors.items()},
         evaluation,
         settings,
-        seconds,
+        seconds | {f"fitting: {name}": value for name, value in fitting.items()},
         searched,
         point.by_prior,
     )
@@ -97,51 +92,50 @@ def release_point(
 
 def point_settings(bench: Bench, point: Point) -> Settings:
     """Give the settings of a point, as far as order, scale, shift and membership say it."""
-    move, by_prior = point.fitted.move, point.by_prior
-    return replace(
-        bench.settings,
-        order=move.order or bench.settings.order,
-        scale=move.scale,
+    scheme, by_prior = point.fitted.scheme, point.by_prior
+    return bench.settings.but(
+        order=scheme.order or bench.settings.order,
+        scale=scheme.scale,
         # No weighting is a shift that lifts every weight to 1.
-        shift=move.shift if move.order else 1.0,
-        components=move.components or bench.settings.components,
+        shift=scheme.shift if scheme.order else 1.0,
+        components=scheme.components or bench.settings.components,
         membership="prior" if by_prior is not None and float(by_prior.mean()) == 1 else "posterior",
     )
 
 
 def is_plain(point: Point) -> bool:
     """Whether settings say all of a point: no weight and no membership is that of single records."""
-    return point.fitted.move.rounds == 0 and point.is_flat
+    return point.fitted.scheme.rounds == 0 and point.is_flat
 
 
 def name_scheme(point: Point) -> str:
     """Name a point as a scheme: the paper's have their usual names."""
-    return str(point.fitted.move) if _has_posterior_membership(point) else str(point)
+    return str(point.fitted.scheme) if _has_posterior_membership(point) else str(point)
 
 
 def measure_baselines(bench: Bench) -> pd.DataFrame:
     """Measure mean risk and U_m of topcoding and of noise, and the risk of the confidential table itself."""
-    settings, unknown = bench.settings, (np.nan, np.nan)
-    rows: list[tuple[Any, ...]] = [
-        (CONFIDENTIAL, float(np.nanmean(bench.confidential.risk)), *unknown, np.nan, *unknown)
-    ]
-    column, missing = settings.sensitive, settings.missing
-    noisy = [add_noise(bench.table, column, scale=0.1, seed=number) for number in range(_NOISE_TABLES)]
-    capped = [topcode(bench.table, column, percentile=TOPCODED_ABOVE)]
-    shared: dict[str, Any] = measured_by(settings) | {"singletons": settings.singletons}
-    for name, tables in {"topcoding": capped, "noise, 10% of the sd": noisy}.items():
-        by_table = np.nanmean(release_risk(bench.table, tables, **shared).by_table, axis=1)
-        found = ecdf_distances(bench.table, tables, column, missing=missing).summary  # pyright: ignore[reportArgumentType]
-        distance = found.set_index("measure").loc["U_m", ["value", "low", "high"]]
-        rows.append((name, *mean_over_tables(by_table, least=0.0, most=1.0), *distance))
-    return pd.DataFrame(rows, columns=BASELINES)
+    job, rows = bench.job, [{"scheme": CONFIDENTIAL, "risk": float(np.nanmean(bench.confidential.risk))}]
+    column, missing = job.view.numeric[0], job.settings.missing
+    for name, number in _COMPARED.items():
+        tables = [BASELINES[name](job.table, list(job.view.numeric), seed) for seed in range(number)]
+        by_table = np.nanmean(release_risk(job.view, tables).by_table, axis=1)
+        risk = mean_over_tables(by_table, least=0.0, most=1.0)
+        found = ecdf_distances(job.table, tables, column, missing=missing).summary.set_index("measure").loc["U_m"]
+        ends = {"": "value", "_low": "low", "_high": "high"}
+        rows.append(
+            {"scheme": name}
+            | {f"risk{end}": getattr(risk, field) for end, field in ends.items()}
+            | {f"U_m{end}": found[field] for end, field in ends.items()}
+        )
+    return pd.DataFrame(rows)
 
 
 def _find_paper(bench: Bench, chosen: Point) -> dict[str, Point]:
     """The paper's schemes that the search happened to fit, with posterior membership, without the chosen point."""
     found = {}
-    for name, move in _PAPER.items():
-        own = [point for point in bench.points if point.fitted.move == move and _has_posterior_membership(point)]
+    for name, scheme in PAPER.items():
+        own = [point for point in bench.points if point.fitted.scheme == scheme and _has_posterior_membership(point)]
         if own and own[0] is not chosen and name in bench.settings.compare:
             found[name] = own[0]
     return found
@@ -151,30 +145,9 @@ def _has_posterior_membership(point: Point) -> bool:
     return point.by_prior is None or not point.by_prior.any()
 
 
-Floats = NDArray[np.float64]
-
-# Tables of the confirmation, as far as the fit has draws.
-CONFIRMED_WITH = 1000
-# Releases drawn at most until one keeps the realised targets, and rounds of drawing unlucky records anew in each.
-RELEASES = 5
-ROUNDS = 20
-RUNNERS_UP = 3
-# Predicted tables that a point is measured with, unless the caller says otherwise.
-EXPECTED_TABLES = 400
-_LONGEST = 96
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much a search may cost: fits, and seconds if they are limited."""
-
-    fits: int
-    seconds: float | None = None
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Found(Searched):
-    """What a search found: the answer as in `molehill.searched.Searched`, with what it was made of.
+    """What a search found: the answer as in `molehill.report.dossier.Searched`, with what it was made of.
 
     Attributes
     ----------
@@ -223,7 +196,7 @@ def _rank_met(bench: Bench, met: list[Point]) -> list[Point]:
     return first + sorted((p for p in met if p.number not in alike), key=lambda p: (p.distance, p.number))
 
 
-def conclude(bench: Bench, budget: Budget, tell: Tell | None) -> Found:
+def conclude(bench: Bench, tell: Tell | None = None) -> Found:
     """Confirm the best point with fresh draws, draw the release, and put the result into words."""
     ranked = rank_points(bench)
     chosen, met, drawn = ranked[0], False, ([], 0, 0)
@@ -242,13 +215,13 @@ def conclude(bench: Bench, budget: Budget, tell: Tell | None) -> Found:
     way = pd.DataFrame(columns=["pattern", "range", "records"]) if met else _stand_in_the_way(bench, chosen)
     row = frame.iloc[chosen.number]
     tables, releases, redrawn = drawn
-    command = repeat_command(bench, chosen, budget)
+    command = repeat_command(bench, chosen)
     note = _write_note(chosen, command)
-    realised = any(target.basis == "realised" and target.measure == "maximum" for target in bench.targets)
+    realised = any(target.basis == "realised" and target.subject == "maximum" for target in bench.targets)
     return Found(
         met=met,
         verdict=_tell_verdict(bench, row, way, met=met, probability=probability, drawn=(releases, redrawn)),
-        targets=bench.settings.targets,
+        targets=bench.targets,
         points=frame,
         place=chosen.number,
         next_places=tuple(point.number for point in others),
@@ -262,7 +235,7 @@ def conclude(bench: Bench, budget: Budget, tell: Tell | None) -> Found:
         floor_error=bench.floor[1],
         releases=releases,
         redrawn=redrawn,
-        may_redraw=realised and bench.redraw > 0,
+        may_redraw=realised and bench.settings.redraw > 0,
         command=command,
         note=note,
         settings=format_settings(point_settings(bench, chosen), notes={"targets": note}),
@@ -273,13 +246,13 @@ def conclude(bench: Bench, budget: Budget, tell: Tell | None) -> Found:
 
 def _confirm(bench: Bench, point: Point) -> tuple[bool, tuple[float, float, float]]:
     """Measure a point anew: whether it still meets the targets, and the chance that a release breaks a realised one."""
-    seed = int(np.random.SeedSequence([bench.settings.seed or 0, 3, point.number]).generate_state(1)[0])
-    fresh = measure(bench, point.posterior, seed=seed, tables=CONFIRMED_WITH)
+    fresh = measure(bench, point.posterior, seed=bench.job.seed("search", "confirm", str(point)), tables=CONFIRMED_WITH)
     judged = judge_measured(bench, fresh, point.by_prior, margin=0.0)
     probability = _count_breaks(bench, fresh.runs)
     # A chance is judged by its interval: few runs cannot tell a fifth from a quarter.
     held = [
-        verdict.met or (verdict.target.basis == "realised" and probability[1] <= bench.chance) for verdict in judged
+        verdict.met or (verdict.target.basis == "realised" and probability[1] <= bench.settings.chance)
+        for verdict in judged
     ]
     return all(held), probability
 
@@ -306,33 +279,31 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
     only for records whose expected risk keeps the bound, so that bad luck is undone and no risk is hidden.
     """
     realised = [target for target in bench.targets if target.basis == "realised"]
-    bound = min((target.bound for target in realised if target.measure == "maximum"), default=1.0)
-    how: dict[str, Any] = measured_by(bench.settings) | {"singletons": bench.settings.singletons}
-    column, expected = bench.settings.sensitive, np.nan_to_num(point.measured.risk)
+    bound = min((target.bound for target in realised if target.subject == "maximum"), default=1.0)
+    columns, expected = list(bench.settings.replace), np.nan_to_num(point.measured.risk)
     for number in range(RELEASES):
-        state = np.random.SeedSequence([bench.settings.seed or 0, 4, point.number, number])
-        seeds = [int(seed) for seed in state.generate_state(1 + ROUNDS)]
+        seeds = [bench.job.seed("search", "release", str(point), number, round_) for round_ in range(1 + ROUNDS)]
         draws: dict[str, Any] = {"datasets": bench.settings.datasets, "unconverged": "allow"}
         tables = draw(point.posterior, seed=seeds[0], **draws)
         anew = np.zeros(len(expected), dtype=bool)
         for seed in seeds[1:]:
-            risk = release_risk(bench.table, tables, **how).realised
+            risk = release_risk(bench.job.view, tables).realised
             if all(record_figure(target, risk[None])[0] <= target.bound + 1e-12 for target in realised):
                 return tables, number + 1, int(anew.sum())
             unlucky = (np.nan_to_num(risk) > bound + 1e-12) & (expected <= bound)
-            if bench.redraw == 0 or not unlucky.any():
+            if bench.settings.redraw == 0 or not unlucky.any():
                 break
             anew |= unlucky
             for table, other in zip(tables, draw(point.posterior, seed=seed, **draws), strict=True):
                 own, fresh = as_table(table).frame, as_table(other).frame
-                own.loc[unlucky, column] = fresh.loc[unlucky, column]
+                own.loc[unlucky, columns] = fresh.loc[unlucky, columns]
     return [], RELEASES, 0
 
 
 def _stand_in_the_way(bench: Bench, point: Point) -> pd.DataFrame:
     """Say in which patterns and ranges of values the records lie that break the targets."""
     breaking = np.flatnonzero(find_breaking(bench, point))
-    patterns, values = bench.confidential.patterns, bench.values
+    patterns, values = bench.job.view.patterns, bench.values
     ends = range_ends(values[~np.isnan(values)])
     labels = patterns.labels().to_dict("records")
     rows = []
@@ -397,15 +368,12 @@ def _write_note(point: Point, command: str) -> str:
     return "\n".join(lines)
 
 
-def repeat_command(bench: Bench, point: Point, budget: Budget) -> str:
-    """Give the command that repeats the search from the settings of the point."""
-    parts = ["molehill search settings.toml", f"--fits {budget.fits}"]
-    parts += [] if budget.seconds is None else [f"--seconds {budget.seconds:g}"]
-    parts += [f"--chance {bench.chance:g}", f"--redraw {bench.redraw:g}"]
-    parts += [] if bench.tables == EXPECTED_TABLES else [f"--expected-tables {bench.tables}"]
-    if point.fitted.move.order not in (0, bench.settings.order):
-        parts.append(f"--order {bench.settings.order}")
-    parts += [f"--components {bench.settings.components}"] if point.fitted.move.components else []
+def repeat_command(bench: Bench, point: Point) -> str:
+    """Give the command that repeats the search from the settings of the point, which say where it ended."""
+    parts = ["molehill search settings.toml"]
+    if point.fitted.scheme.order not in (0, bench.settings.order):
+        parts.append(f"--set order={bench.settings.order}")
+    parts += [f"--set components={bench.settings.components}"] if point.fitted.scheme.components else []
     return " ".join(parts)
 
 
@@ -414,9 +382,9 @@ def _count_cost(bench: Bench) -> dict[str, float]:
     warm = [fitted.seconds for fitted in bench.fits if fitted.warm]
     return {
         "fits": float(len(bench.fits)),
-        "seconds of a cold fit": float(np.mean(cold)) if cold else np.nan,
-        "seconds of a warm fit": float(np.mean(warm)) if warm else np.nan,
-        "seconds of measuring a point": float(np.mean([point.seconds for point in bench.points])),
+        "cold": float(np.mean(cold)) if cold else np.nan,
+        "warm": float(np.mean(warm)) if warm else np.nan,
+        "measuring": float(np.mean([point.seconds for point in bench.points])),
         "seconds": bench.spent,
     }
 
@@ -426,7 +394,7 @@ def nothing_found(verdict: str, targets: Sequence[Target]) -> Found:
     unknown = dict.fromkeys(("probability", "probability_low", "probability_high", "floor", "floor_error"), np.nan)
     frames: dict[str, Any] = {name: pd.DataFrame() for name in ("points", "standing_in_the_way", "baselines")}
     drawn: dict[str, Any] = {"datasets": [], "releases": 0, "redrawn": 0, "may_redraw": False}
-    told: dict[str, Any] = {"command": "", "note": "", "settings": "", "targets": tuple(map(str, targets))}
+    told: dict[str, Any] = {"command": "", "note": "", "settings": "", "targets": tuple(targets)}
     nothing: dict[str, Any] = {"met": False, "place": None, "next_places": (), "bench": None}
     cost = {"fits": 0.0, "seconds": 0.0}
     return Found(verdict=verdict, cost=cost, **unknown, **frames, **drawn, **told, **nothing)

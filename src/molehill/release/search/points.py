@@ -1,50 +1,47 @@
-"""Points of a search: a fit and how it predicts, measured, judged, and kept in a checkpoint as soon as it is made."""
+"""Points of a search: a scheme fitted and how it predicts, measured, judged, and kept in a checkpoint at once."""
 
 import hashlib
 import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from molehill.errors import InputError
+from molehill.arrays import Booleans, Floats, named_seed
 from molehill.evaluation.expected import BLOCKS, expected_risk
 from molehill.plan.settings import Settings
-from molehill.plan.targets import Target
-from molehill.release.making import measured_by
-from molehill.release.search.judging import Judgement, Measured, breaking_records, judge
-from molehill.release.search.moves import Move, has_membership, name_membership, path_weights, with_membership
+from molehill.plan.targets import Target, read_targets
+from molehill.release.making import Job, choose_synthesizer, fit_quietly
+from molehill.release.schemes import Scheme, has_membership, name_membership, weigh, with_membership
+from molehill.release.search.judging import MARGIN, Judgement, Measured, breaking_records, judge
 from molehill.risk.identification import ConfidentialRisk, confidential_risk, release_risk
-from molehill.synthesis.fitting import draw, fit
+from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
-from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
-from molehill.synthesis.synthesizer import Composite, Synthesizer
-from molehill.tables.schema import column_numbers
-from molehill.tables.table import Table
-from molehill.utility import Analysis, estimate
+from molehill.synthesis.synthesizer import AnySynthesizer
+from molehill.utility import estimate
 from molehill.utility.distances import ecdf_distances
-
-Floats = NDArray[np.float64]
 
 # Tables that the utility of a point rests on.
 LOOKED_AT = 100
 # Sweeps of a fit that starts from the draws of another.
 WARM = {"warmup": 200, "draws": 500}
+# Pairs of samples that the noise floor rests on.
 _FLOOR_SAMPLES = 400
+# What the table of points says of each target.
+TOLD = ("value", "error", "chance", "records", "met")
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """One fit of a search: its move, the weights, the posterior, and what it cost."""
+    """One fit of a search: its scheme, the weights, the posterior, and what it cost."""
 
     number: int
-    move: Move
+    scheme: Scheme
     weights: Floats
     posterior: Posterior
     warm: bool
@@ -105,22 +102,30 @@ class Point:
 
     def __str__(self) -> str:
         membership = name_membership(self.by_prior)
-        return f"{self.fitted.move}" + ("" if membership == "none" else f", membership {membership}")
+        return f"{self.fitted.scheme}" + ("" if membership == "none" else f", membership {membership}")
 
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """What every point of a search shares, and the points so far."""
+    """What every point of a search shares, and the points so far.
 
-    table: Table
-    settings: Settings
-    model: Synthesizer | Composite
-    fewer: Callable[[int], Synthesizer | Composite] | None
-    targets: tuple[Target, ...]
-    tables: int
-    chance: float
-    redraw: float
-    analyses: Sequence[Analysis]
+    Attributes
+    ----------
+    job
+        The table, the settings and the synthesizer.
+    confidential
+        Risk of order 1.
+    floor
+        U_m of a fresh sample, and its standard error.
+    store, saved
+        Where points are kept, and those that an interrupted search kept.
+    progress
+        Whether to show bars.
+    fits, points
+        What was fitted and measured so far.
+    """
+
+    job: Job
     confidential: ConfidentialRisk
     floor: tuple[float, float]
     store: Store | None
@@ -130,9 +135,19 @@ class Bench:
     points: list[Point] = field(default_factory=list)
 
     @property
+    def settings(self) -> Settings:
+        """What was asked for."""
+        return self.job.settings
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """The rules."""
+        return read_targets(self.settings.targets)
+
+    @property
     def values(self) -> Floats:
         """The sensitive values."""
-        return column_numbers(self.table, self.settings.sensitive)
+        return self.job.view.column(self.job.view.numeric[0])
 
     def loss(self, point: Point) -> float:
         """U_m of a point, or the noise floor if that is higher: no release needs to do better."""
@@ -144,74 +159,53 @@ class Bench:
         return sum(fitted.seconds for fitted in self.fits) + sum(point.seconds for point in self.points)
 
 
-def open_bench(
-    table: Table,
-    settings: Settings,
-    model: Synthesizer | Composite,
-    targets: tuple[Target, ...],
-    *,
-    tables: int,
-    chance: float,
-    redraw: float,
-    analyses: Sequence[Analysis],
-    checkpoint: str | Path | None,
-    progress: bool,
-    fewer: Callable[[int], Synthesizer | Composite] | None = None,
-) -> Bench:
-    """Begin a search, or open an interrupted one: what it measured so far is read and not measured again.
-
-    `fewer` makes the synthesizer with another number of components, if it is one that can be so made.
-    """
+def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Bench:
+    """Begin a search, or open an interrupted one: what it measured so far is read and not measured again."""
     store, saved = None, []
     if checkpoint is not None:
-        facts = [str(settings), [str(target) for target in targets], tables, chance, redraw]
         # A synthesizer of the user's own has no name but that of its model; the fits check it in full.
-        values = column_numbers(table, settings.sensitive)
-        store = open_store(checkpoint, facts, {"values": values})
+        store = open_store(checkpoint, [job.settings.model_dump_json()], {"values": job.view.values})
         saved = [arrays for _, arrays in read_chunks(store)]
-    floor = noise_floor(column_numbers(table, settings.sensitive), seed=settings.seed or 0)
-    confidential = confidential_risk(table, order=1, singletons=_singletons(settings), **measured_by(settings))
-    measured = (tables, chance, redraw, analyses, confidential, floor)
-    return Bench(table, settings, model, fewer, targets, *measured, store, saved, progress)
+    floor = noise_floor(job.view.column(job.view.numeric[0]), seed=job.settings.seed or 0)
+    return Bench(job, confidential_risk(job.view), floor, store, saved, progress)
 
 
-def fit_move(bench: Bench, move: Move, weights: Floats | None = None, start: Fitted | None = None) -> Fitted | None:
-    """Fit the synthesizer with the weights of a move; None if so few records count that it cannot be fitted."""
+def fit_scheme(
+    bench: Bench, scheme: Scheme, weights: Floats | None = None, start: Fitted | None = None
+) -> Fitted | None:
+    """Fit the synthesizer with the weights of a scheme; None if so few records count that it cannot be fitted."""
+    view = bench.job.view
     if weights is None:
-        risk = risk_of_order(bench, move.order) if move.order else None
-        weights = path_weights(move, risk, len(bench.table.frame))
-    model = bench.fewer(move.components) if move.components and bench.fewer else bench.model
-    number = len(bench.fits)
-    lengths: dict[str, Any] = {} if start is None else dict(WARM)
-    # A move that could not be fitted may have left a part behind: the next one must not go on from it.
-    tag = hashlib.sha256(np.ascontiguousarray(weights).tobytes()).hexdigest()[:8]
-    folder = None if bench.store is None else bench.store.folder / f"fit-{number:03}-{tag}"
+        weights = weigh(scheme, confidential_risk(view, order=scheme.order) if scheme.order else None, view.records)
     begun = time.perf_counter()
+    tag = _digest(weights)
     try:
-        with warnings.catch_warnings():
-            # A column of the points says so.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            posterior = fit(
-                model,
-                bench.table,
-                np.nan_to_num(weights),
-                seed=seed_of(bench, 1, number),
-                patience=0,
-                checkpoint=folder,
-                start_from=None if start is None else start.posterior,
-                progress=bench.progress,
-                **lengths,
-            )
-    except InputError as error:
-        if error.argument != "weights":
-            raise
+        posterior = fit_quietly(
+            _choose(bench.job, scheme),
+            bench.job.table,
+            weights,
+            seed=bench.job.seed("search", "fit", str(scheme), tag),
+            patience=0,
+            checkpoint=None if bench.store is None else bench.store.folder / f"fit-{_digest(str(scheme))}-{tag}",
+            start_from=None if start is None else start.posterior,
+            progress=bench.progress,
+            **({} if start is None else WARM),
+        )
+    except NothingCountsError:
         return None
     seconds = time.perf_counter() - begun
     if len(bench.points) < len(bench.saved):
         seconds = float(bench.saved[len(bench.points)]["seconds"][0])
-    fitted = Fitted(number, move, weights, posterior, start is not None, seconds)
+    fitted = Fitted(len(bench.fits), scheme, weights, posterior, start is not None, seconds)
     bench.fits.append(fitted)
     return fitted
+
+
+def _choose(job: Job, scheme: Scheme) -> AnySynthesizer:
+    """The synthesizer of a scheme: that of the settings, with another number of components if the scheme has one."""
+    if job.own or not scheme.components:
+        return job.model
+    return choose_synthesizer(job.view, job.settings.but(components=scheme.components))
 
 
 def measure_point(bench: Bench, fitted: Fitted, by_prior: float | Floats = 0.0) -> Point:
@@ -226,7 +220,8 @@ def measure_point(bench: Bench, fitted: Fitted, by_prior: float | Floats = 0.0) 
     if number < len(bench.saved):
         measured, seconds = _unpack(bench.saved[number]), float(bench.saved[number]["seconds"][1])
     else:
-        measured = measure(bench, posterior, seed=seed_of(bench, 2, number))
+        names = (str(fitted.scheme), _digest(fitted.weights), "" if chances is None else _digest(chances))
+        measured = measure(bench, posterior, seed=bench.job.seed("search", "measure", *names))
         seconds = time.perf_counter() - begun
         if bench.store is not None:
             write_chunk(bench.store, number, [], _pack(measured, (fitted.seconds, seconds)))
@@ -238,45 +233,51 @@ def measure_point(bench: Bench, fitted: Fitted, by_prior: float | Floats = 0.0) 
 
 def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None = None) -> Measured:
     """Measure risk and utility of what a posterior could release."""
-    chains, draws = next(iter(posterior.draws.values())).shape[:2]
-    number = min(bench.tables if tables is None else tables, chains * draws) // BLOCKS * BLOCKS
-    shared = measured_by(bench.settings) | {"singletons": _singletons(bench.settings)}
-    in_run = min(bench.settings.datasets, number // 2)
-    seeds = [int(state) for state in np.random.SeedSequence(seed).generate_state(2)]
+    job, settings = bench.job, bench.settings
+    number = min(tables or settings.search_tables, posterior.number) // BLOCKS * BLOCKS
     expected = expected_risk(
-        posterior, datasets=number, tables_in_run=in_run, seed=seeds[0], unconverged="allow", **shared
+        posterior,
+        job.view,
+        datasets=number,
+        tables_in_run=min(settings.datasets, number // 2),
+        seed=named_seed(seed, "expected"),
+        unconverged="allow",
     )
-    drawn = draw(posterior, datasets=LOOKED_AT, seed=seeds[1], unconverged="allow")
-    risk = release_risk(bench.table, drawn, **shared)
+    drawn = draw(posterior, datasets=LOOKED_AT, seed=named_seed(seed, "drawn"), unconverged="allow")
+    risk = release_risk(job.view, drawn)
     linked = risk.linked.sum(axis=0)
-    alone = bench.confidential.risk
-    coverage = np.divide(risk.by_table.sum(axis=0), linked, out=np.array(alone), where=linked > 0)
-    column, missing = bench.settings.sensitive, bench.settings.missing
-    found = ecdf_distances(bench.table, drawn, column, missing=missing).by_table  # pyright: ignore[reportArgumentType]
-    distances = found.loc[found["measure"] == "U_m", "value"].to_numpy(dtype=np.float64)
-    overlaps: dict[str, float] = {}
-    if bench.analyses:
-        released = drawn[: bench.settings.datasets]
-        rows = estimate(bench.table, released, bench.analyses, missing=missing)  # pyright: ignore[reportArgumentType]
-        overlaps = dict(zip(rows["analysis"], rows["overlap"].astype(float), strict=True))
+    coverage = np.divide(risk.by_table.sum(axis=0), linked, out=np.array(bench.confidential.risk), where=linked > 0)
+    # Of several columns, the one that is furthest away counts.
+    distances = np.max([_distances(job, drawn, column) for column in job.view.numeric], axis=0)
+    released = drawn[: settings.datasets]
+    overlaps = {
+        # Of a regression, the coefficient that is kept worst counts.
+        analysis.name: float(estimate(job.table, released, analysis, missing=settings.missing)["overlap"].min())
+        for analysis in job.analyses
+    }
     return Measured(np.array(expected.blocks), np.array(expected.runs), coverage, distances, overlaps)
 
 
+def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
+    """U_m of every table."""
+    found = ecdf_distances(job.table, drawn, column, missing=job.settings.missing).by_table
+    return found.loc[found["measure"] == "U_m", "value"].to_numpy(dtype=np.float64)
+
+
 def judge_measured(
-    bench: Bench, measured: Measured, by_prior: Floats | None, *, margin: float | None = None
+    bench: Bench, measured: Measured, by_prior: Floats | None, *, margin: float = MARGIN
 ) -> tuple[Judgement, ...]:
     """Judge what was measured by every target."""
-    how = {} if margin is None else {"margin": margin}
     reference = unweighted_risk(bench, by_prior)
     return tuple(
         judge(
             target,
             measured,
             tables=bench.settings.datasets,
-            chance=bench.chance,
-            redraw=bench.redraw,
+            chance=bench.settings.chance,
+            redraw=bench.settings.redraw,
             reference=reference,
-            **how,
+            margin=margin,
         )
         for target in bench.targets
     )
@@ -284,7 +285,7 @@ def judge_measured(
 
 def unweighted_risk(bench: Bench, by_prior: Floats | None) -> tuple[Floats, Floats] | None:
     """Give expected risk and error under the unweighted synthesizer with the same membership, once it is known."""
-    plain = [point for point in bench.points if point.fitted.move == Move() and point.is_flat]
+    plain = [point for point in bench.points if point.fitted.scheme == Scheme() and point.is_flat]
     if not plain:
         return None
     if by_prior is None:
@@ -297,7 +298,7 @@ def unweighted_risk(bench: Bench, by_prior: Floats | None) -> tuple[Floats, Floa
     return risk, np.hypot((1 - by_prior) * given.error, by_prior * free.error)
 
 
-def find_breaking(bench: Bench, point: Point) -> NDArray[np.bool_]:
+def find_breaking(bench: Bench, point: Point) -> Booleans:
     """Say which records stand in the way of the targets that a point misses."""
     found = np.zeros(len(bench.values), dtype=bool)
     reference = unweighted_risk(bench, point.by_prior)
@@ -349,10 +350,10 @@ def list_points(points: Sequence[Point], floor: float) -> pd.DataFrame:
             "point": point.number,
             "scheme": str(point),
             "fit": fitted.number,
-            "order": fitted.move.order,
-            "scale": fitted.move.scale,
-            "shift": fitted.move.shift,
-            "rounds": fitted.move.rounds,
+            "order": fitted.scheme.order,
+            "scale": fitted.scheme.scale,
+            "shift": fitted.scheme.shift,
+            "rounds": fitted.scheme.rounds,
             "membership": name_membership(point.by_prior),
             "mean_weight": float(np.nanmean(fitted.weights)),
             "warm": fitted.warm,
@@ -368,31 +369,14 @@ def list_points(points: Sequence[Point], floor: float) -> pd.DataFrame:
             "U_m_excess": point.distance - floor,
             "smallest_overlap": min(measured.overlaps.values(), default=np.nan),
         }
-        for judgement in point.judgements:
-            name = str(judgement.target)
-            row |= {f"{name}: value": judgement.value, f"{name}: error": judgement.error}
-            if judgement.target.basis == "realised":
-                row |= {f"{name}: chance of breaking": judgement.chance, f"{name}: records": judgement.records}
-            row |= {f"{name}: met": judgement.met}
+        for place, judgement in enumerate(point.judgements, start=1):
+            row |= {f"target_{place}_{name}": getattr(judgement, name) for name in TOLD}
         rows.append(row | {"met": point.met, "gap": point.gap})
     return pd.DataFrame(rows)
 
 
-def risk_of_order(bench: Bench, order: int) -> ConfidentialRisk:
-    """Measure the confidential risk that weights of an order come from."""
-    settings = bench.settings
-    how: dict[str, Any] = {"singletons": _singletons(settings), "small_patterns": "marginal"}
-    return confidential_risk(bench.table, order=order, **how, **measured_by(settings))
-
-
-def _singletons(settings: Settings) -> Any:
-    return settings.singletons
-
-
-def seed_of(bench: Bench, purpose: int, number: int) -> int:
-    """Give the seed of one of the things that a search does at random."""
-    state = np.random.SeedSequence([bench.settings.seed or 0, purpose, number]).generate_state(1, np.uint64)
-    return int(state[0] >> np.uint64(1))
+def _digest(of: Floats | str) -> str:
+    return hashlib.sha256(of.encode() if isinstance(of, str) else np.ascontiguousarray(of).tobytes()).hexdigest()[:8]
 
 
 def _pack(measured: Measured, seconds: tuple[float, float]) -> dict[str, np.ndarray]:

@@ -9,17 +9,13 @@ confidential values, into the compile cache on disk.
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
-
-# One thread for the arithmetic of a chain: the other cores run the other chains. Read by JAX when it is first loaded.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 import jax
 import jax.numpy as jnp
@@ -29,11 +25,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
-from molehill.machine import workers
 from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
 
 State = Any
-Inputs = Mapping[str, Any]
+Pytree = Any
 LONGEST_CHUNK = 100
 
 
@@ -57,15 +52,16 @@ class Engine(NamedTuple):
     `start(key, inputs)` gives the state of a new chain; `sweep(state, inputs)` moves it once and gives a `Sweep`. The
     state is a pytree of arrays and holds all that is needed to go on, its key and its tuning included. The first
     `warmup` sweeps are for tuning and are not kept. `prepare` may turn the inputs, once and before anything is
-    compiled, into those that the other two take. `name` says all that decides the draws beside the inputs.
+    compiled, into those that the other two take. Inputs are a pytree of arrays. `name` says all that decides the draws
+    beside them.
     """
 
     name: str
-    start: Callable[[jax.Array, Inputs], State]
-    sweep: Callable[[State, Inputs], tuple[State, Sweep]]
+    start: Callable[[jax.Array, Pytree], State]
+    sweep: Callable[[State, Pytree], tuple[State, Sweep]]
     warmup: int
     draws: int
-    prepare: Callable[[Inputs], Inputs] = dict
+    prepare: Callable[[Pytree], Pytree] = lambda inputs: inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +84,7 @@ class Run:
 
 def sample(
     engine: Engine,
-    inputs: Inputs,
+    inputs: Pytree,
     *,
     seed: int,
     chains: int = 2,
@@ -105,7 +101,7 @@ def sample(
     engine
         How to start and move a chain.
     inputs
-        The data, as arrays by name.
+        The data, as a pytree of arrays.
     seed
         The same inputs, engine, seed and versions give the same draws.
     chains
@@ -125,7 +121,7 @@ def sample(
     with jax.enable_x64(new_val=True), threadpool_limits(1, user_api="blas"):
         begun = time.perf_counter()
         length = _chunk_length(engine)
-        store = None if checkpoint is None else open_store(checkpoint, _facts(engine, seed, chains), inputs)
+        store = None if checkpoint is None else open_store(checkpoint, _facts(engine, seed, chains), _by_path(inputs))
         start, move, placed = _compile(engine, engine.prepare(inputs), chains, length)
         states = start(jax.random.split(jax.random.key(seed), chains), placed)
         compiled = time.perf_counter()
@@ -193,21 +189,21 @@ def _chunk_length(engine: Engine) -> int:
     return max(size for size in range(1, min(common, LONGEST_CHUNK) + 1) if common % size == 0)
 
 
-def _compile(engine: Engine, inputs: Inputs, chains: int, length: int) -> tuple[Callable, Callable, Inputs]:
+def _compile(engine: Engine, inputs: Pytree, chains: int, length: int) -> tuple[Callable, Callable, Pytree]:
     """Spread the chains over the devices; those of one device run one after the other, not in lock step."""
     devices = jax.devices("cpu")
     number = max(count for count in range(1, len(devices) + 1) if chains % count == 0)
     mesh = Mesh(np.array(devices[:number]), ("chain",))
     by_chain, everywhere = PartitionSpec("chain"), PartitionSpec()
 
-    def move(state: State, data: Inputs) -> tuple[State, Sweep]:
+    def move(state: State, data: Pytree) -> tuple[State, Sweep]:
         return jax.lax.scan(lambda now, _: engine.sweep(now, data), state, None, length=length)
 
-    def start_all(keys: jax.Array, data: Inputs) -> State:
+    def start_all(keys: jax.Array, data: Pytree) -> State:
         # A weak type, which no later state has, would have the chunk compiled twice.
         return jax.tree.map(_settle, jax.lax.map(lambda key: engine.start(key, data), keys))
 
-    def move_all(states: State, data: Inputs) -> tuple[State, Sweep]:
+    def move_all(states: State, data: Pytree) -> tuple[State, Sweep]:
         return jax.lax.map(lambda state: move(state, data), states)
 
     def spread(function: Callable) -> Callable:
@@ -215,13 +211,13 @@ def _compile(engine: Engine, inputs: Inputs, chains: int, length: int) -> tuple[
             jax.shard_map(function, mesh=mesh, in_specs=(by_chain, everywhere), out_specs=by_chain, check_vma=False)
         )
 
-    def start_here(keys: jax.Array, data: Inputs) -> State:
+    def start_here(keys: jax.Array, data: Pytree) -> State:
         # All chains on one device. Large matrices that are solved side by side are given to JAX's pool of threads, and
         # if every thread of it held a chain that waits for them, all would wait for ever (seen with 100 predictors).
         here = jax.device_put(data, devices[0])
         return jax.device_put(jax.jit(start_all)(keys, here), NamedSharding(mesh, by_chain))
 
-    arrays = {name: jnp.asarray(value) for name, value in inputs.items()}
+    arrays = jax.tree.map(jnp.asarray, inputs)
     return start_here, spread(move_all), jax.device_put(arrays, NamedSharding(mesh, everywhere))
 
 
@@ -260,6 +256,16 @@ def _facts(engine: Engine, seed: int, chains: int) -> list[Any]:
     """All that decides the draws, beside the inputs."""
     versions = {name: version(name) for name in ("molehill", "jax", "jaxlib", "numpyro", "blackjax")}
     return [engine.name, engine.warmup, engine.draws, int(seed), chains, versions]
+
+
+def choose(condition: Any, yes: Any, no: Any) -> Any:
+    """Take one pytree or the other, leaf by leaf, within compiled code."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b).astype(jnp.asarray(b).dtype), yes, no)
+
+
+def _by_path(inputs: Pytree) -> dict[str, Any]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(inputs)
+    return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 
 
 def _is_key(leaf: jax.Array) -> bool:
@@ -302,22 +308,3 @@ def _bar(title: str, *, shown: bool) -> Iterator[tuple[Callable[[int], None], Ca
             return chunk
 
         yield extend, advance
-
-
-def prepare_jax() -> None:
-    """Let JAX use every core for chains, and keep compiled code for the next run; what is set already stays."""
-    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "molehill" / "compiled"
-        # Without a folder that can be written to, nothing is kept.
-        with suppress(OSError, RuntimeError):
-            folder = folder.expanduser()
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            jax.config.update("jax_compilation_cache_dir", str(folder))
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-    if getattr(jax.config, "jax_num_cpu_devices", -1) < 1:
-        # Where JAX is running already, with the devices that it has, chains share them.
-        with suppress(RuntimeError):
-            jax.config.update("jax_num_cpu_devices", workers())
-
-
-prepare_jax()

@@ -1,4 +1,4 @@
-"""NUTS with Stan's warm-up as an engine: for any model, always available."""
+"""NUTS with Stan's warm-up as an engine, and any NumPyro model as one that it samples: always available."""
 
 import hashlib
 import re
@@ -9,22 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from blackjax.adaptation.mass_matrix import mass_matrix_adaptation
-from blackjax.adaptation.step_size import dual_averaging_adaptation
-from blackjax.adaptation.window_adaptation import build_schedule
-from blackjax.mcmc import hmc, nuts
 from numpyro import handlers
 from numpyro.infer import init_to_uniform
 from numpyro.infer.util import compute_log_probs, constrain_fn, potential_energy, unconstrain_fn
 
 from molehill.errors import InputError
-from molehill.synthesis.sampling.chains import Engine, Inputs, Sweep
-from molehill.synthesis.synthesizer import Draw, Synthesizer
+from molehill.synthesis.sampling.chains import Engine, Pytree, Sweep, choose
+from molehill.synthesis.synthesizer import Data, Draw, Inputs, Synthesizer
 from molehill.synthesis.weighting import weighted
-
-# First, because importing BlackJAX starts JAX, which cannot be given more devices after that.
-
-# isort: split
 
 FIRST_STEP = 0.1
 ACCEPT = 0.8
@@ -34,7 +26,7 @@ DEEPEST_TREE = 10
 class NutsState(NamedTuple):
     """A chain and its tuning."""
 
-    chain: hmc.HMCState
+    chain: Any
     step: Any
     metric: Any
     inverse_mass: jax.Array
@@ -43,9 +35,9 @@ class NutsState(NamedTuple):
 
 
 def nuts_engine(
-    log_density: Callable[[Any, Inputs], jax.Array],
-    start: Callable[[jax.Array, Inputs], Any],
-    report: Callable[[Any, Inputs], tuple[Mapping[str, jax.Array], Mapping[str, jax.Array]]],
+    log_density: Callable[[Any, Pytree], jax.Array],
+    start: Callable[[jax.Array, Pytree], Any],
+    report: Callable[[Any, Pytree], tuple[Mapping[str, jax.Array], Mapping[str, jax.Array]]],
     *,
     name: str = "nuts",
     warmup: int = 500,
@@ -67,12 +59,18 @@ def nuts_engine(
     accept
         Mean acceptance that the step size is tuned for: more, for smaller steps, where the posterior has corners.
     """
+    # Here, because importing BlackJAX starts JAX, which cannot be given more devices after that.
+    from blackjax.adaptation.mass_matrix import mass_matrix_adaptation  # noqa: PLC0415
+    from blackjax.adaptation.step_size import dual_averaging_adaptation  # noqa: PLC0415
+    from blackjax.adaptation.window_adaptation import build_schedule  # noqa: PLC0415
+    from blackjax.mcmc import hmc, nuts  # noqa: PLC0415
+
     kernel: Callable[..., tuple[Any, Any]] = nuts.build_kernel()
     step_start, step_update, step_final = dual_averaging_adaptation(accept)
     metric_start, metric_update, metric_final = mass_matrix_adaptation(is_diagonal_matrix=True)
     schedule = build_schedule(warmup)
 
-    def begin(key: jax.Array, inputs: Inputs) -> NutsState:
+    def begin(key: jax.Array, inputs: Pytree) -> NutsState:
         key_start, key_run = jax.random.split(key)
         position = start(key_start, inputs)
         metric = metric_start(sum(leaf.size for leaf in jax.tree.leaves(position)))
@@ -85,7 +83,7 @@ def nuts_engine(
             jnp.zeros((), jnp.int64),
         )
 
-    def sweep(state: NutsState, inputs: Inputs) -> tuple[NutsState, Sweep]:
+    def sweep(state: NutsState, inputs: Pytree) -> tuple[NutsState, Sweep]:
         key, key_move = jax.random.split(state.key)
         warm = state.sweep < warmup
         stage, window_ends = schedule[jnp.minimum(state.sweep, warmup - 1)]
@@ -94,13 +92,13 @@ def nuts_engine(
             key_move, state.chain, lambda z: log_density(z, inputs), size, state.inverse_mass, DEEPEST_TREE
         )
         step = step_update(state.step, jnp.nan_to_num(info.acceptance_rate))
-        metric = _choose(stage == 1, metric_update(state.metric, chain.position), state.metric)
+        metric = choose(stage == 1, metric_update(state.metric, chain.position), state.metric)
         ended = metric_final(metric)
-        metric = _choose(window_ends == 1, ended, metric)
-        step = _choose(window_ends == 1, step_start(step_final(step)), step)
+        metric = choose(window_ends == 1, ended, metric)
+        step = choose(window_ends == 1, step_start(step_final(step)), step)
         inverse_mass = jnp.where(window_ends == 1, ended.inverse_mass_matrix, state.inverse_mass)
         before = (state.step, state.metric, state.inverse_mass)
-        step, metric, inverse_mass = _choose(warm, (step, metric, inverse_mass), before)
+        step, metric, inverse_mass = choose(warm, (step, metric, inverse_mass), before)
         sites, functionals = report(chain.position, inputs)
         told = Sweep(sites, functionals, info.acceptance_rate, info.is_divergent, info.num_integration_steps)
         return NutsState(chain, step, metric, inverse_mass, key, state.sweep + 1), told
@@ -108,19 +106,13 @@ def nuts_engine(
     return Engine(name, begin, sweep, warmup, draws)
 
 
-def _choose(condition: Any, yes: Any, no: Any) -> Any:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b).astype(jnp.asarray(b).dtype), yes, no)
-
-
-WEIGHTS = "weights"
-START = "start."
 START_DRAWS = 20
 START_STEPS = 300
 
 
 def model_engine(
     synthesizer: Synthesizer,
-    inputs: Inputs,
+    data: Data,
     *,
     warmup: int = 500,
     draws: int = 500,
@@ -128,54 +120,47 @@ def model_engine(
     moved: Callable[..., Any] | None = None,
     move: Callable[[Draw, Inputs], Draw] | None = None,
 ) -> Engine:
-    """NUTS on the unconstrained sites of the model; only the shapes of the inputs are looked at here.
+    """NUTS on the unconstrained sites of the model; only the shapes of the data are looked at here.
 
     `moved` is the same model in coordinates that NUTS finds easier, with the sites of the model among its own or as
     deterministic ones; `move` turns sites to start from into those of the moved model.
     """
     model = moved or synthesizer.model
 
-    def of_model(inputs: Inputs) -> tuple[dict[str, Any], Any]:
-        own = {name: value for name, value in inputs.items() if name != WEIGHTS and not name.startswith(START)}
-        return own, inputs[WEIGHTS]
+    def log_density(position: Any, data: Data) -> jax.Array:
+        return jnp.negative(potential_energy(weighted(model, data.weights), (), dict(data.inputs), position))
 
-    def log_density(position: Any, inputs: Inputs) -> jax.Array:
-        arguments, weights = of_model(inputs)
-        return jnp.negative(potential_energy(weighted(model, weights), (), arguments, position))
-
-    def report(position: Any, inputs: Inputs) -> tuple[Mapping[str, jax.Array], Mapping[str, jax.Array]]:
-        arguments, weights = of_model(inputs)
-        sites = constrain_fn(model, (), arguments, position, return_deterministic=True)
+    def report(position: Any, data: Data) -> tuple[Mapping[str, jax.Array], Mapping[str, jax.Array]]:
+        sites = constrain_fn(model, (), dict(data.inputs), position, return_deterministic=True)
         watched = synthesizer.functionals or _watch_all(model)
-        return sites, watched(sites, arguments, weights)
+        return sites, watched(sites, data.inputs, data.weights)
 
-    def guess(key: jax.Array, inputs: Inputs) -> Any:
-        arguments, weights = of_model(inputs)
-        guessed = _guess_sites(handlers.seed(weighted(model, weights), key), arguments)
-        return unconstrain_fn(model, (), arguments, guessed)
+    def guess(key: jax.Array, data: Data) -> Any:
+        guessed = _guess_sites(handlers.seed(weighted(model, data.weights), key), data.inputs)
+        return unconstrain_fn(model, (), dict(data.inputs), guessed)
 
-    template = jax.eval_shape(guess, jax.random.key(0), dict(inputs))
+    template = jax.eval_shape(guess, jax.random.key(0), data)
     shapes = jax.tree.map(jnp.shape, template)
 
-    def start(key: jax.Array, inputs: Inputs) -> Any:
-        arguments, weights = of_model(inputs)
-        if any(name.startswith(START) for name in inputs):
+    def start(key: jax.Array, data: Data) -> Any:
+        arguments = dict(data.inputs)
+        if data.start:
             chosen = jax.random.randint(key, (), 0, START_DRAWS)
-            return unconstrain_fn(model, (), arguments, {name: inputs[START + name][chosen] for name in shapes})
+            return unconstrain_fn(model, (), arguments, {name: data.start[name][chosen] for name in shapes})
         if synthesizer.start is not None:
-            sites = synthesizer.start(key, arguments, weights)
+            sites = synthesizer.start(key, arguments, data.weights)
             return unconstrain_fn(model, (), arguments, dict(move(sites, arguments) if move else sites))
         keys = jax.random.split(key, len(shapes))
         position = {
             name: jax.random.uniform(sub, shapes[name], minval=-0.5, maxval=0.5)
             for name, sub in zip(shapes, keys, strict=True)
         }
-        return _climb(lambda z: log_density(z, inputs), position)
+        return _climb(lambda z: log_density(z, data), position)
 
-    def everything(position: Any, key: jax.Array, inputs: Inputs) -> Any:
-        return log_density(position, inputs), report(position, inputs), start(key, inputs)
+    def everything(position: Any, key: jax.Array, data: Data) -> Any:
+        return log_density(position, data), report(position, data), start(key, data)
 
-    program = _write_out(jax.make_jaxpr(everything)(template, jax.random.key(0), dict(inputs)))
+    program = _write_out(jax.make_jaxpr(everything)(template, jax.random.key(0), data))
     name = f"nuts {accept} {program}"
     return nuts_engine(log_density, start, report, name=name, warmup=warmup, draws=draws, accept=accept)
 

@@ -3,20 +3,21 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from molehill.errors import InputError
-from molehill.evaluation.evaluation import Evaluation
+from molehill.evaluation.evaluation import Evaluation, read_evaluation
 from molehill.files import write_text
 from molehill.plan.settings import Settings, read_settings, write_settings
+from molehill.plan.targets import Target
 from molehill.tables.formats import read_table, write_table
 
-_FRAMES = ("points", "standing_in_the_way", "baselines")
-_FILE = "search.json"
+_SEARCH_FRAMES = ("points", "standing_in_the_way", "baselines")
+_FRAMES = ("weights", "fits", "diagnostics")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -30,9 +31,11 @@ class Searched:
     verdict
         The answer in plain words.
     targets
-        The rules, as they are written.
+        The rules.
     points
-        One row a point: how it was made, risk and utility with their errors, whether each target is met.
+        One row a point: how it was made (`rounds` of feedback among it), risk and utility with their errors, whether
+        the targets are met; and for the first target `target_1_value`, `target_1_error`, `target_1_chance` (of breaking
+        it), `target_1_records` (expected to break it), `target_1_met`, and so on.
     place, next_places
         Number of the chosen point, or of the closest one if none meets the targets (None if nothing was fitted), and of
         the next best.
@@ -41,7 +44,7 @@ class Searched:
     baselines
         scheme, risk, risk_low, risk_high, U_m, U_m_low, U_m_high: the confidential table, topcoding and noise.
     cost
-        fits, seconds of a cold and of a warm fit (means), seconds of measuring a point, seconds in all.
+        fits, cold and warm (mean seconds of such a fit), measuring (mean seconds of a point), seconds in all.
     probability, probability_low, probability_high
         That L fresh tables break a realised target: the share of independent runs of the confirmation that did, with
         a 95% interval (Clopper and Pearson). NaN without such targets.
@@ -56,7 +59,7 @@ class Searched:
 
     met: bool
     verdict: str
-    targets: tuple[str, ...]
+    targets: tuple[Target, ...]
     points: pd.DataFrame
     place: int | None
     next_places: tuple[int, ...]
@@ -112,46 +115,9 @@ def tell_cost(searched: Searched) -> str:
     if not cost["fits"]:
         return "No fit was made."
     fits = f"{cost['fits']:.0f} fit{'' if cost['fits'] == 1 else 's'}"
-    told = f"{fits} and {len(searched.points)} points in {cost['seconds']:.0f} s"
-    cold, warm = cost["seconds of a cold fit"], cost["seconds of a warm fit"]
-    told += f"; a cold fit took {cold:.1f} s"
-    told += "" if math.isnan(warm) else f", one that starts from the draws of another {warm:.1f} s"
-    return f"{told}, measuring a point {cost['seconds of measuring a point']:.1f} s."
-
-
-def write_searched(searched: Searched, folder: Path) -> None:
-    """Write what a search found into a folder that is there, every file for its owner only."""
-    for name in _FRAMES:
-        frame = getattr(searched, name)
-        if len(frame):
-            write_table(frame, folder / f"search_{name}.parquet", private=True)
-    fields = [name for name in Searched.__dataclass_fields__ if name not in _FRAMES]
-    content = {name: _plain(getattr(searched, name)) for name in fields}
-    write_text(folder / _FILE, json.dumps(content, indent=2, ensure_ascii=False), private=True)
-
-
-def read_searched(folder: Path) -> Searched | None:
-    """Read what a search found; None if there was no search."""
-    if not (folder / _FILE).is_file():
-        return None
-    content: dict[str, Any] = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-    paths = {name: folder / f"search_{name}.parquet" for name in _FRAMES}
-    frames = {name: read_table(path).frame if path.exists() else pd.DataFrame() for name, path in paths.items()}
-    # JSON has no number that says "not known"; only the place of the chosen point may be missing otherwise.
-    numbers = {name: math.nan for name, value in content.items() if value is None and name != "place"}
-    cost = {name: math.nan if value is None else value for name, value in content["cost"].items()}
-    tuples = {name: tuple(content[name]) for name in ("targets", "next_places")}
-    return Searched(**{**content, **numbers, **tuples, **frames, "cost": cost})
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(entry) for name, entry in value.items()}
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-EVALUATION = ("risk", "utility", "groups", "top", "records")
-VERSIONS = ("molehill", "numpy", "pandas", "jax", "numpyro", "blackjax", "numba")
+    told = f"{fits} and {len(searched.points)} points in {cost['seconds']:.0f} s; a cold fit took {cost['cold']:.1f} s"
+    told += "" if math.isnan(cost["warm"]) else f", one that starts from the draws of another {cost['warm']:.1f} s"
+    return f"{told}, measuring a point {cost['measuring']:.1f} s."
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +142,9 @@ class Dossier:
     policies
         How many records each edge policy touched.
     facts
-        records, patterns, tables, share of predictive mass outside the support, versions, when it was made, seconds
-        by stage.
+        records, patterns, tables; model (its name), words (what the model is), balanced (whether its draws are);
+        outside, the share of predictive mass outside the support; kind and reason of the column; versions, when it was
+        made, seconds by stage.
     search
         What a search found, if the release comes from one.
     """
@@ -197,22 +164,28 @@ class Dossier:
         """Whether there is something to publish: always, unless a search found nothing that is."""
         return self.search is None or self.search.fit_to_publish
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What the settings file of the release says beside its settings."""
+        notes = {} if self.search is None else {"targets": self.search.note}
+        if self.settings.synthesizer == "own":
+            notes["synthesizer"] = (
+                f"The synthesizer {self.facts['model']} was given in Python: `molehill run` cannot make this release.\n"
+                "Call molehill.synthesize(data, settings, synthesizer=...) with it."
+            )
+        return notes
+
 
 def write_dossier(dossier: Dossier, folder: Path) -> None:
     """Write the evidence into a folder that is there, every file for its owner only."""
-    write_settings(dossier.settings, folder / "settings.toml", notes=settings_notes(dossier))
+    write_settings(dossier.settings, folder / "settings.toml", notes=dossier.notes)
     dossier.evaluation.save(folder / "evaluation", ending="parquet")
-    for name in ("weights", "fits", "diagnostics"):
+    for name in _FRAMES:
         write_table(getattr(dossier, name), folder / f"{name}.parquet", private=True)
     content = {"scheme": dossier.scheme, "policies": dict(dossier.policies), "facts": dict(dossier.facts)}
-    write_text(folder / "facts.json", json.dumps(content, indent=2, ensure_ascii=False), private=True)
+    _write_json(content, folder / "facts.json")
     if dossier.search is not None:
-        write_searched(dossier.search, folder)
-
-
-def settings_notes(dossier: Dossier) -> dict[str, str]:
-    """Give what the settings file of a release says beside its settings."""
-    return {} if dossier.search is None else {"targets": dossier.search.note}
+        _write_searched(dossier.search, folder)
 
 
 def read_dossier(folder: str | Path) -> Dossier:
@@ -222,20 +195,42 @@ def read_dossier(folder: str | Path) -> Dossier:
     if not (path / "facts.json").is_file():
         raise InputError("folder", f"{str(folder)!r} holds no saved release", "Give the folder that `run` wrote")
     content = json.loads((path / "facts.json").read_text(encoding="utf-8"))
-    frames = {name: _read_frame(path / "evaluation" / f"{name}.parquet") for name in EVALUATION}
-    rest = {name: _read_frame(path / f"{name}.parquet") for name in ("weights", "fits", "diagnostics")}
-    settings = read_settings(path / "settings.toml")
-    return Dossier(
-        settings,
-        content["scheme"],
-        Evaluation(**frames),
-        rest["weights"],
-        rest["fits"],
-        rest["diagnostics"],
-        content["policies"],
-        content["facts"],
-        read_searched(path),
-    )
+    frames = {name: _read_frame(path / f"{name}.parquet") for name in _FRAMES}
+    settings, evaluation = read_settings(path / "settings.toml"), read_evaluation(path / "evaluation")
+    return Dossier(settings, evaluation=evaluation, search=_read_searched(path), **frames, **content)
+
+
+def _write_searched(searched: Searched, folder: Path) -> None:
+    for name in _SEARCH_FRAMES:
+        frame = getattr(searched, name)
+        if len(frame):
+            write_table(frame, folder / f"search_{name}.parquet", private=True)
+    fields = [name for name in Searched.__dataclass_fields__ if name not in _SEARCH_FRAMES]
+    content = {name: _plain(getattr(searched, name)) for name in fields}
+    _write_json(content | {"targets": list(map(asdict, searched.targets))}, folder / "search.json")
+
+
+def _read_searched(folder: Path) -> Searched | None:
+    if not (folder / "search.json").is_file():
+        return None
+    content: dict[str, Any] = json.loads((folder / "search.json").read_text(encoding="utf-8"))
+    frames = {name: _read_frame(folder / f"search_{name}.parquet") for name in _SEARCH_FRAMES}
+    # JSON has no number that says "not known"; only the place of the chosen point may be missing otherwise.
+    numbers = {name: math.nan for name, value in content.items() if value is None and name != "place"}
+    cost = {name: math.nan if value is None else value for name, value in content["cost"].items()}
+    targets = tuple(Target(**target) for target in content["targets"])
+    read = {"targets": targets, "next_places": tuple(content["next_places"]), "cost": cost}
+    return Searched(**{**content, **numbers, **frames, **read})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _write_json(content: Mapping[str, Any], path: Path) -> None:
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False), private=True)
 
 
 def _read_frame(path: Path) -> pd.DataFrame:

@@ -1,0 +1,70 @@
+"""Charts as files and as what a page draws: specification, SVG, PNG and HTML that needs no network."""
+
+import json
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from molehill.errors import InputError
+from molehill.files import written_whole
+
+FORMATS = (".html", ".png", ".svg")
+# Of a .png: about two pixels for each of the chart's own, so that it is sharp in print.
+_PIXELS_PER_INCH = 144
+
+
+def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
+    """Write a chart as .svg, .png or as one self-contained .html file that needs no network."""
+    ending = Path(path).suffix.lower()
+    if ending not in FORMATS:
+        raise InputError("chart", f"{ending or 'no ending'!r} is not a format", f"End the name in {', '.join(FORMATS)}")
+    drawn = {".html": _page, ".png": draw_png, ".svg": draw_svg}[ending](chart)
+    content = drawn if isinstance(drawn, bytes) else drawn.encode()
+    with written_whole(path, private=True, argument="chart") as temporary:
+        temporary.write_bytes(content)
+
+
+def specify(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """Give the chart's Vega-Lite specification, with its data inside."""
+    return chart.to_dict(context={"pre_transform": False})
+
+
+def draw_svg(chart: alt.TopLevelMixin | dict[str, Any]) -> str:
+    """Draw a chart, or what `specify` gave of it, as SVG, with its description as the text alternative."""
+    specification = chart if isinstance(chart, dict) else specify(chart)
+    svg = vl_convert.vegalite_to_svg(specification, vl_version=vega_lite_version())
+    told = specification.get("description", "")
+    if not told:
+        return svg
+    opening, rest = svg.removeprefix("<svg ").split(">", maxsplit=1)
+    return f'<svg role="img" aria-label="{escape(told)}" {opening}><title>{escape(told)}</title>{rest}'
+
+
+def draw_png(chart: alt.TopLevelMixin | dict[str, Any]) -> bytes:
+    """Draw a chart, or what `specify` gave of it, as PNG."""
+    specification = chart if isinstance(chart, dict) else specify(chart)
+    return vl_convert.vegalite_to_png(specification, vl_version=vega_lite_version(), ppi=_PIXELS_PER_INCH)
+
+
+def vega_lite_version() -> str:
+    """Version of Vega-Lite that the specifications are written in."""
+    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def drawing_library() -> str:
+    """Give the script that draws charts in a page."""
+    # The library's own stub leaves out that the snippet is optional.
+    return vl_convert.javascript_bundle(vl_version=vega_lite_version())  # pyright: ignore[reportCallIssue]
+
+
+def _page(chart: alt.TopLevelMixin) -> str:
+    """One HTML page with the drawing library inside; text from data cannot end the script that it stands in."""
+    specification = json.dumps(specify(chart)).replace("<", "\\u003c")
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Molehill</title></head>\n<body>\n'
+        f'<div id="chart"></div>\n<script type="module">{drawing_library()}\n'
+        f'vegaEmbed("#chart", {specification}, {{"actions": false}});</script>\n</body>\n</html>\n'
+    )

@@ -1,0 +1,257 @@
+"""One release beside the confidential table: what measures share, each part computed once and when it is asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from molehill.arrays import Floats
+from molehill.risk.attacks import Guesses, PooledRisk, guess_values, pooled_risk
+from molehill.risk.identification import ConfidentialRisk, MatchRates, ReleaseRisk, match_rates, release_risk
+from molehill.risk.intruder import Radius, Reading, View
+from molehill.risk.moles import Moles, Rises, count_rises, moles
+from molehill.risk.profile import profile_release
+from molehill.tables.intervals import Figure
+from molehill.tables.table import Table
+from molehill.utility import Analysis, Distances, ecdf_distances, estimate, propensity, table_difference, wasserstein
+from molehill.utility.distances import Method
+
+if TYPE_CHECKING:
+    from molehill.evaluation.expected import ExpectedRisk
+
+METHODS = {"logistic": "logistic", "tree": "classification tree"}
+# Shuffles for what a fresh sample would show, over all tables of a release.
+PERMUTATIONS = 20
+# Of fewer records a classifier says nothing.
+LEAST_RECORDS = 50
+# Indicators of known columns that the classifier sees at most; their products with each other make many more.
+_MOST_INDICATORS = 30
+_MOST_LEVELS = 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an evaluation measures: the arguments of `evaluate` that are about measuring."""
+
+    analyses: Sequence[Analysis]
+    groups: str | Sequence[str] | None
+    interval: Literal["combined", "bootstrap"]
+    rule: Literal["partial", "full"]
+    methods: Sequence[Method]
+    radii: Sequence[Radius]
+    step: float
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One release, or the confidential table itself, as measures look at it.
+
+    Attributes
+    ----------
+    view, confidential
+        The confidential table through the intruder's eyes, and its risk.
+    readings
+        The released tables; none for the confidential table itself.
+    options
+        How to measure.
+    expected
+        Expected risk, where the posterior is known.
+    reference
+        The release that this one is compared with record by record, if any.
+    beside
+        Of the confidential table: the first release, whose analyses tell those of the confidential table too.
+    """
+
+    view: View
+    confidential: ConfidentialRisk
+    readings: list[Reading]
+    options: Options
+    expected: "ExpectedRisk | None" = None
+    reference: "Scene | None" = None
+    beside: "Scene | None" = None
+
+    @property
+    def is_release(self) -> bool:
+        """Whether there are released tables, or only the confidential one."""
+        return bool(self.readings)
+
+    @property
+    def tables(self) -> list[Table]:
+        """The released tables."""
+        return [reading.table for reading in self.readings]
+
+    @cached_property
+    def risk(self) -> ReleaseRisk:
+        """Risk of every record in the released tables."""
+        return release_risk(self.view, self.readings)
+
+    @property
+    def by_table(self) -> Floats:
+        """(tables, records): risk in every table; of the confidential table its own."""
+        return self.risk.by_table if self.is_release else self.confidential.risk[None]
+
+    @cached_property
+    def profile(self) -> dict[str, Figure]:
+        """How risk is spread over the records."""
+        return profile_release(self.by_table)
+
+    @cached_property
+    def expected_profile(self) -> dict[str, Figure]:
+        """How expected risk is spread over the records; empty where it is not known."""
+        return {} if self.expected is None else profile_release(self.expected.blocks)
+
+    @cached_property
+    def profile_by_radius(self) -> list[tuple[Radius, dict[str, Figure]]]:
+        """The same to intruders with other radii."""
+        radii = self.options.radii if self.is_release else ()
+        risks = [(radius, release_risk(self.view.at(radius), self.readings)) for radius in radii]
+        return [(radius, profile_release(risk.by_table)) for radius, risk in risks]
+
+    @cached_property
+    def rates(self) -> MatchRates | None:
+        """An intruder's matches."""
+        return match_rates(self.view, self.readings) if self.is_release else None
+
+    @cached_property
+    def pooled(self) -> PooledRisk | None:
+        """What pooling the tables gives."""
+        return pooled_risk(self.view, self.readings) if len(self.readings) > 1 else None
+
+    @cached_property
+    def guesses(self) -> dict[str, Guesses]:
+        """How well every sensitive column is guessed."""
+        columns = self.view.intruder.sensitive if self.is_release else ()
+        return {column: guess_values(self.view.alone(column), self.readings) for column in columns}
+
+    @cached_property
+    def moles(self) -> Moles | None:
+        """Records whose expected risk rises against the reference."""
+        if self.expected is None or self.reference is None or self.reference.expected is None:
+            return None
+        base = self.reference.expected
+        return moles(self.expected.risk, self.expected.error, base.risk, base.error, step=self.options.step)
+
+    @cached_property
+    def rises(self) -> Rises | None:
+        """Records whose realised risk rises against the reference, beside how many would by chance."""
+        if self.reference is None:
+            return None
+        how: dict[str, Any] = {"step": self.options.step, "runs": self.usable_runs, "seed": self.options.seed}
+        return count_rises(self.risk.by_table, self.reference.risk.by_table, **how)
+
+    @cached_property
+    def estimates(self) -> pd.DataFrame:
+        """What the analyses find, in the confidential table and in the release, with how the two compare."""
+        options = self.options
+        if not options.analyses or not self.is_release:
+            return pd.DataFrame(columns=["analysis", "column", "group"])
+        how: dict[str, Any] = {"interval": options.interval, "rule": options.rule, "seed": options.seed}
+        how["missing"] = self.view.intruder.missing
+        frames = [estimate(self.view.table, self.tables, options.analyses, **how).assign(group="")]
+        if options.groups is not None:
+            frames.append(estimate(self.view.table, self.tables, options.analyses, groups=options.groups, **how))
+        return pd.concat(frames, ignore_index=True)
+
+    @cached_property
+    def distances(self) -> pd.DataFrame:
+        """How far the tables themselves lie apart: column, measure, of, group, value, low, high.
+
+        Distances of every numeric sensitive column; two-way tables of every categorical one with each known column of
+        few levels; and, from 50 records up, how well a classifier tells released records by the sensitive and known
+        columns. Where the known columns were kept as they are, that is compared with shuffling each pair of a
+        confidential and a released record.
+        """
+        nothing = pd.DataFrame(columns=["column", "measure", "of", "group", "value", "low", "high"])
+        if not self.is_release:
+            return nothing
+        frames = [*self._numeric_distances(), *self._table_distances(), *self._propensities()]
+        told = [frame.assign(**dict.fromkeys({"of", "group"} - set(frame), "")) for frame in frames]
+        return pd.concat(told, ignore_index=True) if told else nothing
+
+    def _numeric_distances(self) -> list[pd.DataFrame]:
+        groupings = [{}] if self.options.groups is None else [{}, {"groups": self.options.groups}]
+        how: dict[str, Any] = {"missing": self.view.intruder.missing}
+        return [
+            measure(self.view.table, self.tables, column, **how, **grouping).summary
+            for column in self.view.numeric
+            for measure in (ecdf_distances, wasserstein)
+            for grouping in groupings
+        ]
+
+    def _table_distances(self) -> list[pd.DataFrame]:
+        frame, schema = self.view.table.frame, self.view.schema
+        few = [
+            name
+            for name in (*schema.having("known"), *schema.having("sensitive"))
+            if frame[name].nunique(dropna=False) <= _MOST_LEVELS
+        ]
+        exact = [name for name in schema.having("sensitive") if name not in self.view.numeric and name in few]
+        pairs = [(name, other) for name in exact for other in few if other in schema.having("known")]
+        return [table_difference(self.view.table, self.tables, pairs).summary] if pairs else []
+
+    def _propensities(self) -> list[pd.DataFrame]:
+        table, schema = self.view.table, self.view.schema
+        columns = [*schema.having("sensitive"), *self._seen_by_classifier()]
+        if len(table.frame) < LEAST_RECORDS or all(table.frame[name].nunique(dropna=False) < 2 for name in columns):
+            return []
+        kept = self._kept_as_they_are(columns)
+        found: dict[Method, Distances] = {
+            method: propensity(
+                table,
+                self.tables,
+                columns,
+                method=method,
+                permutations=PERMUTATIONS if kept or method == "tree" else None,
+                pairs=kept,
+                seed=self.options.seed,
+                missing="error" if kept else "keep",
+            )
+            for method in self.options.methods
+        }
+        return [distances.summary.assign(of=METHODS[method]) for method, distances in found.items()]
+
+    def _seen_by_classifier(self) -> list[str]:
+        chosen, indicators = [], 0
+        for name in self.view.schema.having("known"):
+            numeric = self.view.schema[name].kind != "categorical"
+            indicators += 1 if numeric else self.view.table.frame[name].nunique(dropna=False) - 1
+            if indicators > _MOST_INDICATORS:
+                break
+            chosen.append(name)
+        return chosen
+
+    def _kept_as_they_are(self, columns: Sequence[str]) -> bool:
+        """Whether every table has the known values of the confidential one, record by record, and none is missing."""
+        frame, known = self.view.table.frame, list(self.view.schema.having("known"))
+        return not frame[list(columns)].isna().any(axis=None) and all(
+            len(other.frame) == len(frame)
+            and other.frame[known].equals(frame[known])
+            and not other.frame[list(columns)].isna().any(axis=None)
+            for other in self.tables
+        )
+
+    @property
+    def usable_runs(self) -> Floats | None:
+        """Independent runs of the reference, if they have as many tables as both releases."""
+        if self.reference is None or self.reference.expected is None:
+            return None
+        numbers = {len(self.readings), len(self.reference.readings), self.reference.expected.tables_in_run}
+        return self.reference.expected.runs if len(numbers) == 1 else None
+
+    @property
+    def right_guesses(self) -> dict[str, dict[str, Floats]]:
+        """By column and measure, (tables, records): 1 for a right guess, from the record itself and without it."""
+        return {
+            column: {"guess_right": found.own, "guess_right_without": found.without}
+            for column, found in self.guesses.items()
+        }
+
+
+def fixed_ends(figure: Figure) -> Figure:
+    """Take the interval away of what is the same for every table, such as an expectation."""
+    same = bool(np.isclose(figure.low, figure.high, rtol=1e-9, atol=0.0))
+    return Figure(figure.value, np.nan, np.nan) if same else figure

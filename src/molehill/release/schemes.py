@@ -1,0 +1,135 @@
+"""Schemes: ways to make tables, and what can be changed of them to lower the risk, from the least distorting on.
+
+*Membership* needs no new fit. A mixture can draw a record's component given its true value ("posterior", as the paper
+does) or not ("prior"). Here every record has a chance of the latter, the same for all records of a pattern: a choice
+that looks at the known columns only and not at the value leaves the distribution of the released values what it is.
+*Weights* along a path of strength: from 1 for every record to those of the paper, and on to 0.
+*Components*: a mixture that does not converge may do so with fewer.
+*Feedback*: only the records that break a target, and those that shape their predictions, are weighted down further.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from molehill.arrays import Booleans, Floats
+from molehill.models.tdp_mixture import BY_PRIOR
+from molehill.risk.identification import ConfidentialRisk
+from molehill.risk.weights import risk_weights
+from molehill.synthesis.posterior import Posterior
+
+# How much of its weight a record loses in a round of feedback, at first.
+FEEDBACK = 0.5
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A way to make tables: how the weights of its fit come from risk, and how many components its mixture has.
+
+    Attributes
+    ----------
+    order, scale, shift
+        As in `confidential_risk` and `risk_weights`; order 0 is no weighting.
+    rounds, step
+        Rounds of feedback after that, and how much of its weight a record loses in each.
+    components
+        Of the mixture; 0 for as many as the synthesizer has.
+    """
+
+    order: int = 0
+    scale: float = 1.0
+    shift: float = 0.0
+    rounds: int = 0
+    step: float = FEEDBACK
+    components: int = 0
+
+    def __str__(self) -> str:
+        if self.order == 0:
+            words = "unweighted"
+        else:
+            words = {1: "marginal", 2: "pairwise"}.get(self.order, f"order {self.order}")
+            words += f", scale {self.scale:g}" if self.scale != 1 else ""
+            words += f", shift {self.shift:g}" if self.shift != 0 else ""
+        if self.rounds:
+            words += f", {self.rounds} round{'s' if self.rounds > 1 else ''} of feedback by {self.step:.0%}"
+        if self.components:
+            words += f", {self.components} component{'s' if self.components > 1 else ''}"
+        return words
+
+
+def along_path(order: int, strength: float) -> Scheme:
+    """Give the scheme of a strength: 0 is unweighted, 1 the paper's weights, 2 nothing but zeros.
+
+    Up to 1 the shift falls from 1 to 0, which lowers the riskiest records first; from 1 on the scale falls.
+
+    Examples
+    --------
+    >>> str(along_path(2, 0.75)), str(along_path(1, 1.5))
+    ('pairwise, shift 0.25', 'marginal, scale 0.5')
+    """
+    if strength <= 0:
+        return Scheme()
+    return Scheme(order, scale=round(min(1.0, 2.0 - strength), 6), shift=round(max(0.0, 1.0 - strength), 6))
+
+
+def weigh(scheme: Scheme, risk: ConfidentialRisk | None, records: int) -> Floats:
+    """Give the weights of a scheme without its feedback."""
+    if scheme.order == 0 or risk is None:
+        return np.ones(records)
+    return np.array(risk_weights(risk, scale=scheme.scale, shift=scheme.shift))
+
+
+def weigh_down(
+    weights: Floats,
+    breaking: Booleans,
+    codes: Any,
+    values: Floats,
+    *,
+    radius: float,
+    floor: float,
+    step: float = FEEDBACK,
+) -> Floats:
+    """Lower the weights of the records that break a target and of those that shape their predictions.
+
+    Those are the records of the same pattern within the ball of one that breaks it.
+
+    Examples
+    --------
+    >>> weigh_down(np.ones(3), np.array([True, False, False]), np.zeros(3), np.array([10.0, 11.0, 20.0]),
+    ...            radius=0.2, floor=0.0)
+    array([0.5, 0.5, 1. ])
+    """
+    shaping = breaking.copy()
+    for pattern in np.unique(codes[breaking]):
+        members = np.flatnonzero(codes == pattern)
+        ordered = members[np.argsort(values[members], kind="stable")]
+        at = values[members[breaking[members]]]
+        reach = np.maximum(radius * np.abs(at), floor)
+        first = np.searchsorted(values[ordered], at - reach, side="left")
+        last = np.searchsorted(values[ordered], at + reach, side="right")
+        steps = np.zeros(len(ordered) + 1)
+        np.add.at(steps, first, 1)
+        np.add.at(steps, last, -1)
+        shaping[ordered[np.cumsum(steps[:-1]) > 0]] = True
+    return np.where(shaping, (1 - step) * weights, weights)
+
+
+def name_membership(by_prior: Floats | None) -> str:
+    """Say in words how components are drawn."""
+    if by_prior is None:
+        return "none"
+    if np.ptp(by_prior) > 0:
+        return f"prior in some patterns ({by_prior.mean():.0%} of the records)"
+    share = float(by_prior[0])
+    return {0.0: "posterior", 1.0: "prior"}.get(share, f"prior for a random {share:.0%}")
+
+
+def has_membership(posterior: Posterior) -> bool:
+    """Whether a part of the synthesizer can draw components given the true value, or not."""
+    return "membership" in posterior.synthesizer.options
+
+
+def with_membership(posterior: Posterior, by_prior: Floats) -> Posterior:
+    """Give the same fit with other predictions: each record's component drawn without its value at a given chance."""
+    return posterior.drawing_by({BY_PRIOR: by_prior}, membership="posterior")

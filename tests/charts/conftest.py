@@ -1,0 +1,198 @@
+"""What tests of charts share: an evaluation of a few baselines, every chart of it, and charts as what can be read."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from html import unescape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill.baselines import add_noise, swap_ranks, topcode
+from molehill.charts import (
+    densities,
+    draw_svg,
+    ecdfs,
+    estimate_intervals,
+    radius_lines,
+    risk_histogram,
+    risk_scatter,
+    risk_utility_map,
+    risk_violins,
+    search_map,
+    specify,
+    weights_scatter,
+)
+from molehill.evaluation.evaluation import evaluate
+from molehill.risk.intruder import Intruder
+from molehill.risk.profile import count_bins
+from molehill.tables.populations import consumer_survey
+
+NASTY = {
+    "topcoding": "<script>alert('x')</script>",
+    "noise": 'a.b[0]"\n\u202e=cmd|x',
+    "swapping": "y" * 10_000,
+    "income": "in.co[me]<b>\n" + "合成" * 2_000,
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart's specification and drawing, each made once."""
+
+    specification: dict[str, Any]
+    svg: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of every dataset."""
+        return [row for rows in self.specification["datasets"].values() for row in rows]
+
+    @property
+    def parts(self) -> Iterator[dict[str, Any]]:
+        """Every object inside the specification but its data."""
+        return _parts_of(self.specification)
+
+    @property
+    def texts(self) -> list[str]:
+        """Texts that are drawn."""
+        return [unescape(text) for text in re.findall("<text[^>]*>([^<]*)</text>", self.svg)]
+
+    @property
+    def subtitle(self) -> str:
+        return " ".join(self.specification["title"]["subtitle"])
+
+    def data_with(self, field) -> Any:
+        """Rows that have a field."""
+        return pd.DataFrame([row for row in self.rows if field in row])
+
+
+def _parts_of(node):
+    if isinstance(node, dict):
+        yield node
+        for key, child in node.items():
+            if key != "datasets":
+                yield from _parts_of(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from _parts_of(child)
+
+
+def _draw(chart):
+    specification = specify(chart)
+    return Drawn(specification, draw_svg(specification))
+
+
+@pytest.fixture(scope="session")
+def draw():
+    return _draw
+
+
+@pytest.fixture(scope="session")
+def data():
+    return consumer_survey(n=240, seed=1)
+
+
+@pytest.fixture(scope="session")
+def released(data):
+    return {
+        "topcoding": topcode(data, "income"),
+        "noise": [add_noise(data, "income", scale=0.1, seed=seed) for seed in range(3)],
+        "swapping": [swap_ranks(data, "income", window=0.1, seed=seed) for seed in range(3)],
+    }
+
+
+@pytest.fixture(scope="session")
+def evaluation(data, released):
+    intruder = Intruder(known=["gender", "age"], sensitive="income", radius=0.2)
+    return evaluate(data, released, intruder, reference="noise", step=0.2, propensity_methods=(), groups="urban")
+
+
+@pytest.fixture(scope="session")
+def expected(evaluation):
+    """The same with expected risks, as posteriors would add them: those of the releases without their error."""
+    known = ~evaluation.records["scheme"].isin(["confidential", "topcoding"])
+    records = evaluation.records.assign(
+        expected_risk=evaluation.records["risk"].where(known), expected_error=np.where(known, 0.01, np.nan)
+    )
+    return replace(evaluation, records=records)
+
+
+@pytest.fixture(scope="session")
+def bins():
+    return {"order 1": count_bins(np.linspace(0, 1, 50)), "<script>alert(1)</script>": count_bins(np.zeros(9))}
+
+
+@pytest.fixture(scope="session")
+def points():
+    """Three points of a search: the first misses a target."""
+    number = np.arange(3)
+    risk = {"mean_expected_risk": 0.21357 - number / 100, "mean_expected_risk_error": 0.001}
+    loss = {"U_m": 0.03579 + number / 100, "U_m_error": 0.0005}
+    schemes = [f"{name}, membership prior" for name in ("unweighted", "pairwise, shift 0.5", "pairwise")]
+    return pd.DataFrame({"point": number, "scheme": schemes, "met": number > 0, **risk, **loss})
+
+
+@pytest.fixture(scope="session")
+def baselines():
+    """What agencies do today, beside the points."""
+    measures = ("scheme", "risk", "risk_low", "risk_high", "U_m", "U_m_low", "U_m_high")
+    unknown = float("nan")
+    rows = [
+        ("confidential", 0.9, *[unknown] * 5),
+        ("topcoding", 0.8, unknown, unknown, 0.02, unknown, unknown),
+        ("noise, 10% of the sd", 0.5, 0.48, 0.52, 0.05, 0.04, 0.06),
+    ]
+    return pd.DataFrame(rows, columns=measures)
+
+
+def _all_charts(data, released, evaluation, expected, search, bins):
+    column = next(name for name in data if name not in {"gender", "age"} and data[name].dtype.kind in "if")
+    names, weights = list(evaluation.schemes), np.linspace(0, 1, len(data))
+    made = {
+        "histogram": risk_histogram(bins),
+        "violins": risk_violins(evaluation),
+        "expected violins": risk_violins(expected, measure="expected"),
+        "scatter": risk_scatter(evaluation, names[2], names[1]),
+        "expected scatter": risk_scatter(expected, names[2], names[1]),
+        "intervals": estimate_intervals(evaluation),
+        "map": risk_utility_map(evaluation),
+        "search": search_map(*search, floor=0.0311, chosen=1, column=column),
+        "radii": radius_lines(evaluation, radius=0.2),
+        "densities": densities(data, released, column),
+        "ecdfs": ecdfs(data, released, column),
+        "weights": weights_scatter(weights, data[column], column=column),
+        "weights by scheme": weights_scatter(dict.fromkeys(names[:2], weights), data[column], column=column),
+    }
+    return {name: _draw(chart) for name, chart in made.items()}
+
+
+@pytest.fixture(scope="session")
+def charts(data, released, evaluation, expected, points, baselines, bins):
+    return _all_charts(data, released, evaluation, expected, (points, baselines), bins)
+
+
+def _rename(frame):
+    """Make the names in a frame as bad as names can be."""
+    frame = frame.assign(scheme=[NASTY.get(name, name) for name in frame["scheme"]])
+    texts = [name for name in ("column", "of", "name") if name in frame]
+    return frame.assign(**{name: frame[name].str.replace("income", NASTY["income"], regex=False) for name in texts})
+
+
+@pytest.fixture(scope="session")
+def nasty_charts(data, released, evaluation, expected, points, baselines, bins):
+    about = {"income": NASTY["income"]}
+    tables = {
+        NASTY[name]: [table.rename(columns=about) for table in tables]
+        if isinstance(tables, list)
+        else tables.rename(columns=about)
+        for name, tables in released.items()
+    }
+    worse, worse_expected = (
+        replace(one, **{name: _rename(getattr(one, name)) for name in ("risk", "utility", "records")})
+        for one in (evaluation, expected)
+    )
+    search = (points.assign(scheme=[*list(NASTY.values())[:2], "x"]), _rename(baselines))
+    return _all_charts(data.rename(columns=about), tables, worse, worse_expected, search, bins)

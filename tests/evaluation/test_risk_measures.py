@@ -1,0 +1,45 @@
+"""The measures of risk that ship: what each is called, and what may be published of it."""
+
+import numpy as np
+
+from molehill.evaluation.measure import FEW, Value
+from molehill.evaluation.risk_measures import RISK_MEASURES, other_radii
+from molehill.tables.intervals import Figure
+
+MEASURES = {measure.id: measure for measure in RISK_MEASURES}
+NUMBER = Figure(0.5, np.nan, np.nan)
+
+
+def test_every_measure_has_an_id_of_its_own():
+    assert len(MEASURES) == len(RISK_MEASURES)
+    assert all(measure.family == "risk" for measure in RISK_MEASURES)
+
+
+def test_names_in_words():
+    assert MEASURES["risk_q99"].name(Value(NUMBER)) == "99% quantile of risk"
+    assert MEASURES["expected_largest"].name(Value(NUMBER)) == "largest expected risk"
+    assert MEASURES["radius_mean"].name(Value(NUMBER, at=0.3)) == "mean risk, intruder radius 0.3"
+    assert MEASURES["radius_mean"].name(Value(NUMBER, of="0.1 of pay")) == "mean risk, intruder radius 0.1 of pay"
+    assert MEASURES["guess_right_gain"].name(Value(NUMBER)) == (
+        "right guesses of the value, gain over without the record"
+    )
+
+
+def test_what_rests_on_a_few_records_or_another_radius_stays_inside():
+    assert {name for name, measure in MEASURES.items() if not measure.public} == {
+        *("risk_largest", "expected_largest", "radius_mean", "radius_above_50")
+    }
+    # Of a quantile there must be enough records beyond it, on the shorter side.
+    least = {name: MEASURES[f"risk_{name}"].least_records for name in ("mean", "q25", "median", "q75", "q99")}
+    assert least == {"mean": 0, "q25": 4 * FEW, "median": 2 * FEW, "q75": 4 * FEW, "q99": 100 * FEW}
+
+
+def test_other_radii():
+    assert other_radii(0.2) == [0.1, 0.3, 0.4]
+    assert other_radii(1.0) == [0.5]
+    assert other_radii(None) == []
+    assert other_radii({"pay": 0.5, "debt": 1.0}) == [
+        {"pay": 0.25, "debt": 0.5},
+        {"pay": 0.75, "debt": 1.0},
+        {"pay": 1.0, "debt": 1.0},
+    ]

@@ -1,0 +1,194 @@
+"""What every built-in synthesizer must do, run for each of `BUILT_IN`: fit a small table, and draw tables like it."""
+
+import inspect
+import json
+import re
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill.models import BUILT_IN
+from molehill.synthesis.fitting import draw
+from molehill.synthesis.posterior import Posterior
+from people import HOUSEHOLDS, PEOPLE, quick_fit
+
+MISSING = [3, 50]
+
+
+def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with a few missing values in every column that is replaced."""
+    gaps = frame.astype({"children": "Int64"})
+    gaps.loc[MISSING, ["wage", "children", "job", "income"]] = None
+    return gaps
+
+
+PEOPLE_WITH_GAPS, HOUSEHOLDS_WITH_GAPS = with_gaps(PEOPLE), with_gaps(HOUSEHOLDS)
+
+
+class Case(NamedTuple):
+    """How a built-in is called, the sites that its draws must have, and the support that it is told."""
+
+    column: str
+    predictors: str | None
+    settings: dict[str, Any]
+    sites: set[str]
+    low: float = -np.inf
+    high: float = np.inf
+    data: pd.DataFrame = PEOPLE_WITH_GAPS
+    draws: int = 100
+
+
+MIXTURE = {"pi", "beta", "sigma", "gamma"}
+CASES = {
+    "normal_linear": Case(
+        "wage", "age + region", {"transform": "log", "lower": 1, "upper": 60}, {"beta", "sigma"}, 1, 60
+    ),
+    "poisson": Case("children", "age", {"upper": 5}, {"beta"}, 0, 5),
+    "negative_binomial": Case("children", "age", {}, {"beta", "phi"}, 0),
+    "multinomial": Case("job", "age", {}, {"beta"}),
+    "tdp_mixture": Case("wage", "age", {"components": 3, "lower": 1, "upper": 60}, MIXTURE, 1, 60),
+    "semicontinuous": Case(
+        "income",
+        None,
+        {"components": 2, "lower": -20_000, "upper": 60_000},
+        # Too few losses for a mixture.
+        {"sign.beta", *(f"positive.{site}" for site in MIXTURE), "negative.beta", "negative.sigma"},
+        -20_000,
+        60_000,
+        HOUSEHOLDS_WITH_GAPS,
+        200,
+    ),
+}
+OTHER_CHOICES: dict[str, Any] = {"membership": "prior", "noise": "balanced"}
+
+
+@cache
+def made(name: str) -> Any:
+    case = CASES[name]
+    return BUILT_IN[name].make(case.column, case.predictors, **case.settings)
+
+
+@cache
+def contract_fit(name: str) -> Posterior:
+    return quick_fit(made(name), CASES[name].data, draws=CASES[name].draws, patience=0)
+
+
+def released_of(posterior: Posterior, datasets: int = 2, seed: int = 5) -> list[Any]:
+    return draw(posterior, datasets=datasets, seed=seed, unconverged="allow")
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_settings_and_reports_know_what_it_is(name):
+    synthesizer, arguments = made(name), inspect.signature(BUILT_IN[name].make).parameters
+    assert synthesizer.name == name
+    assert re.fullmatch("an? [^.]+", synthesizer.words)
+    assert synthesizer.sensitive == (CASES[name].column,)
+    assert {"column", "predictors", "breaks", "kinds", *BUILT_IN[name].takes} <= arguments.keys()
+    assert synthesizer.options.keys() <= arguments.keys()
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_its_draws_are_finite_and_say_whether_they_can_be_trusted(name):
+    case, posterior = CASES[name], contract_fit(name)
+    assert case.sites <= posterior.draws.keys()
+    for site, values in posterior.draws.items():
+        assert values.shape[:2] == (2, case.draws), site
+        assert values.dtype == np.float64, site
+        assert np.isfinite(values).all(), site
+        assert (values[0] != values[1]).any() or site.endswith(("omega", "Omega_cholesky")), site
+    table = posterior.diagnostics.table
+    assert len(table)
+    assert np.isfinite(table[["mean", "sd"]].to_numpy()).all()
+    assert any("weighted_loglik" in functional for functional in table.index)
+    assert 0 <= posterior.outside <= 1
+    assert (posterior.outside > 0) == np.isfinite(case.high)
+    assert posterior.learned.facts
+    state = "NOT converged" if posterior.diagnostics.problems else "converged"
+    assert repr(posterior) == f"Posterior({case.column}: 2 chains x {case.draws} draws, {state})"
+    assert json.loads(json.dumps(posterior.evidence))["converged"] == (state == "converged")
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_its_tables_are_like_the_one_given(name):
+    case = CASES[name]
+    column, data = case.column, case.data
+    before = data.copy(deep=True)
+    posterior = contract_fit(name)
+    first, second = released_of(posterior)
+    again, _ = released_of(posterior)
+    other, _ = released_of(posterior, seed=6)
+    pd.testing.assert_frame_equal(first, again)
+    for released in (first, second, other):
+        pd.testing.assert_frame_equal(released.drop(columns=column), before.drop(columns=column))
+        assert list(released.columns) == list(before.columns)
+        assert released[column].dtype == before[column].dtype
+        assert np.flatnonzero(released[column].isna()).tolist() == MISSING
+        assert not released[column].equals(before[column])
+        if name != "multinomial":
+            assert released[column].dropna().between(case.low, case.high).all()
+    assert not first[column].equals(other[column])
+    assert not first[column].equals(second[column])
+    pd.testing.assert_frame_equal(data, before)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_its_options_change_how_is_drawn_and_not_what_was_fitted(name):
+    posterior = contract_fit(name)
+    assert posterior.options == made(name).options
+    before = released_of(posterior, 20)
+    for option in posterior.options:
+        changed = posterior.drawing_by(**{option: OTHER_CHOICES[option]})
+        assert changed.options == {**posterior.options, option: OTHER_CHOICES[option]}
+        assert changed.draws is posterior.draws
+        # One draw alone may have but one component that matters.
+        assert any(not one.equals(other) for one, other in zip(released_of(changed, 20), before, strict=True))
+    for unchanged in (posterior.drawing_by(colour="red"), posterior):
+        assert all(one.equals(other) for one, other in zip(released_of(unchanged, 20), before, strict=True))
+
+
+def test_a_mixture_has_shares_and_spreads():
+    draws = contract_fit("tdp_mixture").draws
+    np.testing.assert_allclose(draws["pi"].sum(axis=-1), 1)
+    assert draws["beta"].shape == (2, 100, 3, 2)
+    assert (draws["sigma"] > 0).all()
+    assert (draws["gamma"] > 0).all()
+
+
+def test_an_option_chosen_before_the_fit_is_that_chosen_after_it():
+    posterior = contract_fit("tdp_mixture")
+    case = CASES["tdp_mixture"]
+    synthesizer = BUILT_IN["tdp_mixture"].make(case.column, case.predictors, **case.settings, membership="prior")
+    chosen = quick_fit(synthesizer, case.data, patience=0)
+    np.testing.assert_array_equal(chosen.draws["beta"], posterior.draws["beta"])
+    for one, other in zip(released_of(chosen), released_of(posterior.drawing_by(membership="prior")), strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+def test_phi_is_the_size_of_the_negative_binomial():
+    draws = contract_fit("negative_binomial").draws
+    np.testing.assert_allclose(draws["phi"], 1 / draws["inverse_phi"])
+
+
+def test_categories_keep_their_order_and_the_unused_ones():
+    (released,) = released_of(contract_fit("multinomial"), 1)
+    assert list(released["job"].cat.categories) == ["top", "none", "mid", "low"]
+    assert released["job"].cat.ordered
+    assert set(released["job"].dropna()) == {"top", "mid", "low"}
+
+
+def test_zeros_and_losses_come_in_their_shares():
+    datasets, given = 20, HOUSEHOLDS_WITH_GAPS["income"].dropna()
+    tables = released_of(contract_fit("semicontinuous"), datasets, seed=8)
+    drawn = [table["income"].dropna() for table in tables]
+    for chosen in (lambda income: income == 0, lambda income: income < 0):
+        share = chosen(given).mean()
+        released = np.mean([chosen(income).mean() for income in drawn])
+        # Each table has the posterior's uncertainty of the share, and its own.
+        error = np.sqrt(2 * share * (1 - share) / len(given) / datasets)
+        assert abs(released - share) < 4 * error
+    # The sizes too: medians of gains in the right region.
+    gains = pd.concat(drawn)
+    assert gains[gains > 0].median() == pytest.approx(given[given > 0].median(), rel=0.15)

@@ -1,0 +1,234 @@
+"""Intruders who pool the tables, or guess a value from them: by hand, and against plain transcriptions."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill import InputError
+from molehill.risk.attacks import guess_values, middle, most_frequent, pooled_risk
+from molehill.risk.identification import release_risk
+from molehill.risk.intruder import Intruder
+
+NEIGHBOUR = Intruder(known="town", sensitive="pay", radius=0.1)
+NEAR = replace(NEIGHBOUR, radius=0.05)
+CLERK = Intruder(known="town", sensitive="job")
+DATA = pd.DataFrame({"town": ["A"] * 3 + ["B"], "pay": [100.0, 110.0, 900.0, 50.0]})
+
+
+def tables(*columns):
+    return [DATA.assign(pay=list(map(float, column))) for column in columns]
+
+
+def test_noise_that_differs_from_table_to_table_averages_out():
+    # Each table hides two of three; the medians are 100, 110, 900, so that pooling finds all.
+    released = tables((100, 300, 100, 70), (500, 110, 900, 51), (90, 104, 950, 48))
+    found = pooled_risk(DATA, released, NEAR)
+    assert found.risk == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1.0])
+    assert found.mean.value == pytest.approx(0.75)
+    apart = release_risk(DATA, released, NEAR)
+    assert found.mean.value > apart.realised.mean()
+
+
+def test_one_table_pooled_is_that_table():
+    released = tables((104, 300, 890, 50))
+    found = pooled_risk(DATA, released, NEAR)
+    assert found.risk == pytest.approx(release_risk(DATA, released, NEAR).realised)
+    assert np.isnan(found.mean.low)
+    # Alone within 5% of 100 is the first record, of 110 nobody, of 900 the third, of 50 the fourth.
+    assert found.right_picks.value == pytest.approx(3 / 4)
+    assert pooled_risk(DATA, released, replace(NEAR, singletons="formula")).risk[3] == 0
+
+
+def test_chances_are_added_over_the_tables():
+    # Around 100 +- 10: tables 1 and 2 hold the first two records each, table 3 the second alone. Chances 1/2 + 1/2
+    # against 1/2 + 1/2 + 1: the second is picked, wrongly for the first. Around 110 +- 11 the same two, in table 3 the
+    # second alone: rightly. 900 is never near: no pick. 50 is close once: picked.
+    released = tables((105, 100, 500, 0), (102, 108, 500, 0), (300, 109, 500, 50))
+    found = pooled_risk(DATA, released, NEIGHBOUR)
+    assert found.right_picks.value == pytest.approx((0 + 1 + 0 + 1) / 4)
+    assert found.targets == 4
+
+
+def test_a_tie_is_broken_at_random():
+    found = pooled_risk(DATA, tables((105, 100, 500, 0), (105, 100, 500, 0)), NEIGHBOUR)
+    assert found.right_picks.value == pytest.approx((0.5 + 0.5) / 4)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_picks_against_a_plain_loop(changed):
+    random = np.random.default_rng(3)
+    data = pd.DataFrame(
+        {
+            "town": random.choice(["A", "B", "C"], 60),
+            "job": random.choice(["x", "y"], 60),
+            "pay": random.lognormal(3, 0.5, 60),
+        }
+    )
+    released = []
+    for _ in range(4):
+        table = data.assign(pay=data["pay"] * np.exp(random.normal(0, 0.2, 60)), job=random.permutation(data["job"]))
+        # Another maker may change the known columns, too.
+        released.append(table.assign(town=np.where(random.random(60) < 0.2, "A", table["town"])) if changed else table)
+    found = pooled_risk(data, released, Intruder(known="town", sensitive=["pay", "job"], radius=0.2))
+    right = 0.0
+    for i in range(60):
+        score = np.zeros(60)
+        for table in released:
+            close = (
+                (table["town"] == data["town"][i])
+                & (table["job"] == data["job"][i])
+                & (abs(table["pay"] - data["pay"][i]) <= 0.2 * data["pay"][i])
+            ).to_numpy()
+            score += close / max(close.sum(), 1)
+        best = np.isclose(score, score.max()) & (score > 0)
+        right += best[i] / max(best.sum(), 1)
+    assert found.right_picks.value == pytest.approx(right / 60)
+
+
+def test_large_tables_are_sampled_evenly(monkeypatch):
+    random = np.random.default_rng(6)
+    data = pd.DataFrame({"town": "A", "pay": random.lognormal(3, 0.5, 300)})
+    released = [data.assign(pay=data["pay"] * np.exp(random.normal(0, 0.1, 300))) for _ in range(3)]
+    everything = pooled_risk(data, released, NEIGHBOUR)
+    monkeypatch.setattr("molehill.risk.attacks._MOST_COMPARISONS", 300 * 300)
+    some = pooled_risk(data, released, NEIGHBOUR)
+    assert (everything.targets, some.targets) == (300, 100)
+    share = everything.right_picks.value
+    assert some.right_picks.value == pytest.approx(share, abs=3 * np.sqrt(share * (1 - share) / 100))
+
+
+def test_records_are_followed_by_their_key():
+    keyed = DATA.assign(id=[7, 8, 9, 10])
+    released = [keyed.assign(pay=pay).iloc[order] for pay, order in (([101, 111, 905, 51], [3, 1, 0, 2]),) * 2]
+    found = pooled_risk(keyed, released, NEAR, key="id")
+    assert found.risk == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1.0])
+    # Who is in one table only counts there; who is in none is not found.
+    fewer = [released[0], released[1][released[1]["id"] != 9].copy()]
+    assert pooled_risk(keyed, fewer, NEAR, key="id").risk[2] == pytest.approx(2 / 3)
+    none = [table[table["id"] != 9] for table in released]
+    found = pooled_risk(keyed, none, NEAR, key="id")
+    assert found.risk == pytest.approx([1 / 2, 1 / 2, 0.0, 1.0])
+
+
+def test_a_record_without_a_value_is_not_pooled():
+    data = DATA.assign(pay=[100.0, np.nan, 900.0, 50.0])
+    found = pooled_risk(data, [data, data], replace(NEIGHBOUR, missing="keep"))
+    assert np.isnan(found.risk[1])
+    assert found.risk[[0, 2]] == pytest.approx([1 / 2, 1 / 2])
+    assert found.right_picks.value == 1
+    assert (found.mean.value, found.targets) == (pytest.approx((0.5 + 0.5 + 1) / 3), 3)
+
+
+def test_the_most_frequent_and_the_middle():
+    codes = np.array([[1, 5, -1, 3], [1, 4, -1, -1], [2, 4, -1, -1], [2, 5, -1, -1]])
+    assert most_frequent(codes).tolist() == [1, 4, -1, 3]
+    values = np.array([[1.0, 9.0, 7.0], [5.0, 9.0, 7.0], [3.0, 2.0, 7.0], [4.0, 9.0, 7.0]])
+    present = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0], [1, 0, 0]], dtype=bool)
+    assert middle(values, present).tolist() == [3.5, 5.5, 0.0]
+    assert middle(values, np.ones((4, 3), dtype=bool)).tolist() == [3.5, 9.0, 7.0]
+
+
+PAY = pd.DataFrame({"town": ["A"] * 4 + ["B"], "pay": [100.0, 110.0, 120.0, 900.0, 0.0]})
+
+
+def values(gain):
+    """With the record, without it, and the gain."""
+    return [gain.own.value, gain.without.value, gain.gain.value]
+
+
+def test_one_table_by_hand():
+    released = PAY.assign(pay=[105.0, 300.0, 125.0, 890.0, 10.0])
+    found: Any = guess_values(PAY, released, NEIGHBOUR)
+    # Own values are within 10% for the records 1, 3 and 4.
+    assert found.own.tolist() == [[1, 0, 1, 1, 0]]
+    # Others of town A: medians 300, 125, 300, 125; of B there is no other, and the median of all others is 212.5.
+    assert found.without.tolist() == [[0, 0, 0, 0, 0]]
+    assert values(found.right) == pytest.approx([3 / 5, 0, 3 / 5])
+    # Errors .05, 1 (190/110, cut), 5/120, 10/900, and 1 for a wrong guess of zero; without 200/100 cut, 15/110,
+    # 180/120 cut, 775/900, 1.
+    own, without = (0.05 + 1 + 5 / 120 + 10 / 900 + 1) / 5, (1 + 15 / 110 + 1 + 775 / 900 + 1) / 5
+    assert values(found.error) == pytest.approx([own, without, without - own])
+    assert found.pooled is None
+    assert np.isnan([found.right.own.low, found.right.gain.high, found.error.without.low]).all()
+    assert repr(found) == "Guesses(pay: 60.0% right, 0.0% without)"
+
+
+def test_a_right_guess_of_zero_has_no_error():
+    found: Any = guess_values(PAY, PAY, NEIGHBOUR)
+    assert found.error.own.value == 0
+    assert found.right.own.value == 1
+
+
+def test_several_tables_are_averaged_and_pooled():
+    released = [PAY.assign(pay=[pay, 0.0, 0.0, 0.0, 0.0]) for pay in (100.0, 104.0, 500.0)]
+    found: Any = guess_values(PAY, released, NEIGHBOUR)
+    # The first record is within the radius in two tables of three, and its median is; the fifth always is.
+    assert found.right.own.value == pytest.approx((2 / 3 + 1) / 5)
+    assert values(found.pooled) == pytest.approx([2 / 5, 1 / 5, 1 / 5])
+    _, low, high = found.right.own
+    assert 0 <= low < (2 / 3 + 1) / 5 < high <= 1
+
+
+def test_a_categorical_column_by_hand():
+    data = pd.DataFrame({"town": ["A"] * 4 + ["B"] * 2, "job": ["x", "x", "y", "z", "x", "y"]})
+    released = data.assign(job=["x", "y", "y", "new", "y", "y"])
+    found: Any = guess_values(data, released, CLERK)
+    assert found.own.tolist() == [[1, 0, 1, 0, 0, 1]]
+    # Others: y y new -> y; x y new -> x, the first of equals; x y new -> x; x y y -> y; y; y.
+    assert found.without.tolist() == [[0, 1, 0, 0, 0, 1]]
+    assert values(found.right) == pytest.approx([3 / 6, 2 / 6, 1 / 6])
+    assert found.error is None
+    pooled: Any = guess_values(data, [released, data, data], CLERK)
+    assert pooled.pooled.own.value == 1
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_guesses_without_the_record_against_a_plain_loop(changed):
+    random = np.random.default_rng(2)
+    data = pd.DataFrame(
+        {"id": random.permutation(50), "town": random.choice(list("ABCDEFGH"), 50), "pay": random.lognormal(3, 1, 50)}
+    )
+    released = data.assign(pay=random.permutation(data["pay"]).round(-1))
+    if changed:
+        released["town"] = np.where(random.random(50) < 0.3, "A", released["town"])
+        released = released[released["id"] != 7]
+    released = released.sample(frac=1, random_state=1)
+    found: Any = guess_values(data, released, replace(NEIGHBOUR, radius=0.5), key="id")
+    for i in range(50):
+        others = released[(released["town"] == data["town"][i]) & (released["id"] != data["id"][i])]["pay"]
+        others = others if len(others) else released[released["id"] != data["id"][i]]["pay"]
+        without = others.median()
+        own = released.set_index("id")["pay"].get(data["id"][i], without)
+        for guess, ours in ((own, found.own), (without, found.without)):
+            assert ours[0, i] == (abs(guess - data["pay"][i]) <= 0.5 * data["pay"][i])
+
+
+def test_a_record_without_a_value_is_not_guessed():
+    data = PAY.assign(pay=[100.0, np.nan, 120.0, 900.0, 0.0])
+    found: Any = guess_values(data, [data, data], replace(NEIGHBOUR, missing="keep"))
+    assert np.isnan(found.own[:, 1]).all()
+    assert found.right.own.value == 1
+
+
+def test_the_pooled_interval_is_that_of_independent_releases():
+    random = np.random.default_rng(9)
+    data = pd.DataFrame({"town": "A", "pay": random.lognormal(3, 0.5, 150)})
+    factors = np.exp(random.normal(0, 0.5, (1000, 15, 150)))
+    spread = (np.abs(np.median(factors, axis=1) - 1) <= 0.1).mean(axis=1).std()
+    told = []
+    for release in factors[:30]:
+        tables = [data.assign(pay=data["pay"] * factor) for factor in release]
+        found: Any = guess_values(data, tables, NEIGHBOUR)
+        figure = found.pooled.own
+        told.append((figure.high - figure.value) / 2.145)
+    # Each of the 30 is known to about 11%, their mean to 2%. Medians of resampled tables repeat themselves, so that
+    # the interval is a little short.
+    assert np.mean(told) == pytest.approx(spread, rel=0.2)
+
+
+def test_guesses_are_of_one_column():
+    with pytest.raises(InputError, match="sensitive: guesses are of one column at a time"):
+        guess_values(DATA, DATA, Intruder(known=[], sensitive=["town", "pay"], radius=0.1))

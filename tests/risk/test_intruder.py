@@ -1,0 +1,117 @@
+"""Whose eyes: a table is read, typed and patterned once, and what was seen is used again where it is the same."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill import InputError, confidential_risk, match_rates, release_risk
+from molehill.risk.attacks import guess_values, pooled_risk
+from molehill.risk.intruder import Intruder, look, read_released
+from molehill.tables import schema
+from molehill.tables.patterns import learn_patterns
+
+DATA = pd.DataFrame(
+    {
+        "id": [5, 6, 7, 8],
+        "town": ["A", "A", "B", "B"],
+        "pay": [100.0, 105.0, 300.0, 50.5],
+        "debt": [1.5, 2.5, 9.5, 9.0],
+        "job": ["x", "y", "x", "x"],
+    }
+)
+BOTH = Intruder(known="town", sensitive=["pay", "debt"], radius={"pay": 0.1, "debt": 0.2}, floor=0.5)
+
+
+@pytest.fixture
+def patterned(monkeypatch):
+    """The columns of every call that learns patterns."""
+    calls = []
+
+    def learn(table, columns, breaks=None):
+        calls.append(list(columns))
+        return learn_patterns(table, columns, breaks)
+
+    monkeypatch.setattr("molehill.risk.intruder.learn_patterns", learn)
+    return calls
+
+
+def test_names_may_be_given_alone_and_nothing_is_shared():
+    breaks: dict[str, Any] = {"age": [25]}
+    one = Intruder(known="age", sensitive="pay", breaks=breaks)
+    breaks["age"] = [30]
+    assert (one.known, one.sensitive, one.breaks) == (("age",), ("pay",), {"age": [25]})
+    assert one == Intruder(known=["age"], sensitive=["pay"], breaks={"age": [25]})
+
+
+def test_what_was_looked_at_is_what_the_measures_take(patterned, monkeypatch):
+    typed = []
+    monkeypatch.setattr(schema, "_look_at", lambda _, name: typed.append(name) or ("categorical", "told"))
+    neighbour = Intruder(known="town", sensitive="pay", radius=0.1, kinds={"pay": "continuous"})
+    view = neighbour.look(DATA)
+    assert neighbour.look(view) is look(view, None) is view
+    for measure in (release_risk, match_rates, pooled_risk, guess_values):
+        measure(view, [DATA, DATA])
+    confidential_risk(view, order=2)
+    confidential_risk(view, neighbour)
+    assert patterned == [["town"]]
+    assert typed == ["town"]
+    assert repr(view) == "View(4 records in 2 patterns)"
+
+
+def test_another_intruder_with_the_same_known_columns_sees_the_same_patterns(patterned):
+    view = BOTH.look(DATA)
+    other = replace(BOTH, sensitive="job", radius=None, floor=0.0).look(view)
+    assert other.patterns is view.patterns
+    # Only the categorical sensitive column makes cells of its own.
+    assert patterned == [["town"], ["town", "job"]]
+    assert confidential_risk(other).risk.tolist() == confidential_risk(DATA, other.intruder).risk.tolist()
+    assert replace(BOTH, known=[]).look(view).patterns.number == 1
+    assert patterned[-1] == []
+
+
+def test_the_same_table_at_another_radius():
+    view = BOTH.look(DATA)
+    for radius in (0.3, {"pay": 0.01, "debt": 0.9}):
+        changed = replace(BOTH, radius=radius)
+        assert view.at(radius).intruder == changed
+        expected, found = confidential_risk(DATA, changed), confidential_risk(view.at(radius))
+        assert (found.within == expected.within).all()
+    with pytest.raises(InputError, match="radius: a relative radius above 1"):
+        view.at(20)
+
+
+@pytest.mark.parametrize("column", ["pay", "debt", "job"])
+def test_one_column_alone(column):
+    view = replace(BOTH, sensitive=["pay", "debt", "job"], floor={"pay": 5.0, "debt": 0.0}).look(DATA)
+    alone = view.alone(column)
+    assert alone.intruder.sensitive == (column,)
+    assert alone.alone(column) is alone
+    assert alone.patterns is view.patterns
+    radius, floor = {"pay": (0.1, 5.0), "debt": (0.2, 0.0), "job": (None, 0.0)}[column]
+    kinds: Any = {column: view.schema[column].kind}
+    plain = Intruder(known="town", sensitive=column, radius=radius, floor=floor, kinds=kinds)
+    assert (confidential_risk(alone).risk == confidential_risk(DATA, plain).risk).all()
+
+
+def test_columns_are_missing_where_a_record_takes_no_part():
+    view = replace(BOTH, missing="keep").look(DATA.assign(debt=[1.5, np.nan, 9.5, 9.0]))
+    np.testing.assert_array_equal(view.column("pay"), [100.0, np.nan, 300.0, 50.5])
+    assert view.size.tolist() == [1, 1, 2, 2]
+
+
+def test_tables_that_were_read_are_taken_or_read_again_with_the_same_records_linked():
+    view = BOTH.look(DATA)
+    released = DATA.assign(pay=[101.0, 400.0, 290.0, 51.0]).iloc[[3, 0, 2, 1]]
+    readings = read_released(view, released, "id")
+    assert read_released(view, readings) == readings
+    assert read_released(view.at(0.3), readings) == readings
+    for other in (view.alone("debt"), replace(BOTH, known=[]).look(DATA), replace(BOTH, missing="keep").look(view)):
+        (again,) = read_released(other, readings)
+        assert again is not readings[0]
+        assert again.view is other
+        assert again.rows is readings[0].rows
+        expected = release_risk(DATA, released, other.intruder, key="id")
+        assert (release_risk(other, readings).realised == expected.realised).all()

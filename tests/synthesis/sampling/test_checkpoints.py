@@ -1,0 +1,232 @@
+"""Runs that were interrupted, killed or damaged go on to the same bytes."""
+
+import io
+import json
+import os
+import shutil
+import signal
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from molehill.errors import InputError
+from molehill.synthesis.sampling import chains as sampling
+from molehill.synthesis.sampling.checkpoints import write_chunk
+from processes import run_python
+from walks import CENTRE, same, walk
+
+
+@pytest.fixture(scope="module")
+def finished_folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "LONGEST_CHUNK", 10)
+        walk(checkpoint=folder)
+    return folder
+
+
+@pytest.fixture
+def finished(finished_folder, tmp_path) -> Path:
+    """A copy of the checkpoints of a run that came to its end."""
+    return Path(shutil.copytree(finished_folder, tmp_path / "finished"))
+
+
+def chunks(folder: Path) -> list[Path]:
+    return sorted(folder.glob("chunk-*.bin"))
+
+
+def test_a_checkpoint_changes_nothing(plain, tmp_path):
+    folder = tmp_path / "kept"
+    assert same(plain, walk(checkpoint=folder))
+    assert len(chunks(folder)) == 6
+    again = walk(checkpoint=folder)
+    assert same(plain, again)
+    assert again.resumed == 6
+
+
+def test_checkpoints_are_for_their_owner_only_and_hold_no_pickle(tmp_path):
+    folder = tmp_path / "kept"
+    mask = os.umask(0o022)
+    try:
+        walk(checkpoint=folder)
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    files = list(folder.iterdir())
+    assert len(files) == 7
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    for file in chunks(folder):
+        content = file.read_bytes()
+        with np.load(io.BytesIO(content[32:]), allow_pickle=False) as saved:
+            assert not any(saved[name].dtype.hasobject for name in saved)
+    assert json.loads((folder / "run.json").read_text()).keys() == {"fingerprint"}
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [*((number, KeyboardInterrupt) for number in (0, 1, 3, 5)), (2, StoppedError)]
+)
+def test_an_interrupted_run_goes_on_to_the_same_bytes(plain, tmp_path, monkeypatch, number, kind):
+
+    def interrupt(store, at, *rest):
+        if at == number:
+            raise kind
+        write_chunk(store, at, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sampling, "write_chunk", interrupt)
+        with pytest.raises(kind):
+            walk(checkpoint=tmp_path)
+    assert len(chunks(tmp_path)) == number
+    resumed = walk(checkpoint=tmp_path)
+    assert resumed.resumed == number
+    assert same(plain, resumed)
+
+
+def flip(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+DAMAGE = {
+    "a flipped bit": flip,
+    "its first byte changed": lambda content: bytes([content[0] ^ 1]) + content[1:],
+    "cut in half": lambda content: content[: len(content) // 2],
+    "only a checksum left": lambda content: content[:32],
+    "empty": lambda _: b"",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+@pytest.mark.parametrize("number", [0, 3])
+def test_a_damaged_chunk_is_set_aside_with_all_that_follow(plain, finished, number, damage):
+    broken = finished / f"chunk-{number:05}.bin"
+    broken.write_bytes(damage(broken.read_bytes()))
+    resumed = walk(checkpoint=finished)
+    assert resumed.resumed == number
+    assert same(plain, resumed)
+    aside = [file.stem for file in sorted(finished.glob("*.damaged"))]
+    assert aside == [f"chunk-{k:05}" for k in range(number, 6)]
+    assert len(chunks(finished)) == 6
+
+
+def test_chunks_of_another_run_do_not_pass_for_ones_own(plain, finished, tmp_path):
+    walk(checkpoint=tmp_path / "other", seed=2)
+    (tmp_path / "other" / "chunk-00002.bin").replace(finished / "chunk-00002.bin")
+    resumed = walk(checkpoint=finished)
+    assert resumed.resumed == 2
+    assert same(plain, resumed)
+
+
+def test_a_lost_chunk_is_made_again(plain, finished):
+    (finished / "chunk-00003.bin").unlink()
+    assert same(plain, walk(checkpoint=finished))
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b"null"])
+def test_a_damaged_note_is_set_aside_and_whole_chunks_still_serve(plain, finished, content):
+    (finished / "run.json").write_bytes(content)
+    resumed = walk(checkpoint=finished)
+    assert (finished / "run.damaged").read_bytes() == content
+    assert resumed.resumed == 6
+    assert same(plain, resumed)
+
+
+OTHERS = {
+    "seed": {"seed": 2},
+    "data": {"centre": CENTRE + np.array([0.0, 0.0, 1e-12])},
+    "shape of the data": {"centre": CENTRE[None]},
+    "chains": {"chains": 4},
+    "engine": {"name": "another walk"},
+    "warm-up": {"warmup": 10},
+    "draws": {"draws": 50},
+}
+
+
+@pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS.keys())
+def test_a_checkpoint_of_another_run_is_refused(finished, change):
+    before = {file.name: file.read_bytes() for file in finished.iterdir()}
+    with pytest.raises(InputError, match=r"checkpoint: .* other data, settings or versions\. Give another") as caught:
+        walk(**{"checkpoint": finished, **change})
+    assert caught.value.argument == "checkpoint"
+    assert {file.name: file.read_bytes() for file in finished.iterdir()} == before
+
+
+def test_another_version_of_a_library_is_another_run(finished, monkeypatch):
+    monkeypatch.setattr(sampling, "version", lambda name: f"{name} of tomorrow")
+    with pytest.raises(InputError, match="checkpoint"):
+        walk(checkpoint=finished)
+
+
+def test_a_seed_may_be_a_number_of_numpy(plain, finished):
+    assert same(plain, walk(seed=np.int64(1), checkpoint=finished))  # type: ignore[arg-type]
+
+
+# Runs in processes of their own.
+
+KILLED = """
+    import os, signal, sys, threading, time
+    import numpy as np
+    from molehill.machine import prepare_jax
+    from molehill.synthesis.sampling import chains
+    from walks import walk
+    prepare_jax()
+    chains.LONGEST_CHUNK = 10
+    folder, last, wait = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    write, written = chains.write_chunk, []
+    def kill():
+        time.sleep(wait)
+        os.kill(os.getpid(), signal.SIGKILL)
+    def die(store, number, *rest):
+        write(store, number, *rest)
+        if number == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if wait and not written:
+            threading.Thread(target=kill, daemon=True).start()
+        written.append(number)
+    chains.write_chunk = die
+    run = walk(seed=1, checkpoint=folder, warmup=20, draws=int(sys.argv[4]))
+    np.savez(sys.argv[5], place=run.draws["place"], accept=run.accept)
+"""
+
+
+def run_killed(folder: Path, *, last: int = -1, wait: float = 0.0, draws: int = 40) -> int:
+    done = run_python(KILLED, folder, last, wait, draws, folder.parent / "result.npz")
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode
+
+
+@pytest.mark.parametrize("borders", [(1, 4), (5,)])
+def test_kill_9_at_chunk_borders_then_the_same_call_gives_the_same_bytes(plain, tmp_path, borders):
+    folder = tmp_path / "kept"
+    for last in borders:
+        assert run_killed(folder, last=last) == -signal.SIGKILL
+        assert len(chunks(folder)) == last + 1
+    resumed = walk(checkpoint=folder)
+    assert resumed.resumed == borders[-1] + 1
+    assert same(plain, resumed)
+
+
+def test_kill_9_at_random_moments_then_the_same_call_gives_the_same_bytes(tmp_path):
+    folder = tmp_path / "kept"
+    # Long enough that a kill falls amid chunks; each attempt goes on from the one before.
+    draws, waits = 5000, np.random.default_rng(8).uniform(0.001, 0.1, 2)
+    ends = [run_killed(folder, wait=wait, draws=draws) for wait in waits]
+    assert ends[0] == -signal.SIGKILL
+    kept = len(chunks(folder))
+    assert kept > 0
+    resumed = walk(checkpoint=folder, draws=draws)
+    assert resumed.resumed >= kept
+    assert same(walk(draws=draws), resumed)
+
+
+def test_a_run_in_another_process_has_the_same_bytes(plain, tmp_path):
+    assert run_killed(tmp_path / "kept") == 0
+    with np.load(tmp_path / "result.npz") as saved:
+        assert saved["place"].tobytes() == plain.draws["place"].tobytes()
+        assert saved["accept"].tobytes() == plain.accept.tobytes()

@@ -1,0 +1,158 @@
+"""From a posterior to tables like the one given: types, missing values, levels and labels are kept."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+
+from molehill.errors import InputError
+from molehill.synthesis.fitting import draw
+from molehill.synthesis.synthesizer import Synthesizer
+from molehill.tables.table import Table
+from people import COUNT, PEOPLE, WAGES, made_posterior, quick_fit, user_fit
+
+
+def test_tables_are_spread_over_chains_and_draws():
+    posterior = user_fit()
+    chains, draws = 2, 1500
+    marked = np.arange(chains * draws, dtype=float).reshape(chains, draws) * 1e6
+    marked_posterior = replace(posterior, draws={"slope": marked})
+    tables = draw(marked_posterior, datasets=20, seed=1)
+    used = [round(float(np.median(table["pay"] / PEOPLE["age"])) / 1e6) for table in tables]
+    assert used == [75 + 150 * k for k in range(20)]
+
+
+# Tables like the one given.
+
+
+def released_of(frame: Any, synthesizer: Synthesizer = WAGES, **settings: Any) -> Any:
+    return draw(quick_fit(synthesizer, frame, **settings), datasets=1, seed=3, unconverged="allow")[0]
+
+
+def test_whole_numbers_stay_whole_and_the_index_is_kept():
+    whole = PEOPLE.assign(pay=PEOPLE["pay"].round().astype("int32"))
+    released = released_of(whole)
+    assert released["pay"].dtype == "int32"
+    assert released["pay"].nunique() > 4
+    pd.testing.assert_index_equal(released.index, whole.index)
+    pd.testing.assert_index_equal(released.columns, whole.columns)
+
+
+@pytest.mark.parametrize("kind", ["Int64", "float64"])
+def test_missing_values_stay_missing_and_take_no_part(kind):
+    gaps = PEOPLE.assign(pay=PEOPLE["pay"].round().astype(kind))
+    gaps.loc[[3, 50], "pay"] = pd.NA if kind == "Int64" else np.nan
+    before = gaps.copy(deep=True)
+    posterior = quick_fit(WAGES, gaps)
+    assert posterior.diagnostics.accept > 0.5
+    assert np.isfinite(posterior.draws["slope"]).all()
+    np.testing.assert_array_equal(np.flatnonzero(posterior.weights == 0), [3, 50])
+    released = draw(posterior, datasets=1, seed=3, unconverged="allow")[0]
+    assert released["pay"].dtype == gaps["pay"].dtype
+    np.testing.assert_array_equal(np.flatnonzero(released["pay"].isna()), [3, 50])
+    pd.testing.assert_frame_equal(gaps, before)
+    # A record without a value is as good as one of weight 0.
+    weights = np.ones(COUNT)
+    weights[[3, 50]] = 0
+    full = PEOPLE.assign(pay=PEOPLE["pay"].round())
+    whole = quick_fit(WAGES, full, weights)
+    assert whole.draws["slope"].mean() == pytest.approx(posterior.draws["slope"].mean(), rel=0.02)
+
+
+def test_labels_of_a_table_survive():
+    labels = {"column_labels": {"pay": "Pay by the hour"}, "value_labels": {"region": {"N": "North"}}}
+    released = released_of(Table(PEOPLE, **labels))
+    assert isinstance(released, Table)
+    assert released.column_labels == labels["column_labels"]
+    assert released.value_labels == labels["value_labels"]
+    assert not released.frame["pay"].equals(PEOPLE["pay"])
+
+
+def chance(age, poor=None):
+    slope = numpyro.sample("slope", dist.Normal(0, 1))
+    with numpyro.plate("records", len(age)):
+        numpyro.sample("poor", dist.Bernoulli(logits=slope * age), obs=poor)
+
+
+POOR = np.where(PEOPLE["age"] + np.random.default_rng(2).logistic(size=COUNT) > 0, "no", "yes")
+KINDS = {
+    "text": pd.Series(POOR),
+    "ordered": pd.Series(pd.Categorical(POOR, ["yes", "maybe", "no"], ordered=True)),
+    "boolean": pd.Series(POOR == "no"),
+    "nullable": pd.Series(POOR == "no", dtype="boolean").mask(np.arange(COUNT) < 2),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_users_model_gives_levels_back_for_codes(kind):
+    column = KINDS[kind]
+    # Code 1 is "yes" in the order of the alphabet, "no" in that of the categories.
+    slope = -1.0 if kind == "text" else 1.0
+    posterior = made_posterior(Synthesizer(chance, ("poor",)), PEOPLE.assign(poor=column), slope=slope)
+    released = draw(posterior, datasets=1, seed=3)[0]["poor"]
+    assert released.dtype == column.dtype
+    assert set(released.dropna()) == set(column.dropna())
+    np.testing.assert_array_equal(released.isna(), column.isna())
+    # The codes are not mixed up: the levels still go with age.
+    high = released == ("no" if kind in ("text", "ordered") else True)
+    assert PEOPLE["age"][high.fillna(False)].mean() > PEOPLE["age"][~high.fillna(True)].mean()
+
+
+def test_a_missing_predictor_of_text_is_a_level_of_its_own():
+    def model(region, pay=None):
+        level: Any = numpyro.sample("level", dist.Normal(0, 10).expand([4]).to_event(1))
+        with numpyro.plate("records", len(region)):
+            numpyro.sample("pay", dist.Normal(level[region], 0.01), obs=pay)
+
+    gaps = PEOPLE.assign(region=PEOPLE["region"].where(np.arange(COUNT) >= 20))
+    posterior = made_posterior(Synthesizer(model, ("pay",)), gaps, level=np.arange(4.0))
+    assert list(posterior.learned.facts["levels"]["region"][:3]) == ["N", "S", "W"]
+    drawn = draw(posterior, datasets=1, seed=1)[0]["pay"].round()
+    np.testing.assert_array_equal(drawn, gaps["region"].map({"N": 0, "S": 1, "W": 2}).fillna(3))
+
+
+def test_two_sensitive_columns_of_which_one_is_missing():
+    def model(age, pay=None, bonus=None):
+        slope, share = numpyro.sample("slope", dist.Normal(0, 1)), numpyro.sample("share", dist.Normal(0, 1))
+        with numpyro.plate("records", len(age)):
+            pay = numpyro.sample("pay", dist.Normal(slope * age, 1), obs=pay)
+            numpyro.sample("bonus", dist.Normal(share * pay, 1), obs=bonus)
+
+    gaps = PEOPLE.assign(bonus=0.5 * PEOPLE["pay"], pay=PEOPLE["pay"].where(np.arange(COUNT) > 0))
+    posterior = quick_fit(Synthesizer(model, ("pay", "bonus")), gaps)
+    assert posterior.draws["share"].mean() == pytest.approx(0.5, abs=0.05)
+    released = draw(posterior, datasets=1, seed=1, unconverged="allow")[0]
+    # The bonus goes with the new pay, not with the old one.
+    assert np.corrcoef(released["pay"][1:], released["bonus"][1:])[0, 1] > 0.5
+    assert released["bonus"].notna().all()
+
+
+def test_a_site_computed_from_confidential_values_is_not_released():
+    def model(age, wage=None):
+        slope = numpyro.sample("slope", dist.Normal(0, 1))
+        with numpyro.plate("records", len(age)):
+            logs = numpyro.sample("log_wage", dist.Normal(slope * age, 1), obs=None if wage is None else jnp.log(wage))
+            numpyro.deterministic("wage", jnp.exp(logs))
+
+    posterior = made_posterior(Synthesizer(model, ("wage",)), PEOPLE, slope=0.5, wage=PEOPLE["wage"].to_numpy())
+    released = draw(posterior, datasets=1, seed=1)[0]
+    assert not np.isclose(released["wage"], PEOPLE["wage"]).any()
+
+
+def test_a_value_too_large_for_its_column_is_not_wrapped_around():
+    narrow = PEOPLE.assign(pay=PEOPLE["pay"].round().astype("int8"))
+    posterior = quick_fit(WAGES, narrow)
+    posterior = replace(posterior, draws={"slope": posterior.draws["slope"] + 1000})
+    with pytest.raises(InputError, match="a value drawn for 'pay' does not fit into its type, int8"):
+        draw(posterior, datasets=1, seed=1, unconverged="allow")
+
+
+def test_a_value_that_is_not_finite_is_not_released():
+    posterior = replace(user_fit(), draws={"slope": np.full((2, 1500), np.nan)})
+    with pytest.raises(InputError, match="does not fit into its type, float64"):
+        draw(posterior, datasets=1, seed=1)

@@ -1,0 +1,309 @@
+"""What a synthesizer is: a model from outside the package, several in a chain, and names that a column may have."""
+
+import os
+import stat
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from scipy import stats
+
+from molehill.models import multinomial, normal_linear
+from molehill.synthesis import fitting
+from molehill.synthesis.fitting import _learn_by_name, draw
+from molehill.synthesis.posterior import Posterior, spread_draws
+from molehill.synthesis.sampling import chains as sampling
+from molehill.synthesis.sampling.chains import sample
+from molehill.synthesis.sampling.checkpoints import write_chunk
+from molehill.synthesis.synthesizer import Chain, Composite, Learned, Synthesizer
+from molehill.tables.table import Table
+from people import COUNT, PEOPLE, WAGES, WEIGHTS, made_posterior, quick_fit, refusal, wages
+
+
+def tables_of(posterior: Posterior, datasets: int = 4, seed: int = 3) -> list[Any]:
+    return draw(posterior, datasets=datasets, seed=seed, unconverged="allow")
+
+
+# A synthesizer of one's own.
+
+
+def heavy_tails(age, region, pay=None):
+    """A model that the package does not have."""
+    slope = numpyro.sample("slope", dist.Normal(0, 1))
+    level: Any = numpyro.sample("level", dist.Normal(0, 1).expand([3]).to_event(1))
+    with numpyro.plate("records", len(age)):
+        numpyro.sample("pay", dist.Laplace(slope * age + level[region], 1), obs=pay)
+
+
+def test_a_model_from_outside_the_package_is_fitted_drawn_and_called_by_its_own_words():
+    words = "a regression with Laplace errors"
+    synthesizer = Synthesizer(heavy_tails, sensitive=("pay",), name="heavy tails", words=words)
+    posterior = quick_fit(synthesizer, PEOPLE, WEIGHTS)
+    assert posterior.draws.keys() == {"slope", "level"}
+    assert posterior.draws["slope"].mean() == pytest.approx(2, abs=0.5)
+    assert (posterior.synthesizer.name, posterior.synthesizer.words) == ("heavy tails", words)
+    assert posterior.options == {}
+    for released in tables_of(posterior):
+        pd.testing.assert_frame_equal(released.drop(columns="pay"), PEOPLE.drop(columns="pay"))
+        assert not np.isclose(released["pay"], PEOPLE["pay"]).any()
+        assert np.corrcoef(released["pay"], PEOPLE["age"])[0, 1] > 0.5
+
+
+def test_without_a_name_a_model_is_called_what_its_function_is():
+    assert WAGES.name == "wages"
+    assert WAGES.words == "the agency's own model, called wages"
+
+
+def test_what_was_learned_shows_names_and_shapes_and_no_value():
+    shown = repr(_learn_by_name(WAGES)(Table(PEOPLE)))
+    assert shown == f"Learned(inputs: age ({COUNT},), pay ({COUNT},); facts: levels)"
+
+
+def test_a_predictor_may_be_called_weights():
+    def model(weights, pay=None):
+        wages(weights, pay)
+
+    posterior = quick_fit(Synthesizer(model, ("pay",)), PEOPLE.rename(columns={"age": "weights"}), WEIGHTS)
+    assert posterior.draws["slope"].tobytes() == quick_fit(WAGES, PEOPLE, WEIGHTS).draws["slope"].tobytes()
+
+
+def test_the_sensitive_column_may_be_called_weights():
+    def model(age, weights=None):
+        slope = numpyro.sample("slope", dist.Normal(0, 1))
+        with numpyro.plate("records", len(age)):
+            numpyro.sample("weights", dist.Normal(slope * age, 1), obs=weights)
+
+    posterior = quick_fit(Synthesizer(model, ("weights",)), PEOPLE.rename(columns={"pay": "weights"}), WEIGHTS)
+    plain = quick_fit(WAGES, PEOPLE, WEIGHTS)
+    assert posterior.draws["slope"].tobytes() == plain.draws["slope"].tobytes()
+    for one, other in zip(tables_of(posterior), tables_of(plain), strict=True):
+        pd.testing.assert_frame_equal(one, other.rename(columns={"pay": "weights"}))
+
+
+KINDS = {
+    "number": PEOPLE["age"],
+    "text": PEOPLE["region"],
+    "ordered": PEOPLE["job"],
+    "boolean": PEOPLE["age"] > 0,
+    "text with gaps": PEOPLE["region"].where(PEOPLE.index > 9),
+    "categories with gaps": PEOPLE["job"].where(PEOPLE.index > 9),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_columns_of_a_users_model_are_read_again_as_they_were_learned(kind):
+    def model(given, pay=None):
+        del given, pay
+
+    table = Table(PEOPLE.assign(given=KINDS[kind]))
+    learned = _learn_by_name(Synthesizer(model, ("pay",)))(table)
+    assert learned.again is not None
+    again = learned.again(table)
+    assert again.keys() == {"given"}
+    np.testing.assert_array_equal(again["given"], learned.inputs["given"])
+    backwards = replace(table, frame=table.frame[::-1].reset_index(drop=True))
+    np.testing.assert_array_equal(learned.again(backwards)["given"], learned.inputs["given"][::-1])
+
+
+# Columns drawn one after the other.
+
+
+NOISE = 0.3
+FIRM = PEOPLE.assign(bonus=0.5 * PEOPLE["pay"] + np.random.default_rng(8).normal(0, NOISE, COUNT))
+
+
+def bonuses(pay, bonus=None):
+    share = numpyro.sample("share", dist.Normal(0, 1))
+    with numpyro.plate("records", len(pay)):
+        numpyro.sample("bonus", dist.Normal(share * pay, NOISE), obs=bonus)
+
+
+BONUS = Synthesizer(bonuses, ("bonus",))
+IN_PARTS = Composite(("bonus",), lambda _: {"only": BONUS}, lambda values, _: values["only"])
+
+
+@cache
+def chain_fit() -> Posterior:
+    return quick_fit(Chain((WAGES, BONUS)), FIRM, WEIGHTS)
+
+
+def test_a_chain_says_what_its_links_say():
+    posterior = chain_fit()
+    chain = posterior.synthesizer
+    assert chain.sensitive == ("pay", "bonus")
+    assert chain.name == "wages, bonuses"
+    assert chain.words == f"{WAGES.words} (pay); then {BONUS.words} (bonus)"
+    mixed = Chain((replace(WAGES, options={"colour": "red"}), BONUS))
+    assert mixed.options == {"colour": "red"}
+    assert posterior.draws.keys() == {"pay.slope", "bonus.share"}
+    assert list(posterior.parts) == list(posterior.learned.facts) == ["pay", "bonus"]
+    assert {name.split(".")[0] for name in posterior.diagnostics.table.index} == {"pay", "bonus"}
+    assert repr(posterior).startswith("Posterior(pay, bonus: 2 chains x 100 draws")
+
+
+def test_one_column_through_a_chain_is_that_column_alone():
+    alone, chained = quick_fit(WAGES, FIRM, WEIGHTS), quick_fit(Chain((WAGES,)), FIRM, WEIGHTS)
+    assert chained.draws["pay.slope"].tobytes() == alone.draws["slope"].tobytes()
+    for one, other in zip(tables_of(chained), tables_of(alone), strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    # The first of several too.
+    both = chain_fit()
+    assert both.draws["pay.slope"].tobytes() == alone.draws["slope"].tobytes()
+    for one, other in zip(tables_of(both), tables_of(alone), strict=True):
+        assert one["pay"].to_numpy().tobytes() == other["pay"].to_numpy().tobytes()
+
+
+@pytest.mark.parametrize("second", [BONUS, IN_PARTS], ids=["synthesizer", "composite"])
+def test_a_second_column_goes_with_the_first_as_drawn_and_not_as_it_was(second):
+    posterior = chain_fit() if second is BONUS else quick_fit(Chain((WAGES, IN_PARTS)), FIRM, WEIGHTS)
+    datasets = 50
+    tables = tables_of(posterior, datasets)
+    part = posterior.parts["bonus"]
+    share = part.draws["share" if second is BONUS else "only.share"]
+    # What the model says of a bonus, given the drawn pay and the draw that the table is of: noise and nothing else.
+    rest = [
+        (table["bonus"] - share[place] * table["pay"]) / NOISE
+        for table, place in zip(tables, spread_draws(part, datasets), strict=True)
+    ]
+    assert stats.kstest(np.concatenate(rest), "norm").pvalue > 0.001
+    true = FIRM["pay"] - FIRM["pay"].mean()
+    z = np.sum(rest * true.to_numpy()) / np.sqrt(datasets * (true**2).sum())
+    assert abs(z) < 4
+    # Given the true pay, as one would draw without a chain, it would be far off.
+    assert np.std([(table["bonus"] - 0.5 * FIRM["pay"]) / NOISE for table in tables]) > 1.5
+    for table in tables:
+        pd.testing.assert_frame_equal(table.drop(columns=["pay", "bonus"]), PEOPLE.drop(columns="pay"))
+
+
+def spied(synthesizer: Synthesizer, seen: list[pd.DataFrame]) -> Synthesizer:
+    """The same synthesizer, noting the tables that it is learned again from."""
+    learn = synthesizer.learn
+    assert learn is not None
+
+    def watch(table: Table) -> Learned:
+        learned = learn(table)
+        again = learned.again
+        assert again is not None
+
+        def note(drawn: Table) -> Any:
+            seen.append(drawn.frame)
+            return again(drawn)
+
+        return replace(learned, again=note)
+
+    return replace(synthesizer, learn=watch)
+
+
+def test_levels_survive_a_chain_and_the_design_is_made_again_from_them():
+    seen: list[pd.DataFrame] = []
+    gaps = PEOPLE.assign(job=PEOPLE["job"].where(PEOPLE.index > 1), pay=PEOPLE["pay"] + 3.0 * (PEOPLE["job"] == "top"))
+    links = multinomial("job", "age"), spied(normal_linear("pay", "job + age", lower=-9, upper=9), seen)
+    posterior = quick_fit(Chain(links), gaps)
+    # Once before the fit, to see that it can be done.
+    pd.testing.assert_frame_equal(seen.pop(), gaps)
+    tables = tables_of(posterior)
+    assert len(seen) == len(tables)
+    for table, given in zip(tables, seen, strict=True):
+        pd.testing.assert_series_equal(given["job"], table["job"])
+        assert table["job"].dtype == gaps["job"].dtype
+        assert np.flatnonzero(table["job"].isna()).tolist() == [0, 1]
+        assert not table["job"].equals(gaps["job"])
+        assert table["pay"].between(-9, 9).all()
+        # The pay goes with the new job.
+        assert table["pay"][table["job"] == "top"].mean() > table["pay"][table["job"] != "top"].mean() + 1.5
+
+
+def test_what_is_replaced_later_is_not_there_to_learn_from():
+    columns = []
+
+    def learn(table: Table) -> Learned:
+        columns.append(list(table.frame.columns))
+        return _learn_by_name(WAGES)(table)
+
+    quick_fit(Chain((replace(WAGES, learn=learn), BONUS)), FIRM)
+    assert columns == [[name for name in FIRM.columns if name != "bonus"]]
+    assert "no column 'pay'" in refusal(lambda: quick_fit(Chain((BONUS, WAGES)), FIRM), "model")
+
+
+def test_a_column_is_replaced_once():
+    assert "more than once" in refusal(lambda: quick_fit(Chain((WAGES, BONUS, WAGES)), FIRM), "sensitive")
+
+
+def test_a_link_that_cannot_be_learned_again_is_refused_before_it_is_fitted(monkeypatch):
+    def learn(table: Table) -> Learned:
+        return replace(_learn_by_name(BONUS)(table), again=None)
+
+    once = replace(BONUS, learn=learn)
+    quick_fit(Chain((once,)), FIRM)
+    fitted = []
+
+    def watched(*given: Any, title: str, **named: Any) -> Any:
+        fitted.append(title)
+        return sample(*given, title=title, **named)
+
+    monkeypatch.setattr(fitting, "sample", watched)
+    text = refusal(lambda: quick_fit(Chain((WAGES, once)), FIRM), "synthesizer")
+    assert "what 'bonuses' is given cannot be made again" in text
+    assert fitted == ["fitting pay"]
+
+
+def test_a_chain_that_was_interrupted_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
+    folder = tmp_path / "kept"
+
+    def interrupt(store: Any, number: int, *rest: Any) -> None:
+        write_chunk(store, number, *rest)
+        if store.folder.name == "link-1":
+            raise KeyboardInterrupt
+
+    mask = os.umask(0o022)
+    with monkeypatch.context() as patch:
+        patch.setattr(sampling, "write_chunk", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            quick_fit(Chain((WAGES, BONUS)), FIRM, WEIGHTS, checkpoint=folder)
+    os.umask(mask)
+    assert {path.name for path in folder.iterdir()} == {"link-0", "link-1"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())} == {0o700}
+    assert len(list(folder.rglob("chunk-*"))) == len(list((folder / "link-0").glob("chunk-*"))) + 1
+    resumed, whole = quick_fit(Chain((WAGES, BONUS)), FIRM, WEIGHTS, checkpoint=folder), chain_fit()
+    for site, values in whole.draws.items():
+        assert resumed.draws[site].tobytes() == values.tobytes()
+    for one, other in zip(tables_of(resumed), tables_of(whole), strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+
+
+def test_each_link_starts_from_its_own_draws(monkeypatch):
+    started = []
+    find = fitting._starting_draws
+    monkeypatch.setattr(fitting, "_starting_draws", lambda posterior: started.append(posterior) or find(posterior))
+    quick_fit(Chain((WAGES, BONUS)), FIRM, start_from=chain_fit())
+    assert started == list(chain_fit().parts.values())
+
+
+def test_options_reach_the_links_that_have_them():
+    coloured = replace(WAGES, options={"colour": "red"})
+    first, second = made_posterior(coloured, FIRM, slope=2.0), made_posterior(BONUS, FIRM, share=0.5)
+    posterior = replace(first, synthesizer=Chain((coloured, BONUS)), parts={"pay": first, "bonus": second})
+    changed = posterior.drawing_by({"shade": np.ones(COUNT)}, colour="blue")
+    assert (posterior.options, changed.options) == ({"colour": "red"}, {"colour": "blue"})
+    assert "shade" in changed.parts["pay"].learned.inputs
+    assert changed.parts["bonus"] is second
+
+
+def test_tables_of_a_chain_come_in_batches_that_cover_the_whole_posterior():
+    posterior = chain_fit()
+    batches = list(posterior.predict_tables(5, seed=3, at_once=2))
+    assert [len(batch) for batch in batches] == [2, 2, 1]
+    tables = [table for batch in batches for table in batch]
+    share = posterior.parts["bonus"].draws["share"]
+    for table, place in zip(tables, spread_draws(posterior, 5), strict=True):
+        rest = (table["bonus"] - share[place] * table["pay"]) / NOISE
+        assert stats.kstest(rest, "norm").pvalue > 0.001
+    assert len({table["pay"].to_numpy().tobytes() for table in tables}) == 5
+    (whole,) = posterior.predict_tables(4, seed=3, at_once=9)
+    for one, other in zip(whole, tables_of(posterior), strict=True):
+        pd.testing.assert_frame_equal(one, other)

@@ -1,0 +1,187 @@
+"""CSV: what is a number, what is text and what is missing; and that nothing of it is lost on the way."""
+
+import traceback
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from molehill.errors import InputError
+from molehill.tables.formats import read_table, write_table
+from written_tables import NASTY, WORDS, labelled_table, problem_of, written_and_read
+
+
+def written_text(folder, text, encoding="utf-8"):
+    path = folder / "given.csv"
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cells", "dtype", "values"),
+    [
+        (["1", "-2"], "int64", [1, -2]),
+        (["9223372036854775807", "1"], "int64", [2**63 - 1, 1]),
+        (["1", ""], "Int64", [1, None]),
+        (["1", " 2"], "int64", [1, 2]),
+        (["1", "2.5"], "float64", [1.0, 2.5]),
+        (["1.0", "2"], "float64", [1.0, 2.0]),
+        (["1e3", "inf"], "float64", [1000.0, np.inf]),
+        (["0.5", "-0.25"], "float64", [0.5, -0.25]),
+        (["0", "10"], "int64", [0, 10]),
+        (["007", "12"], "str", ["007", "12"]),
+        (["-01", "2"], "str", ["-01", "2"]),
+        (["0x1F", "2"], "str", ["0x1F", "2"]),
+        (["12345678901234567890", "2"], "str", ["12345678901234567890", "2"]),
+        (["1", "x"], "str", ["1", "x"]),
+        (["NA", "x"], "str", [None, "x"]),
+        (['"NA"', "x"], "str", ["NA", "x"]),
+        (['""', "x"], "str", ["", "x"]),
+        (['"12"', '"13"'], "str", ["12", "13"]),
+        (["NaN", "."], "float64", [None, None]),
+        (["nan", "NULL", "null", "NA", "", ".", "3"], "Int64", [None] * 6 + [3]),
+    ],
+)
+def test_csv_columns_are_numbers_only_if_they_are(tmp_path, cells, dtype, values):
+    path = written_text(tmp_path, "a,b\n" + "".join(f"{cell},1\n" for cell in cells))
+    column = read_table(path).frame["a"]
+    assert str(column.dtype) == dtype
+    assert column.astype(object).where(column.notna(), None).tolist() == values
+
+
+def test_a_file_that_quotes_everything_has_numbers_all_the_same(tmp_path):
+    path = written_text(tmp_path, '"a","b","c"\n"1","x","0.5"\n"","","7"\n')
+    frame = read_table(path).frame
+    assert frame.dtypes.astype(str).tolist() == ["Int64", "str", "float64"]
+    assert frame["b"].tolist() == ["x", ""]
+
+
+def test_quotes_are_judged_by_the_first_value_that_is_there(tmp_path):
+    path = written_text(tmp_path, '\n"a\nb",c,d\n,1,"x,\n"\n"5",2,"3"\n')
+    frame = read_table(path).frame
+    assert frame.columns.tolist() == ["a\nb", "c", "d"]
+    assert frame["a\nb"].dropna().tolist() == ["5"]
+    assert frame["d"].tolist() == ["x,\n", "3"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_newlines_byte_order_marks_and_empty_lines(tmp_path, newline):
+    path = written_text(tmp_path, "\ufeff" + newline.join(["a,b", "1,é", "", '2,"x', 'y"', ""]))
+    frame = read_table(path).frame
+    assert frame["a"].tolist() == [1, 2]
+    assert frame["b"].tolist() == ["é", f"x{newline}y"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])
+def test_encodings_must_be_given_if_not_utf_8(tmp_path, encoding):
+    path = written_text(tmp_path, "a,b\n1,é\n", encoding)
+    problem = problem_of(lambda: read_table(path))
+    assert problem.startswith("encoding: ")
+    assert encoding in problem
+    assert read_table(path, encoding=encoding).frame["b"].tolist() == ["é"]
+
+
+def test_encodings_are_checked_in_the_header_and_beyond_the_first_page(tmp_path):
+    path = tmp_path / "t.csv"
+    for content in ("é,b\n1,2\n".encode("latin-1"), b"a,b\n" + b"1,x\n" * 2_000_000 + b"1,\xe9\n"):
+        path.write_bytes(content)
+        assert problem_of(lambda: read_table(path)).startswith("encoding: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no records"),
+        ("\n\n", "no records"),
+        ("a,b\n", "no records"),
+        ("a,b,a\n1,2,3\n", "called 'a'"),
+        ("a,b\n1,2\nsecret,2,3\n", "row 3 (the header is row 1)"),
+        ("a,b\nsecret\n", "row 2 "),
+        ('a,b\n1,"secret\n2,3\n4,5\n', "never closed"),
+    ],
+)
+def test_csv_files_that_do_not_fit_say_where_and_show_nothing(tmp_path, text, words):
+    path = written_text(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        read_table(path)
+    assert words in str(caught.value)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_csv_text_is_told_from_numbers_and_missing_values(tmp_path):
+    frame = pd.DataFrame({"n": range(len(NASTY)), "nasty": pd.array(NASTY, dtype="str")})
+    back = written_and_read(frame, tmp_path / "t.csv").frame
+    pd.testing.assert_frame_equal(back, frame)
+    for text in NASTY:
+        frame = pd.DataFrame({"n": [1.5, 2.0], "nasty": pd.array([text, text], dtype="str")})
+        back = written_and_read(frame, tmp_path / "t.csv").frame
+        pd.testing.assert_frame_equal(back, frame, check_dtype=text is not None)
+
+
+def test_a_missing_value_shows_that_quotes_mean_something(tmp_path):
+    frame = pd.DataFrame({"a": ["1", None], "b": ["2", "3"]})
+    pd.testing.assert_frame_equal(written_and_read(frame, tmp_path / "t.csv").frame, frame)
+
+
+def test_csv_of_one_column_keeps_missing_records(tmp_path):
+    frame = pd.DataFrame({"a": pd.array([1, None, 3, None], dtype="Int64")})
+    pd.testing.assert_frame_equal(written_and_read(frame, tmp_path / "t.csv").frame, frame)
+
+
+def test_csv_of_decimals_and_dates_can_be_read_again(tmp_path):
+    frame = pd.DataFrame({"d": [Decimal("1.50"), Decimal(2)], "at": pd.to_datetime(["2020-01-02", "1931-05-01"])})
+    back = written_and_read(frame, tmp_path / "t.csv").frame
+    assert back["d"].tolist() == [1.5, 2.0]
+    assert back["at"].str[:10].tolist() == ["2020-01-02", "1931-05-01"]
+
+
+@pytest.mark.parametrize("value", [["x", "y"], {"x": 1}, b"x"])
+def test_csv_cannot_hold_lists(tmp_path, value):
+    frame = pd.DataFrame({"l": [value, None]})
+    assert "'l' holds" in problem_of(lambda: write_table(frame, tmp_path / "t.csv"))
+
+
+def test_csv_is_plain_to_read(tmp_path):
+    frame = pd.DataFrame({"id": [1, 2], "sex": ["f", None], "code": ["01", "x,y"], "pay": [2.0, np.nan]})
+    write_table(frame, tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == 'id,sex,code,pay\n1,"f","01",2.0\n2,,"x,y",\n'
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(), WORDS, WORDS), min_size=1, max_size=5),
+    header=st.lists(names, min_size=4, max_size=4, unique=True),
+)
+def test_any_table_survives_csv(tmp_path_factory, rows, header):
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    columns = list(zip(*rows, strict=True))
+    types: list[Any] = ["int64", "float64", "str", "str"]
+    frame = pd.DataFrame({name: pd.array(list(c), dtype=t) for name, c, t in zip(header, columns, types, strict=True)})
+    back = written_and_read(frame, path).frame
+    for name in header:
+        if frame[name].notna().any():
+            pd.testing.assert_series_equal(back[name], frame[name], check_exact=True)
+        assert back[name].isna().tolist() == frame[name].isna().tolist()
+
+
+def test_csv_keeps_values_and_order(tmp_path):
+    table = labelled_table()
+    back = written_and_read(table, tmp_path / "t.csv")
+    pd.testing.assert_frame_equal(back.frame, table.frame)
+
+
+def test_long_tables_are_written_in_parts(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(250_001), "b": np.arange(250_001) / 3})
+    pd.testing.assert_frame_equal(written_and_read(frame, tmp_path / "t.csv").frame, frame, check_exact=True)
+
+
+def test_unknown_encodings_are_refused(tmp_path):
+    path = written_text(tmp_path, "a\n1\n")
+    assert problem_of(lambda: read_table(path, encoding="klingon")).startswith("encoding: 'klingon'")

@@ -1,0 +1,57 @@
+"""JAX is set up by a call: every core a device, what is set already stays, and importing sets nothing."""
+
+import pytest
+
+from processes import run_python
+
+IMPORTS = """
+    import os, pkgutil
+    import jax
+    from jax._src import xla_bridge
+    settings = dict(jax.config.values)
+    import molehill
+    for module in pkgutil.walk_packages(molehill.__path__, "molehill."):
+        if not module.name.endswith("__main__"):
+            __import__(module.name)
+    print([name for name in os.environ if name.startswith(("JAX", "XLA"))])
+    print([name for name, value in jax.config.values.items() if settings.get(name, value) != value])
+    print(xla_bridge.backends_are_initialized())
+"""
+
+
+def test_importing_any_module_sets_nothing():
+    done = run_python(IMPORTS)
+    assert done.stdout.split() == ["[]", "[]", "False"], done.stderr
+
+
+PREPARED = """
+    import os
+    from molehill.machine import prepare_jax, workers
+    prepare_jax()
+    import jax
+    print(len(jax.devices()), workers(), jax.config.jax_compilation_cache_dir, os.environ["XLA_FLAGS"])
+"""
+
+
+def test_every_core_is_a_device_with_one_thread_for_arithmetic(tmp_path):
+    done = run_python(PREPARED, XDG_CACHE_HOME=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    devices, cores, folder, flags = done.stdout.split()
+    assert devices == cores
+    assert folder == str(tmp_path / "molehill" / "compiled")
+    assert flags == "--xla_cpu_multi_thread_eigen=false"
+
+
+def test_settings_of_jax_that_are_there_already_stay(tmp_path):
+    kept, flags = str(tmp_path / "mine"), "--xla_cpu_multi_thread_eigen=true"
+    done = run_python(PREPARED, JAX_NUM_CPU_DEVICES="3", JAX_COMPILATION_CACHE_DIR=kept, XLA_FLAGS=flags)
+    devices, _, folder, found = done.stdout.split()
+    assert (devices, folder, found) == ("3", kept, flags), done.stderr
+
+
+@pytest.mark.parametrize("home", ["/dev/null/nowhere", ""])
+def test_without_a_place_for_compiled_code_all_still_works(tmp_path, home):
+    done = run_python(PREPARED, XDG_CACHE_HOME=home, HOME=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    expected = "None" if home else str(tmp_path / ".cache" / "molehill" / "compiled")
+    assert done.stdout.split()[2] == expected
