@@ -1,4 +1,4 @@
-"""Examples and commands of the documentation run, its figures and references are those of the code."""
+"""Examples and commands of the documentation run, its figures, names and references are those of the code."""
 
 import doctest
 import importlib
@@ -6,17 +6,20 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
 
-from molehill import write_table
+import molehill
+from molehill import Settings, read_settings, write_table
 from molehill.baselines import multiply_noise, topcode
 from molehill.cli.main import app
-from molehill.plan.settings import read_settings
+from molehill.cli.options import read_given
 from molehill.tables.populations import consumer_survey
 
 ROOT = Path(__file__).parents[1]
@@ -76,13 +79,15 @@ SHOWN = [
 
 @pytest.mark.parametrize(("page", "command"), SHOWN, ids=[f"{page} {command[0]}" for page, command in SHOWN])
 def test_a_command_of_a_page_can_be_given(page, command, tmp_path, monkeypatch):
-    """Quick commands run on files of these names; of the others, the options must exist."""
+    """Quick commands run on files of these names; of the others, the options and the settings must exist."""
     runner, name = CliRunner(), command[0]
     if name not in QUICK_COMMANDS:
         told = runner.invoke(app, [*command[: 2 if name == "reproduce" else 1], "--help"])
         assert told.exit_code == 0, page
         options = set(re.findall(r"--[a-z-]+", told.output))
         assert {word.split("=")[0] for word in command if word.startswith("--")} <= options
+        given = [value for word, value in pairwise(command) if word == "--set"]
+        assert Settings(replace="income", known="age").but(**read_given(given))
         return
     monkeypatch.chdir(tmp_path)
     survey = consumer_survey(n=400, seed=1)
@@ -141,7 +146,7 @@ def test_the_reference_of_the_settings_is_that_of_the_code():
 def test_the_settings_of_the_readme_can_be_read(tmp_path):
     ((_, example),) = blocks(ROOT / "README.md", "toml")
     (tmp_path / "settings.toml").write_text(example)
-    assert read_settings(tmp_path / "settings.toml").breaks == {"age": [25, 35, 50, 65]}
+    assert read_settings(tmp_path / "settings.toml").breaks == {"age": (25, 35, 50, 65)}
 
 
 @pytest.mark.parametrize(
@@ -152,6 +157,41 @@ def test_every_number_of_the_paper_is_in_the_index(section, last, last_of_supple
     page = (ROOT / "docs" / "paper-index.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (S?\d+) \|", page.split(f"## {section}\n")[1].split("\n## ")[0], re.MULTILINE)
     assert rows == [*map(str, range(1, last + 1)), *(f"S{i}" for i in range(1, last_of_supplement + 1))]
+
+
+def test_the_api_page_has_the_public_names_and_no_others():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    shown = [path.split(".")[1] for path in re.findall(r"^::: (molehill\.[\w.]+)$", page, re.MULTILINE)]
+    assert sorted(set(shown)) == molehill.__all__
+    whole = re.findall(r"^::: molehill\.(\w+)$", page, re.MULTILINE)
+    assert sorted(whole) == molehill.__all__
+
+
+def test_contributing_lists_the_packages_in_the_order_of_the_layers():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = page.split("| in `src/molehill` |")[1].split("\n\n")[0]
+    listed = [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines()[2:]]
+    assert listed == [sorted(re.findall(r"\w+", layer)) for layer in reversed(layers)]
+    there = [path.stem for path in (ROOT / "src" / "molehill").iterdir() if not path.name.startswith(("_", "py."))]
+    assert sorted(name for names in listed for name in names) == sorted(there)
+
+
+def test_contributing_names_files_and_functions_that_are_there():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:\w+/)*\w+\.py)`(?:, `(\w+)`)?", page)
+    assert len(named) > 20
+    for file, function in named:
+        (found, *_) = [path for path in (ROOT / file, *(ROOT / "src" / "molehill").rglob(file)) if path.exists()]
+        assert not function or f"def {function}(" in found.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_links_beside_the_site_lead_somewhere(page):
+    """Links between the pages of the site are checked as it is built."""
+    links = re.findall(r"\]\(([^)#]+)(#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8"))
+    assert all((ROOT / link).exists() for link, _ in links if not link.startswith("http"))
 
 
 def test_every_page_is_in_the_navigation():

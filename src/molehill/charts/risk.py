@@ -32,7 +32,7 @@ from molehill.risk.moles import moles
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-Kind = Literal["realised", "expected"]
+RiskMeasure = Literal["realised", "expected"]
 
 _RISK = "identification risk of the record"
 _WIDTH = 480
@@ -75,7 +75,7 @@ def risk_histogram(bins: Mapping[str, pd.DataFrame]) -> alt.TopLevelMixin:
     )
 
 
-def risk_violins(evaluation: "Evaluation", *, measure: Kind = "realised") -> alt.TopLevelMixin:
+def risk_violins(evaluation: "Evaluation", *, measure: RiskMeasure = "realised") -> alt.TopLevelMixin:
     """Draw how risk is spread over the records under every scheme, with the mean marked.
 
     The chart holds densities on a grid, quartiles and means, and no risk of a record. Every violin has the same
@@ -170,7 +170,7 @@ def radius_lines(evaluation: "Evaluation", *, radius: float | None = None) -> al
 
 
 def risk_scatter(
-    evaluation: "Evaluation", scheme: str, reference: str, *, measure: Kind | None = None, step: float = 0.2
+    evaluation: "Evaluation", scheme: str, reference: str, *, measure: RiskMeasure | None = None, step: float = 0.2
 ) -> alt.TopLevelMixin:
     """Draw every record's risk under one scheme against its risk under another, with the rises marked.
 
@@ -215,7 +215,7 @@ def risk_scatter(
     )
 
 
-def _risks_by_scheme(evaluation: "Evaluation", measure: Kind) -> dict[str, Floats]:
+def _risks_by_scheme(evaluation: "Evaluation", measure: RiskMeasure) -> dict[str, Floats]:
     """Risks of the records by scheme, without the schemes that have none; what the confidential table says is both."""
     risks = {}
     for name in (CONFIDENTIAL, *evaluation.schemes):
@@ -280,8 +280,8 @@ def _risk_by_radius(evaluation: "Evaluation", radius: float | None) -> pd.DataFr
 
 
 def _pair(
-    evaluation: "Evaluation", scheme: str, reference: str, measure: Kind | None, step: float
-) -> tuple[pd.DataFrame, Kind]:
+    evaluation: "Evaluation", scheme: str, reference: str, measure: RiskMeasure | None, step: float
+) -> tuple[pd.DataFrame, RiskMeasure]:
     """Columns record, across, up, marked; and the measure, chosen if it was not."""
     records = evaluation.records
     own, other = (records[records["scheme"] == name] for name in (scheme, reference))

@@ -27,7 +27,8 @@ from molehill.charts.style import (
     short_label,
 )
 from molehill.errors import InputError
-from molehill.utility.sides import Missing, read_numbers, read_parts
+from molehill.tables.schema import Missing
+from molehill.utility.sides import read_numbers, read_parts
 
 _WIDTH = 480
 _POINTS = 160

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from molehill.evaluation.scene import Scene
 
 Unit = Literal["share", "count", "expectation", "ratio", "percent", "number"]
-Family = Literal["risk", "utility"]
+MeasureFamily = Literal["risk", "utility"]
 
 # Fewer records than this are never counted in public, nor is anything told that rests on them.
 FEW = 10
@@ -78,7 +78,7 @@ class Measure:
 
     id: str
     words: str
-    family: Family
+    family: MeasureFamily
     block: str
     unit: Unit
     compute: "Callable[[Scene], Figure | Iterable[Value]]"

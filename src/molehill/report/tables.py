@@ -13,7 +13,7 @@ import pandas as pd
 
 from molehill.charts.style import evaluation_looks
 from molehill.evaluation.evaluation import CONFIDENTIAL
-from molehill.evaluation.measure import FEW, Family
+from molehill.evaluation.measure import FEW, MeasureFamily
 from molehill.evaluation.risk_measures import BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
 from molehill.evaluation.utility_measures import BIASES, CLASSIFIER, DISTANCES, ESTIMATES, OVERLAPS, WIDTHS
 from molehill.report.dossier import Dossier, Searched
@@ -92,7 +92,7 @@ class TableView:
     note: str = ""
 
 
-def list_measure_tables(dossier: Dossier, teller: Teller, family: Family) -> list[TableView]:
+def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily) -> list[TableView]:
     """Everything about risk or utility but other radii, a table a block: those that ship first, then any others."""
     measures = dossier.evaluation.measures
     measures = measures[(measures["family"] == family) & (measures["block"] != BY_RADIUS)]

@@ -19,9 +19,10 @@ import pandas as pd
 
 from molehill.errors import InputError
 from molehill.files import written_whole
+from molehill.release.making import Tell
 
 Arrays = Mapping[str, np.ndarray]
-Tell = Callable[[str], None]
+
 
 _VERSIONS = ("molehill", "numpy", "jax", "numpyro", "blackjax")
 

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.errors import InputError, check_choice, nearest
 from molehill.tables.patterns import Patterns, learn_patterns, match_patterns
-from molehill.tables.schema import Kind, Schema, column_numbers, find_columns, infer_schema
+from molehill.tables.schema import Kind, Missing, Schema, column_numbers, find_columns, infer_schema
 from molehill.tables.table import Table, as_table, as_tables
 
-Missing = Literal["error", "keep"]
 Singletons = Literal["protect", "formula", "error"]
 SmallPatterns = Literal["error", "marginal"]
 Radius = float | Mapping[str, float] | None

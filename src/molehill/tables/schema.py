@@ -15,7 +15,7 @@ from molehill.tables.table import Table, as_table
 
 Role = Literal["known", "sensitive", "predictor", "carried"]
 Kind = Literal["categorical", "count", "continuous", "semicontinuous"]
-Missing = Literal["error", "keep", "category"]
+Missing = Literal["error", "keep"]
 
 _LOOKED_AT = 10_000
 _FEW = 10
@@ -49,7 +49,7 @@ class Column:
     kind: Kind
     reason: str
     breaks: tuple[float, ...] = ()
-    missing: Missing = "keep"
+    missing: Missing | Literal["category"] = "keep"
 
 
 @dataclass(frozen=True)

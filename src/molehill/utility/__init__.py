@@ -4,7 +4,7 @@
 `table_difference` compare the tables themselves.
 """
 
-from molehill.utility.analyses import Analysis, Family, correlation, mean, median, quantile, regression, sd
+from molehill.utility.analyses import Analysis, correlation, mean, median, quantile, regression, sd
 from molehill.utility.comparison import estimate, interval_overlap
 from molehill.utility.distances import Distances, ecdf_distances, propensity, table_difference, wasserstein
 from molehill.utility.estimates import Estimate, combine
@@ -13,7 +13,6 @@ __all__ = [
     "Analysis",
     "Distances",
     "Estimate",
-    "Family",
     "combine",
     "correlation",
     "ecdf_distances",

@@ -85,8 +85,8 @@ def _remedy_for_signs() -> str:
     return f"Use column names (between backticks if need be), + - * : / ^ and {', '.join(functions)}"
 
 
-Family = Literal["linear", "logit", "poisson"]
-Kind = Literal["mean", "quantile", "sd", "correlation", "regression"]
+RegressionFamily = Literal["linear", "logit", "poisson"]
+AnalysisKind = Literal["mean", "quantile", "sd", "correlation", "regression"]
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,11 @@ class Analysis:
 
     name: str
     column: str
-    kind: Kind
+    kind: AnalysisKind
     share: float = 0.5
     other: str = ""
     formula: str = ""
-    family: Family = "linear"
+    family: RegressionFamily = "linear"
     terms: tuple[str, ...] = ()
 
 
@@ -160,7 +160,7 @@ def correlation(column: str, other: str) -> Analysis:
     return Analysis(f"correlation of {column} and {other}", column, "correlation", other=other)
 
 
-def regression(formula: str, family: Family = "linear", terms: str | Sequence[str] | None = None) -> Analysis:
+def regression(formula: str, family: RegressionFamily = "linear", terms: str | Sequence[str] | None = None) -> Analysis:
     """The coefficients of a regression, fitted by statsmodels.
 
     Parameters

@@ -9,6 +9,7 @@ import pandas as pd
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_whole
 from molehill.tables.intervals import jackknife
+from molehill.tables.schema import Missing
 from molehill.utility import resampling
 from molehill.utility.analyses import (
     Analysis,
@@ -27,7 +28,7 @@ from molehill.utility.estimates import (
     sd_and_variance,
 )
 from molehill.utility.regressions import fit_regression
-from molehill.utility.sides import GroupColumns, Missing, Part, Side, read_numbers, read_parts
+from molehill.utility.sides import GroupColumns, Part, Side, read_numbers, read_parts
 
 Interval = Literal["combined", "bootstrap"]
 
@@ -37,7 +38,7 @@ _MEASURES = {"overlap": (0.0, 1.0), "width_ratio": (0.0, np.inf), "relative_bias
 _LEAST_TABLES = 3
 
 
-class _Found(NamedTuple):
+class _Estimated(NamedTuple):
     """An estimate of the confidential table, of the released ones, and of these without each in turn (arrays)."""
 
     name: str
@@ -192,16 +193,16 @@ def _summarise(analysis: Analysis, values: Floats) -> tuple[Floats, Floats, floa
     return *correlation_and_variance(values[0], values[1]), np.inf
 
 
-def _combine_summary(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> _Found:
+def _combine_summary(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> _Estimated:
     found = [_summarise(analysis, _read_summary(analysis, side, missing)) for side in part.sides]
     points, variances, degrees = (np.array(column, dtype=np.float64) for column in zip(*found, strict=True))
     one = _combine(analysis.name, points, variances, degrees, rule, level)
     if analysis.kind == "correlation":
-        return _Found(one.name, *map(_from_fisher, one[1:]))
+        return _Estimated(one.name, *map(_from_fisher, one[1:]))
     return one
 
 
-def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, rule: Rule, level: float) -> _Found:
+def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, rule: Rule, level: float) -> _Estimated:
     """Combine one estimate of every table, the confidential one first, all at once and without each table in turn."""
     settings: dict[str, Any] = {"rule": rule, "level": level, "degrees": degrees[1:].min()}
     own = around(points[0], variances[0], degrees[0], level)
@@ -209,16 +210,16 @@ def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, rule
     tables = len(points) - 1
     if tables < _LEAST_TABLES:
         nothing = np.empty(0)
-        return _Found(name, own, other, Estimate(nothing, nothing, nothing))
+        return _Estimated(name, own, other, Estimate(nothing, nothing, nothing))
     rest = np.array([np.delete(np.arange(1, tables + 1), i) for i in range(tables)]).T
-    return _Found(name, own, other, combine(points[rest], variances[rest], **settings))
+    return _Estimated(name, own, other, combine(points[rest], variances[rest], **settings))
 
 
 def _from_fisher(found: Estimate) -> Estimate:
     return Estimate(*(np.tanh(end) for end in (found.point, found.low, found.high)))
 
 
-def _combine_regression(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> list[_Found]:
+def _combine_regression(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> list[_Estimated]:
     fits = fit_regression(analysis, part, missing)
     return [
         _combine(f"{name} in {analysis.name}", fits.points[:, i], fits.variances[:, i], fits.degrees, rule, level)
@@ -242,13 +243,13 @@ def _resample(
     return found
 
 
-def _pool_summary(analysis: Analysis, values: Sequence[Floats], level: float) -> _Found:
+def _pool_summary(analysis: Analysis, values: Sequence[Floats], level: float) -> _Estimated:
     tables = len(values) - 1
     rest = [
         _pool([*values[1 : i + 1], *values[i + 2 :]], level) for i in range(tables if tables >= _LEAST_TABLES else 0)
     ]
     ends = [np.array([getattr(one, end) for one in rest]) for end in ("point", "low", "high")]
-    return _Found(analysis.name, _pool(values[:1], level), _pool(values[1:], level), Estimate(*ends))
+    return _Estimated(analysis.name, _pool(values[:1], level), _pool(values[1:], level), Estimate(*ends))
 
 
 def _pool(values: Sequence[Floats], level: float) -> Estimate:
@@ -257,7 +258,7 @@ def _pool(values: Sequence[Floats], level: float) -> Estimate:
     return Estimate(float(pooled.mean()), float(low), float(high))
 
 
-def _compare(group: str, column: str, found: _Found, tables: int, level: float) -> dict[str, Any]:
+def _compare(group: str, column: str, found: _Estimated, tables: int, level: float) -> dict[str, Any]:
     own, other = found.own, found.other
     row = {"group": group, "analysis": found.name, "column": column}
     for side, one in (("confidential", own), ("released", other)):

@@ -17,9 +17,9 @@ from molehill.errors import InputError, check_choice, check_whole
 from molehill.machine import workers
 from molehill.tables.intervals import mean_over_tables
 from molehill.tables.patterns import learn_patterns
-from molehill.tables.schema import column_numbers, infer_kind
+from molehill.tables.schema import Missing, column_numbers, infer_kind
 from molehill.tables.table import Table, as_table
-from molehill.utility.sides import GroupColumns, Missing, Side, read_complete, read_numbers, read_parts
+from molehill.utility.sides import GroupColumns, Side, read_complete, read_numbers, read_parts
 
 MOST_LEVELS = 100
 

@@ -19,10 +19,10 @@ from statsmodels.regression.linear_model import OLS
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, nearest
-from molehill.tables.schema import column_numbers
+from molehill.tables.schema import Missing, column_numbers
 from molehill.tables.table import Table
 from molehill.utility.analyses import Analysis, ReadFormula, read_formula
-from molehill.utility.sides import Missing, Part, Side, read_complete
+from molehill.utility.sides import Part, Side, read_complete
 
 _CONTEXT = {"sqrt": np.sqrt, "log1p": np.log1p, "log10": np.log10, "log": np.log, "exp": np.exp}
 _FAMILIES = {"logit": families.Binomial, "poisson": families.Poisson}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,9 @@ import pandas as pd
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError, check_choice
 from molehill.tables.patterns import learn_patterns, match_patterns
-from molehill.tables.schema import column_numbers, find_columns
+from molehill.tables.schema import Missing, column_numbers, find_columns
 from molehill.tables.table import Table, as_table, as_tables
 
-Missing = Literal["error", "keep"]
 GroupColumns = str | Sequence[str] | None
 
 

@@ -1,11 +1,10 @@
-"""The search: targets in words, how they are judged, the moves, and results that are known beforehand."""
+"""The search: results that are known beforehand, resuming, the command, and what is written."""
 
 import json
 import re
 import stat
 import tomllib
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import jax
@@ -15,42 +14,19 @@ import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from scipy.stats import binom
 from typer.testing import CliRunner
 
-from molehill import Intruder, Settings, confidential_risk, release_risk, search, write_table
+from molehill import Intruder, Settings, release_risk, search, write_table
 from molehill.cli.main import app
 from molehill.errors import InputError
-from molehill.models import tdp_mixture
 from molehill.models.tdp_mixture import BY_PRIOR
 from molehill.plan.settings import read_settings, write_settings
-from molehill.plan.targets import Target, impossible, read_target, read_targets
 from molehill.release import release as saving
-from molehill.release.schemes import (
-    Scheme,
-    along_path,
-    has_membership,
-    name_membership,
-    weigh,
-    weigh_down,
-    with_membership,
-)
 from molehill.release.search import points
-from molehill.release.search.judging import (
-    Measured,
-    breaking_by_record,
-    breaking_chance,
-    breaking_records,
-    expected_figure,
-    judge,
-)
 from molehill.release.search.outcome import Found, repeat_command
 from molehill.release.search.points import noise_floor
 from molehill.report.dossier import read_dossier
-from molehill.synthesis.posterior import Posterior, predict_from
-from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.synthesis.synthesizer import Prediction, Synthesizer
-from molehill.tables.table import Table
 
 RNG = np.random.default_rng(11)
 # Values that no round number of a report can be mistaken for.
@@ -83,214 +59,6 @@ def model(pay=None):
 MIXTURE = Synthesizer(model, ("pay",), predict=by_membership, options={"membership": "posterior", "off": 0.0})
 # Without its own value, a record's new one is too high: the less of that, the better.
 SHIFTED = replace(MIXTURE, options={"membership": "posterior", "off": 0.4})
-
-
-# Targets
-
-
-def test_targets_are_read_and_told_again():
-    texts = ["maximum realised <= 0.5", "99% expected <= 0.4", "mean expected <= 0.15", "moles 0.1 <= 0"]
-    texts += ["U_m <= 0.03", "overlap >= 0.6", "overlap of mean of income >= 0.6", "97.5% realised <= 0.3"]
-    assert [str(target) for target in read_targets(texts)] == texts
-    assert read_target("  99%   expected<=40% ") == Target("quantile", 0.4, "expected", share=0.99)
-    assert read_target("moles <= 0").step == 0.2
-
-
-def test_every_problem_of_the_targets_is_told_at_once():
-    bad = ["maximum <= 0.5", "mean expected >= 0.1", "99 expected <= 0.1", "U_m <= x", "overlap <= 0.5", "nothing"]
-    bad += ["mean expected <= 1.5", "moles 2 <= 0", "0% expected <= 0.1", "mean realised <= -1"]
-    with pytest.raises(InputError, match="10 problems") as caught:
-        read_targets(bad)
-    for text in bad[:6]:
-        assert repr(text) in str(caught.value)
-    for remedy in ("maximum expected <= 0.5, or maximum realised", "sign must be <=", "sign must be >=", "write 20%"):
-        assert remedy in str(caught.value)
-    with pytest.raises(InputError, match="there is none"):
-        read_targets([])
-    with pytest.raises(InputError, match="given twice"):
-        read_targets(["U_m <= 0.1", "U_m <= 0.1"])
-
-
-def test_zero_is_impossible_and_one_is_not():
-    assert len(impossible(read_targets(["maximum realised <= 0", "mean expected <= 0", "99% expected <= 0"]))) == 3
-    assert len(impossible(read_targets(["U_m <= 0", "overlap >= 1"]))) == 2
-    # With a small radius most records may never be close: it must be looked at.
-    assert not impossible(read_targets(["50% realised <= 0", "maximum realised <= 1", "moles 0.1 <= 0"]))
-
-
-# Judging
-
-
-def test_chance_of_breaking_is_that_of_coins():
-    risk, coverage = np.array([0.27, 0.0, 0.6]), np.array([0.9, 0.5, 0.6])
-    found = breaking_by_record(risk, coverage, 0.5, 20)
-    # 0.9 k / 20 > 0.5 from k = 12 on; the last is close in every table, and its risk is then 0.6.
-    np.testing.assert_allclose(found, np.array([float(binom.sf(11, 20, 0.3)), 0.0, 1.0]), atol=1e-12)
-    # On the bound is not beyond it: 10 of 20 tables at coverage 1.
-    np.testing.assert_allclose(breaking_by_record(np.array([0.4]), np.array([1.0]), 0.5, 20), binom.sf(10, 20, 0.4))
-    assert breaking_chance(np.array([0.1, 0.2, 0.0])) == pytest.approx(1 - 0.9 * 0.8)
-
-
-def test_chance_of_breaking_agrees_with_simulated_releases():
-    random = np.random.default_rng(1)
-    close, coverage = random.uniform(0.05, 0.35, 400), random.uniform(0.7, 1.0, 400)
-    counts = random.binomial(20, close, (4000, 400))
-    broken = (counts * coverage / 20 > 0.5).any(axis=1).mean()
-    chance = breaking_chance(breaking_by_record(close * coverage, coverage, 0.5, 20))
-    assert chance == pytest.approx(broken, abs=4 * np.sqrt(0.25 / 4000))
-
-
-@pytest.mark.parametrize("share", [0.99, 1.0])
-def test_the_maximum_of_noisy_risks_is_not_taken_at_face_value(share):
-    random = np.random.default_rng(2)
-    target = Target("quantile" if share < 1 else "maximum", 0.5, "expected", share=share)
-    naive, corrected = [], []
-    for _ in range(60):
-        true = random.normal(0.3, 0.05, 2000)
-        blocks = true + random.normal(0, 0.03 * np.sqrt(20), (20, 2000))
-        naive.append(np.quantile(blocks.mean(axis=0), share) - np.quantile(true, share))
-        corrected.append(expected_figure(target, blocks)[0] - np.quantile(true, share))
-    error = np.std(corrected, ddof=1) / np.sqrt(60)
-    assert np.mean(naive) > 0.01
-    # To second order: what is left is less than a third of the bias, beyond Monte Carlo error.
-    assert abs(np.mean(corrected)) < np.mean(naive) / 3 + 2 * error
-
-
-def measured(risk, *, coverage=1.0, spread=0.0, runs=None, distances=(0.02, 0.03), overlaps=None):
-    risk = np.asarray(risk, dtype=float)
-    blocks = risk + spread * np.where(np.arange(20) % 2, 1, -1)[:, None]
-    runs = np.tile(risk, (20, 1)) if runs is None else np.asarray(runs)
-    return Measured(blocks, runs, np.full(len(risk), coverage), np.array(distances), overlaps or {})
-
-
-def test_an_expected_risk_must_meet_its_bound_beyond_its_error():
-    how: dict[str, Any] = {"tables": 20, "chance": 0.2}
-    exact = judge(read_target("mean expected <= 0.2"), measured([0.1, 0.3]), **how)
-    assert (exact.met, exact.gap) == (True, 0.0)
-    assert exact.value == pytest.approx(0.2)
-    # Blocks 0.1 above and below: standard deviation 0.1026, error 0.0229.
-    noisy = judge(read_target("mean expected <= 0.22"), measured([0.1, 0.3], spread=0.1), **how)
-    assert noisy.error == pytest.approx(0.1 * np.sqrt(20 / 19) / np.sqrt(20))
-    assert not noisy.met
-    assert noisy.gap == pytest.approx(0.2 + 1.645 * noisy.error - 0.22)
-    assert judge(read_target("mean expected <= 0.22"), measured([0.1, 0.3], spread=0.1), **how, margin=0.0).met
-    distance = judge(read_target("U_m <= 0.03"), measured([0.1]), **how)
-    assert (distance.value, distance.error, distance.met) == (pytest.approx(0.025), pytest.approx(0.005), False)
-
-
-def test_realised_targets_are_judged_by_chance_or_by_few_redrawn():
-    how: dict[str, Any] = {"tables": 20, "chance": 0.2}
-    target = read_target("maximum realised <= 0.5")
-    few = measured([0.25] * 50)
-    one = binom.sf(10, 20, 0.25)
-    verdict = judge(target, few, **how)
-    assert verdict.chance == pytest.approx(1 - (1 - one) ** 50)
-    assert verdict.records == pytest.approx(50 * one)
-    assert verdict.met == (verdict.chance <= 0.2)
-    many = measured([0.25] * 5000)
-    assert not judge(target, many, **how).met
-    assert judge(target, many, **how).chance > 0.9
-    # 20 records of 5,000 are expected to break it, four in a thousand; of 1,500 at 0.2 it is 0.84 in all.
-    assert not judge(target, many, **how, redraw=0.001).met
-    assert judge(target, many, **how, redraw=0.005).met
-    one_or_none = judge(target, measured([0.2] * 1500), **how, redraw=1e-6)
-    assert one_or_none.records == pytest.approx(1500 * binom.sf(10, 20, 0.2))
-    assert one_or_none.met
-    assert not judge(target, measured([0.2] * 1500), **how).met
-    # A record that breaks it in expectation is not bad luck.
-    assert not judge(target, measured([0.2] * 100 + [0.55]), **how, redraw=0.5).met
-
-
-def test_moles_and_overlaps():
-    how: dict[str, Any] = {"tables": 20, "chance": 0.2}
-    point = measured([0.5, 0.2], overlaps={"mean of pay": 0.9, "sd of pay": 0.4})
-    reference = (np.array([0.2, 0.2]), np.zeros(2))
-    assert judge(read_target("moles 0.1 <= 0"), point, **how, reference=reference).value == 1
-    assert judge(read_target("moles 0.1 <= 1"), point, **how, reference=reference).met
-    assert judge(read_target("overlap of mean of pay >= 0.6"), point, **how).met
-    assert judge(read_target("overlap >= 0.6"), point, **how).value == 0.4
-    found = breaking_records(read_target("moles 0.1 <= 0"), point, tables=20, reference=reference)
-    assert found.tolist() == [True, False]
-    assert breaking_records(read_target("maximum expected <= 0.3"), point, tables=20).tolist() == [True, False]
-
-
-def test_noise_floor_is_that_of_two_samples():
-    values = np.random.default_rng(3).normal(size=5122)
-    floor, error = noise_floor(values, seed=1)
-    # The mean of Kolmogorov's distribution, from which two samples of this size are a little below.
-    assert floor == pytest.approx(0.8687 * np.sqrt(2 / 5122), abs=4 * error + 0.0004)
-    assert 0.0162 < floor < 0.0175
-    assert noise_floor(np.repeat([0.0, 1.0], 500), seed=1)[0] == pytest.approx(np.sqrt(2 / np.pi / 2000), rel=0.15)
-
-
-# Moves
-
-
-def test_path_of_strength():
-    assert along_path(2, 0) == Scheme()
-    risk = confidential_risk(PEOPLE, INTRUDER, order=2)
-    strengths = [weigh(along_path(2, t), risk, 120) for t in (0.25, 0.5, 1.0, 1.5)]
-    np.testing.assert_allclose(strengths[2], 1 - risk.risk)
-    np.testing.assert_allclose(strengths[1], np.minimum(1.5 - risk.risk, 1))
-    np.testing.assert_allclose(strengths[3], (1 - risk.risk) / 2)
-    assert all((stronger <= weaker).all() for weaker, stronger in pairwise(strengths))
-    assert str(Scheme(1, shift=0.5, rounds=2)) == "marginal, shift 0.5, 2 rounds of feedback by 50%"
-
-
-def test_feedback_reaches_just_those_that_shape_the_prediction():
-    random = np.random.default_rng(5)
-    codes, values = random.integers(0, 3, 200), random.normal(0, 100, 200)
-    weights, breaking = random.uniform(0.2, 1, 200), random.random(200) < 0.05
-    found = weigh_down(weights, breaking, codes, values, radius=0.1, floor=3.0, step=0.25)
-    for i in range(200):
-        near = [
-            h
-            for h in range(200)
-            if breaking[h] and codes[h] == codes[i] and abs(values[i] - values[h]) <= max(0.1 * abs(values[h]), 3.0)
-        ]
-        assert found[i] == pytest.approx(weights[i] * (0.75 if near else 1.0))
-
-
-def two_heaps():
-    """A mixture whose two components lie far apart, as if it had been fitted."""
-    table = Table(pd.DataFrame({"town": np.tile(["A", "B"], 100), "pay": np.repeat([1.0, 1000.0], 100)}))
-    synthesizer = tdp_mixture("pay", [], components=2)
-    assert synthesizer.learn is not None
-    learned = synthesizer.learn(table)
-    draws = {"pi": [0.5, 0.5], "beta": [[-1.0], [1.0]], "sigma": [0.1, 0.1]}
-    arrays = {name: np.array(value)[None, None] for name, value in draws.items()}
-    nothing = Diagnostics(pd.DataFrame(), 0.0, 0.0, 0, 0, {}, ())
-    return Posterior(synthesizer, table, np.ones(200), learned, arrays, nothing, 0.0)
-
-
-def test_membership_is_swapped_without_a_fit():
-    posterior = two_heaps()
-    assert has_membership(posterior)
-    high = np.repeat([False, True], 100)
-    town = np.tile([0.0, 1.0], 100)
-    shares = {}
-    for name, by_prior in (("posterior", np.zeros(200)), ("prior", np.ones(200)), ("some", town)):
-        swapped = with_membership(posterior, by_prior)
-        with jax.enable_x64(new_val=True):
-            values = [p.values["pay"] > 30 for p in predict_from(swapped, [(0, 0)] * 40, 1)]
-        shares[name] = (np.array(values) == high).mean(axis=0)
-    assert (shares["posterior"] == 1).all()
-    # 40 tables x 200 records: half of them keep their heap, within 4 standard errors.
-    assert shares["prior"].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(8000))
-    assert (shares["some"][town == 0] == 1).all()
-    assert shares["some"][town == 1].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4000))
-    even = with_membership(posterior, town).drawing_by(noise="balanced")
-    assert even.synthesizer.options["noise"] == "balanced"
-    assert even.synthesizer.options["membership"] == "posterior"
-    assert even.learned.inputs[BY_PRIOR] is town
-    # A model without such an option has no membership to change.
-    assert not has_membership(replace(posterior, synthesizer=Synthesizer(model, ("pay",))))
-    names = [name_membership(share) for share in (None, np.zeros(2), np.ones(2), np.full(2, 0.3), np.array([0.0, 1]))]
-    assert names[:4] == ["none", "posterior", "prior", "prior for a random 30%"]
-    assert "some patterns (50%" in names[4]
-
-
-# Searches
 
 
 def bare(found: Found) -> pd.DataFrame:
@@ -477,6 +245,15 @@ def test_an_interrupted_search_goes_on_to_the_same_result(missed, tmp_path, monk
 def test_bad_arguments_are_refused_before_any_fit(change, words):
     with pytest.raises(InputError, match=words):
         find(None, **{"targets": "mean expected <= 0.4", **change})
+
+
+def test_noise_floor_is_that_of_two_samples():
+    values = np.random.default_rng(3).normal(size=5122)
+    floor, error = noise_floor(values, seed=1)
+    # The mean of Kolmogorov's distribution, from which two samples of this size are a little below.
+    assert floor == pytest.approx(0.8687 * np.sqrt(2 / 5122), abs=4 * error + 0.0004)
+    assert 0.0162 < floor < 0.0175
+    assert noise_floor(np.repeat([0.0, 1.0], 500), seed=1)[0] == pytest.approx(np.sqrt(2 / np.pi / 2000), rel=0.15)
 
 
 # The command

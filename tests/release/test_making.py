@@ -165,8 +165,10 @@ def test_the_table_is_looked_at_once(monkeypatch):
     monkeypatch.setattr(intruder, "_see", lambda *given: looked.append(given) or whole(*given))
     learned = []
     monkeypatch.setattr(intruder, "learn_patterns", lambda *given: learned.append(given) or learn_patterns(*given))
-    few: Any = {"compare": ("marginal", "topcoding"), "expected_tables": 40}
-    synthesize(PEOPLE, Settings(**CALL | few), progress=False)
+    baselines = ("topcoding", "noise", "swapping", "microaggregation")
+    few: Any = {"compare": ("marginal", *baselines), "expected_tables": 40}
+    release = synthesize(PEOPLE, Settings(**CALL | few), progress=False)
+    assert release.evaluation.schemes == ("pairwise", "marginal", *baselines)
     assert (len(looked), len(learned)) == (1, 1)
 
 

@@ -1,0 +1,152 @@
+"""The sampler of the mixture: its density is NumPyro's, its gradient the derivative, and it comes to an end."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.scipy.special import logsumexp
+from numpyro.distributions import biject_to, constraints
+from numpyro.infer.util import potential_energy
+
+from molehill.models import tdp_engine
+from molehill.models.tdp_mixture import mixture_model
+from molehill.synthesis.synthesizer import Data
+from molehill.synthesis.weighting import weighted
+from processes import run_python
+
+COMPONENTS, SIZE, RECORDS = 3, 3, 40
+
+
+def make_data(seed=0):
+    rng = np.random.default_rng(seed)
+    design = np.column_stack([np.ones(RECORDS), rng.normal(size=RECORDS), rng.integers(0, 2, RECORDS)])
+    outcome = design @ [0.2, 0.5, -0.3] + rng.normal(size=RECORDS)
+    weights = rng.uniform(0, 1, RECORDS) * (np.arange(RECORDS) != 7)
+    return Data({"design": design, "outcome": outcome}, weights)
+
+
+def prepared(data, least_sigma=0.0):
+    return {name: jnp.asarray(value) for name, value in tdp_engine.prepare(data, least_sigma=least_sigma).items()}
+
+
+def random_mixture(key):
+    keys = jax.random.split(key, 6)
+    return tdp_engine.Mixture(
+        jax.random.normal(keys[0], (COMPONENTS, SIZE)),
+        0.5 * jax.random.normal(keys[1], (COMPONENTS,)),
+        jnp.log(jax.random.dirichlet(keys[2], jnp.ones(COMPONENTS))) + 0.05,
+        0.3 * jax.random.normal(keys[3]),
+        0.5 * jax.random.normal(keys[4], (SIZE,)),
+        0.5 * jax.random.normal(keys[5], (SIZE * (SIZE - 1) // 2,)),
+    )
+
+
+@pytest.mark.parametrize(("priors", "least_sigma"), [("paper", 0.0), ("weak", 0.1)])
+def test_density_of_the_sampler_is_that_of_the_numpyro_model(priors, least_sigma):
+    """Both, carried over by the Jacobian of the whole map between their coordinates, differ by a constant only."""
+    model = partial(mixture_model, components=COMPONENTS, priors=priors, least_sigma=least_sigma)
+
+    def difference(number, inputs):
+        arguments = {"design": inputs["design"], "outcome": inputs["outcome"]}
+        mixture, key_copy = random_mixture(jax.random.key(number)), jax.random.key(10 + number)
+        target = tdp_engine.joint_target(key_copy, mixture, inputs, priors)
+
+        def unconstrained(position):
+            moved = target.restore(position)
+            u, _ = tdp_engine._stretch(moved.v, moved.log_gamma)
+            total = logsumexp(u)
+            values = {
+                "beta": tdp_engine._sites(moved, inputs)["beta"],
+                "sigma": moved.log_excess,
+                "tau": moved.log_tau,
+                "gamma": moved.log_gamma,
+                "omega": moved.correlations,
+                "pi": biject_to(constraints.simplex).inv(jnp.exp(u - total)),
+            }
+            return values, total
+
+        def flat(position):
+            values, total = unconstrained(position)
+            return jnp.concatenate([jnp.ravel(values[name]) for name in sorted(values)] + [total[None]])
+
+        values, total = unconstrained(target.position)
+        _, log_determinant = jnp.linalg.slogdet(jax.jacrev(flat)(target.position))
+        theirs = -potential_energy(weighted(model, inputs["weights"]), (), arguments, values)
+        # What the sampler adds on purpose: the narrow normal of the total, and the auxiliary copies.
+        copies = jax.random.normal(key_copy, (2, COMPONENTS))
+        added = -0.5 * (total / tdp_engine.TOTAL_SD) ** 2 - 0.5 * (copies**2).sum()
+        return target.log_density(target.position) - added - log_determinant - theirs
+
+    compiled, inputs = jax.jit(difference), prepared(make_data(), least_sigma)
+    assert np.ptp([float(compiled(number, inputs)) for number in range(4)]) < 1e-8
+
+
+def test_position_and_parameters_go_there_and_back():
+    def there_and_back(mixture, inputs):
+        target = tdp_engine.joint_target(jax.random.key(4), mixture, inputs, "weak")
+        return target.restore(target.position)
+
+    mixture = random_mixture(jax.random.key(3))
+    for before, after in zip(mixture, jax.jit(there_and_back)(mixture, prepared(make_data(), 0.1)), strict=True):
+        np.testing.assert_allclose(before, after, rtol=0, atol=1e-10)
+
+
+def test_gradient_written_by_hand_is_the_derivative():
+    inputs = prepared(make_data())
+    target = tdp_engine.joint_target(jax.random.key(5), random_mixture(jax.random.key(6)), inputs, "paper")
+    log_density = jax.jit(target.log_density)
+    gradient = jax.jit(jax.grad(target.log_density))(target.position)
+    for place in range(len(gradient)):
+        step = jnp.zeros_like(gradient).at[place].set(1e-5)
+        slope = (log_density(target.position + step) - log_density(target.position - step)) / 2e-5
+        np.testing.assert_allclose(gradient[place], slope, rtol=1e-5, atol=1e-5)
+
+
+def test_records_of_weight_zero_are_left_out_of_the_likelihood():
+    data = make_data()
+    kept = data.weights > 0
+    less = Data({name: value[kept] for name, value in data.inputs.items()}, data.weights[kept])
+    mixture = random_mixture(jax.random.key(1))
+    log_pi, _ = tdp_engine._log_pi(mixture.v, mixture.log_gamma)
+    whole, part = (
+        float(tdp_engine.weighted_loglik(mixture.b, mixture.log_excess, log_pi, prepared(chosen)))
+        for chosen in (data, less)
+    )
+    assert whole == pytest.approx(part, abs=1e-10)
+
+
+def test_collinear_columns_do_not_break_the_whitening():
+    data = make_data()
+    design = np.column_stack([data.inputs["design"], data.inputs["design"][:, 1]])
+    made = tdp_engine.prepare(Data({**data.inputs, "design": design}, data.weights), least_sigma=0.0)
+    assert np.isfinite(made["white"]).all()
+    np.testing.assert_allclose(made["white"] @ made["factor"], design[data.weights > 0], rtol=0, atol=1e-8)
+
+
+def test_start_from_a_draw_is_that_draw():
+    data = make_data()
+    plain = prepared(data, 0.1)
+    sites = tdp_engine._sites(random_mixture(jax.random.key(2)), plain)
+    inputs = prepared(data._replace(start={name: value[None] for name, value in sites.items()}), 0.1)
+    started = tdp_engine._sites(tdp_engine._start_from_draw(jax.random.key(0), inputs, COMPONENTS), plain)
+    for name, value in sites.items():
+        np.testing.assert_allclose(started[name], value, rtol=1e-9, atol=1e-12)
+
+
+def test_a_fit_with_a_hundred_predictors_ends():
+    # Chains that filled JAX's pool of threads waited for each other for ever; a process can be given up on.
+    code = """
+        import warnings
+        import numpy as np, pandas as pd
+        from molehill import fit, models
+        warnings.simplefilter("ignore")
+        rng = np.random.default_rng(1)
+        names = [f"x{i}" for i in range(100)]
+        data = pd.DataFrame(rng.normal(size=(1500, 100)), columns=names).assign(pay=rng.lognormal(size=1500))
+        synthesizer = models.tdp_mixture("pay", names, components=3)
+        print(fit(synthesizer, data, seed=1, warmup=1, draws=1, patience=0).draws["beta"].shape)
+    """
+    ended = run_python(code)
+    assert ended.stdout.strip() == "(2, 1, 3, 101)", ended.stderr

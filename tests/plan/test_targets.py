@@ -1,0 +1,36 @@
+"""Targets: rules read from text, told again, and every problem at once."""
+
+import pytest
+
+from molehill.errors import InputError
+from molehill.plan.targets import Target, impossible, read_target, read_targets
+
+
+def test_targets_are_read_and_told_again():
+    texts = ["maximum realised <= 0.5", "99% expected <= 0.4", "mean expected <= 0.15", "moles 0.1 <= 0"]
+    texts += ["U_m <= 0.03", "overlap >= 0.6", "overlap of mean of income >= 0.6", "97.5% realised <= 0.3"]
+    assert [str(target) for target in read_targets(texts)] == texts
+    assert read_target("  99%   expected<=40% ") == Target("quantile", 0.4, "expected", share=0.99)
+    assert read_target("moles <= 0").step == 0.2
+
+
+def test_every_problem_of_the_targets_is_told_at_once():
+    bad = ["maximum <= 0.5", "mean expected >= 0.1", "99 expected <= 0.1", "U_m <= x", "overlap <= 0.5", "nothing"]
+    bad += ["mean expected <= 1.5", "moles 2 <= 0", "0% expected <= 0.1", "mean realised <= -1"]
+    with pytest.raises(InputError, match="10 problems") as caught:
+        read_targets(bad)
+    for text in bad[:6]:
+        assert repr(text) in str(caught.value)
+    for remedy in ("maximum expected <= 0.5, or maximum realised", "sign must be <=", "sign must be >=", "write 20%"):
+        assert remedy in str(caught.value)
+    with pytest.raises(InputError, match="there is none"):
+        read_targets([])
+    with pytest.raises(InputError, match="given twice"):
+        read_targets(["U_m <= 0.1", "U_m <= 0.1"])
+
+
+def test_zero_is_impossible_and_one_is_not():
+    assert len(impossible(read_targets(["maximum realised <= 0", "mean expected <= 0", "99% expected <= 0"]))) == 3
+    assert len(impossible(read_targets(["U_m <= 0", "overlap >= 1"]))) == 2
+    # With a small radius most records may never be close: it must be looked at.
+    assert not impossible(read_targets(["50% realised <= 0", "maximum realised <= 1", "moles 0.1 <= 0"]))

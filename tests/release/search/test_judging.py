@@ -1,0 +1,110 @@
+"""How a measured point is judged by a target: beyond its error, by chance, by few records drawn anew."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from molehill.plan.targets import Target, read_target
+from molehill.release.search.judging import (
+    Measured,
+    breaking_by_record,
+    breaking_chance,
+    breaking_records,
+    expected_figure,
+    judge,
+)
+
+
+def test_chance_of_breaking_is_that_of_coins():
+    risk, coverage = np.array([0.27, 0.0, 0.6]), np.array([0.9, 0.5, 0.6])
+    found = breaking_by_record(risk, coverage, 0.5, 20)
+    # 0.9 k / 20 > 0.5 from k = 12 on; the last is close in every table, and its risk is then 0.6.
+    np.testing.assert_allclose(found, np.array([float(binom.sf(11, 20, 0.3)), 0.0, 1.0]), atol=1e-12)
+    # On the bound is not beyond it: 10 of 20 tables at coverage 1.
+    np.testing.assert_allclose(breaking_by_record(np.array([0.4]), np.array([1.0]), 0.5, 20), binom.sf(10, 20, 0.4))
+    assert breaking_chance(np.array([0.1, 0.2, 0.0])) == pytest.approx(1 - 0.9 * 0.8)
+
+
+def test_chance_of_breaking_agrees_with_simulated_releases():
+    random = np.random.default_rng(1)
+    close, coverage = random.uniform(0.05, 0.35, 400), random.uniform(0.7, 1.0, 400)
+    counts = random.binomial(20, close, (4000, 400))
+    broken = (counts * coverage / 20 > 0.5).any(axis=1).mean()
+    chance = breaking_chance(breaking_by_record(close * coverage, coverage, 0.5, 20))
+    assert chance == pytest.approx(broken, abs=4 * np.sqrt(0.25 / 4000))
+
+
+@pytest.mark.parametrize("share", [0.99, 1.0])
+def test_the_maximum_of_noisy_risks_is_not_taken_at_face_value(share):
+    random = np.random.default_rng(2)
+    target = Target("quantile" if share < 1 else "maximum", 0.5, "expected", share=share)
+    naive, corrected = [], []
+    for _ in range(60):
+        true = random.normal(0.3, 0.05, 2000)
+        blocks = true + random.normal(0, 0.03 * np.sqrt(20), (20, 2000))
+        naive.append(np.quantile(blocks.mean(axis=0), share) - np.quantile(true, share))
+        corrected.append(expected_figure(target, blocks)[0] - np.quantile(true, share))
+    error = np.std(corrected, ddof=1) / np.sqrt(60)
+    assert np.mean(naive) > 0.01
+    # To second order: what is left is less than a third of the bias, beyond Monte Carlo error.
+    assert abs(np.mean(corrected)) < np.mean(naive) / 3 + 2 * error
+
+
+def measured(risk, *, coverage=1.0, spread=0.0, runs=None, distances=(0.02, 0.03), overlaps=None):
+    risk = np.asarray(risk, dtype=float)
+    blocks = risk + spread * np.where(np.arange(20) % 2, 1, -1)[:, None]
+    runs = np.tile(risk, (20, 1)) if runs is None else np.asarray(runs)
+    return Measured(blocks, runs, np.full(len(risk), coverage), np.array(distances), overlaps or {})
+
+
+def test_an_expected_risk_must_meet_its_bound_beyond_its_error():
+    how: dict[str, Any] = {"tables": 20, "chance": 0.2}
+    exact = judge(read_target("mean expected <= 0.2"), measured([0.1, 0.3]), **how)
+    assert (exact.met, exact.gap) == (True, 0.0)
+    assert exact.value == pytest.approx(0.2)
+    # Blocks 0.1 above and below: standard deviation 0.1026, error 0.0229.
+    noisy = judge(read_target("mean expected <= 0.22"), measured([0.1, 0.3], spread=0.1), **how)
+    assert noisy.error == pytest.approx(0.1 * np.sqrt(20 / 19) / np.sqrt(20))
+    assert not noisy.met
+    assert noisy.gap == pytest.approx(0.2 + 1.645 * noisy.error - 0.22)
+    assert judge(read_target("mean expected <= 0.22"), measured([0.1, 0.3], spread=0.1), **how, margin=0.0).met
+    distance = judge(read_target("U_m <= 0.03"), measured([0.1]), **how)
+    assert (distance.value, distance.error, distance.met) == (pytest.approx(0.025), pytest.approx(0.005), False)
+
+
+def test_realised_targets_are_judged_by_chance_or_by_few_redrawn():
+    how: dict[str, Any] = {"tables": 20, "chance": 0.2}
+    target = read_target("maximum realised <= 0.5")
+    few = measured([0.25] * 50)
+    one = binom.sf(10, 20, 0.25)
+    verdict = judge(target, few, **how)
+    assert verdict.chance == pytest.approx(1 - (1 - one) ** 50)
+    assert verdict.records == pytest.approx(50 * one)
+    assert verdict.met == (verdict.chance <= 0.2)
+    many = measured([0.25] * 5000)
+    assert not judge(target, many, **how).met
+    assert judge(target, many, **how).chance > 0.9
+    # 20 records of 5,000 are expected to break it, four in a thousand; of 1,500 at 0.2 it is 0.84 in all.
+    assert not judge(target, many, **how, redraw=0.001).met
+    assert judge(target, many, **how, redraw=0.005).met
+    one_or_none = judge(target, measured([0.2] * 1500), **how, redraw=1e-6)
+    assert one_or_none.records == pytest.approx(1500 * binom.sf(10, 20, 0.2))
+    assert one_or_none.met
+    assert not judge(target, measured([0.2] * 1500), **how).met
+    # A record that breaks it in expectation is not bad luck.
+    assert not judge(target, measured([0.2] * 100 + [0.55]), **how, redraw=0.5).met
+
+
+def test_moles_and_overlaps():
+    how: dict[str, Any] = {"tables": 20, "chance": 0.2}
+    point = measured([0.5, 0.2], overlaps={"mean of pay": 0.9, "sd of pay": 0.4})
+    reference = (np.array([0.2, 0.2]), np.zeros(2))
+    assert judge(read_target("moles 0.1 <= 0"), point, **how, reference=reference).value == 1
+    assert judge(read_target("moles 0.1 <= 1"), point, **how, reference=reference).met
+    assert judge(read_target("overlap of mean of pay >= 0.6"), point, **how).met
+    assert judge(read_target("overlap >= 0.6"), point, **how).value == 0.4
+    found = breaking_records(read_target("moles 0.1 <= 0"), point, tables=20, reference=reference)
+    assert found.tolist() == [True, False]
+    assert breaking_records(read_target("maximum expected <= 0.3"), point, tables=20).tolist() == [True, False]

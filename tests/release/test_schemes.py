@@ -1,0 +1,95 @@
+"""Schemes: the path of strength, feedback, and membership changed without a fit."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill import Intruder, confidential_risk
+from molehill.models import tdp_mixture
+from molehill.models.tdp_mixture import BY_PRIOR
+from molehill.release.schemes import (
+    Scheme,
+    along_path,
+    has_membership,
+    name_membership,
+    weigh,
+    weigh_down,
+    with_membership,
+)
+from molehill.synthesis.posterior import Posterior, predict_from
+from molehill.synthesis.sampling.diagnostics import Diagnostics
+from molehill.synthesis.synthesizer import Synthesizer
+from molehill.tables.table import Table
+
+RNG = np.random.default_rng(11)
+# Values that no round number of a report can be mistaken for.
+PEOPLE = pd.DataFrame({"town": np.repeat(["A", "B"], 60), "pay": np.exp(RNG.normal(7.0, 0.5, 120)).round(3) + 0.0007})
+INTRUDER = Intruder(known="town", sensitive="pay", radius=0.2)
+
+
+def test_path_of_strength():
+    assert along_path(2, 0) == Scheme()
+    risk = confidential_risk(PEOPLE, INTRUDER, order=2)
+    strengths = [weigh(along_path(2, t), risk, 120) for t in (0.25, 0.5, 1.0, 1.5)]
+    np.testing.assert_allclose(strengths[2], 1 - risk.risk)
+    np.testing.assert_allclose(strengths[1], np.minimum(1.5 - risk.risk, 1))
+    np.testing.assert_allclose(strengths[3], (1 - risk.risk) / 2)
+    assert all((stronger <= weaker).all() for weaker, stronger in pairwise(strengths))
+    assert str(Scheme(1, shift=0.5, rounds=2)) == "marginal, shift 0.5, 2 rounds of feedback by 50%"
+
+
+def test_feedback_reaches_just_those_that_shape_the_prediction():
+    random = np.random.default_rng(5)
+    codes, values = random.integers(0, 3, 200), random.normal(0, 100, 200)
+    weights, breaking = random.uniform(0.2, 1, 200), random.random(200) < 0.05
+    found = weigh_down(weights, breaking, codes, values, radius=0.1, floor=3.0, step=0.25)
+    for i in range(200):
+        near = [
+            h
+            for h in range(200)
+            if breaking[h] and codes[h] == codes[i] and abs(values[i] - values[h]) <= max(0.1 * abs(values[h]), 3.0)
+        ]
+        assert found[i] == pytest.approx(weights[i] * (0.75 if near else 1.0))
+
+
+def two_heaps():
+    """A mixture whose two components lie far apart, as if it had been fitted."""
+    table = Table(pd.DataFrame({"town": np.tile(["A", "B"], 100), "pay": np.repeat([1.0, 1000.0], 100)}))
+    synthesizer = tdp_mixture("pay", [], components=2)
+    assert synthesizer.learn is not None
+    learned = synthesizer.learn(table)
+    draws = {"pi": [0.5, 0.5], "beta": [[-1.0], [1.0]], "sigma": [0.1, 0.1]}
+    arrays = {name: np.array(value)[None, None] for name, value in draws.items()}
+    nothing = Diagnostics(pd.DataFrame(), 0.0, 0.0, 0, 0, {}, ())
+    return Posterior(synthesizer, table, np.ones(200), learned, arrays, nothing, 0.0)
+
+
+def test_membership_is_swapped_without_a_fit():
+    posterior = two_heaps()
+    assert has_membership(posterior)
+    high = np.repeat([False, True], 100)
+    town = np.tile([0.0, 1.0], 100)
+    shares = {}
+    for name, by_prior in (("posterior", np.zeros(200)), ("prior", np.ones(200)), ("some", town)):
+        swapped = with_membership(posterior, by_prior)
+        with jax.enable_x64(new_val=True):
+            values = [p.values["pay"] > 30 for p in predict_from(swapped, [(0, 0)] * 40, 1)]
+        shares[name] = (np.array(values) == high).mean(axis=0)
+    assert (shares["posterior"] == 1).all()
+    # 40 tables x 200 records: half of them keep their heap, within 4 standard errors.
+    assert shares["prior"].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(8000))
+    assert (shares["some"][town == 0] == 1).all()
+    assert shares["some"][town == 1].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4000))
+    even = with_membership(posterior, town).drawing_by(noise="balanced")
+    assert even.synthesizer.options["noise"] == "balanced"
+    assert even.synthesizer.options["membership"] == "posterior"
+    assert even.learned.inputs[BY_PRIOR] is town
+    # A model without such an option has no membership to change.
+    assert not has_membership(replace(posterior, synthesizer=Synthesizer(print, ("pay",))))
+    names = [name_membership(share) for share in (None, np.zeros(2), np.ones(2), np.full(2, 0.3), np.array([0.0, 1]))]
+    assert names[:4] == ["none", "posterior", "prior", "prior for a random 30%"]
+    assert "some patterns (50%" in names[4]

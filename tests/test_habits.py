@@ -1,0 +1,182 @@
+"""What a newcomer looks for is there and true: hooks, workflow, templates that ask for no data, the security policy."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).parents[1]
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+FORMS = [path for path in FORMS if path.name != "config.yml"]
+REQUEST = ROOT / ".github" / "pull_request_template.md"
+# The sentence that every template has; what else it asks for must not be one of these.
+NO_VALUES = (
+    "Do not paste values of a confidential table: no cell, no row, no picture of one, and no file from internal/."
+)
+DATA = re.compile(
+    r"attach|upload|screenshot|excerpt|extract|sample of|your (data|file|values)|\brows|\bcells", re.IGNORECASE
+)
+
+
+def read(path: Path | str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def plain(text: str) -> str:
+    return " ".join(re.sub(r"[*`]", "", text).split())
+
+
+def commands(target: str) -> list[str]:
+    """Commands of a target of the Makefile, as the shell gets them."""
+    makefile = read("Makefile")
+    variables = dict(re.findall(r"^(\w+) :?= (.*)$", makefile, re.MULTILINE))
+    (recipe,) = re.findall(rf"^{target}:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    return [re.sub(r"\$\((\w+)\)", lambda name: variables[name[1]], line.strip()) for line in recipe.splitlines()]
+
+
+# Checks before a commit and after a push.
+
+
+def test_the_hooks_are_the_checks_of_make_lint():
+    (repo,) = yaml.safe_load(read(".pre-commit-config.yaml"))["repos"]
+    assert repo["repo"] == "local"  # nothing is fetched
+    assert [hook["entry"] for hook in repo["hooks"]] == commands("lint")
+    assert len({hook["id"] for hook in repo["hooks"]}) == len(repo["hooks"])
+    for hook in repo["hooks"]:
+        assert hook["language"] == "system"
+        # Names of files would be put behind a command that already says what to check.
+        assert hook["pass_filenames"] is False
+        assert all(re.search(hook["files"], name) for name in ("src/molehill/errors.py", "pyproject.toml"))
+
+
+def test_the_workflow_calls_what_every_submission_must_pass():
+    workflow = yaml.safe_load(read(".github/workflows/ci.yml"))
+    (job,) = workflow["jobs"].values()
+    assert [step["run"] for step in job["steps"] if "run" in step] == ["bash .ci/run"]
+    assert {"make lint", "make test"} <= set(read(".ci/run").splitlines())
+    actions = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert [re.sub(r"@v\d+$", "", action) for action in actions] == ["actions/checkout", "actions/setup-python"]
+    assert all(re.search(r"@v\d+$", action) for action in actions)
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+    assert job["timeout-minutes"] <= 60
+
+
+def test_the_workflow_runs_the_pythons_that_the_project_allows():
+    (job,) = yaml.safe_load(read(".github/workflows/ci.yml"))["jobs"].values()
+    allowed = SpecifierSet(tomllib.loads(read("pyproject.toml"))["project"]["requires-python"])
+    first = next(minor for minor in range(100) if f"3.{minor}" in allowed)
+    # Unquoted, YAML would read 3.10 as 3.1.
+    assert job["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(first, first + 3)]
+    assert all(version in allowed for version in job["strategy"]["matrix"]["python"])
+    setup = next(step for step in job["steps"] if "setup-python" in step.get("uses", ""))
+    assert setup["with"]["python-version"] == "${{ matrix.python }}"
+
+
+# Templates ask what a table looks like, and never for what is in it.
+
+
+def test_there_is_a_form_for_each_need_and_no_blank_one():
+    assert [path.stem for path in FORMS] == ["bug", "feature", "question", "wrong_number"]
+    assert yaml.safe_load(read(".github/ISSUE_TEMPLATE/config.yml")) == {"blank_issues_enabled": False}
+
+
+@pytest.mark.parametrize("path", [*FORMS, REQUEST], ids=lambda path: path.stem)
+def test_a_template_asks_for_no_values(path):
+    text = plain(read(path))
+    assert text.count(NO_VALUES) == 1
+    assert DATA.findall(text.replace(NO_VALUES, "")) == []
+    assert "SECURITY.md" in text
+    for words in ("kinds", "names changed", "number of records", "pattern sizes"):
+        assert words in text.lower()
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_a_form_begins_with_the_warning_and_asks_for_the_pattern(path):
+    form: dict[str, Any] = yaml.safe_load(read(path))
+    assert set(form) == {"name", "description", "labels", "body"}
+    first, *asked = form["body"]
+    assert first["type"] == "markdown"
+    assert NO_VALUES in plain(first["attributes"]["value"])
+    # No kind of question takes a file.
+    assert {part["type"] for part in asked} <= {"input", "textarea", "checkboxes"}
+    by_id = {part["id"]: part for part in asked}
+    assert len(by_id) == len({part["attributes"]["label"] for part in asked}) == len(asked)
+    assert {"table", "settings", "version", "checked"} <= set(by_id)
+    assert "molehill --version" in by_id["version"]["attributes"]["description"]
+    assert "names" in by_id["settings"]["attributes"]["label"]
+    assert "`seed`" in by_id["settings"]["attributes"]["description"]
+    assert asked[-1]["id"] == "checked"
+    assert asked[-1]["attributes"]["options"][0]["required"] is True
+
+
+def test_a_pull_request_is_asked_for_its_evidence():
+    for words in ("What and why", "can fail", "command", "`make lint`", "`make test`", "in a browser"):
+        assert words in read(REQUEST)
+
+
+# What is promised.
+
+
+def test_every_promise_has_its_tests():
+    promises = read("SECURITY.md").split("## What the program promises")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (?!promise|--)(.+) \| (.+) \|$", promises, re.MULTILINE)
+    assert len(rows) == promises.count("\n|") - 2  # heading and line
+    for promise, tests in rows:
+        files = re.findall(r"`(tests/[\w/]+\.py)`", tests)
+        assert files, promise
+        assert all("def test_" in read(file) for file in files), promise
+
+
+def test_what_the_security_policy_points_to_exists():
+    policy = read("SECURITY.md")
+    named = re.findall(r"`((?:docs|src|tests)/[^`]+)`", policy)
+    linked = re.findall(r"\]\(([^)#:]+)(?:#([^)]+))?\)", policy)
+    assert len(named) >= 10
+    assert linked
+    for path in (*named, *(path for path, _ in linked)):
+        assert (ROOT / path).is_file(), path
+    for path, heading in linked:
+        headings = [re.sub(r"[^\w]+", "-", line.lower()) for line in re.findall(r"^#+ (.*)$", read(path), re.MULTILINE)]
+        assert not heading or heading in headings
+
+
+LOADERS = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
+NETWORK = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "urllib"}
+BUILT_IN = {"__import__", "compile", "eval", "exec"}
+METHODS = {"eval", "query", "read_pickle", "to_pickle"}
+
+
+def dangers(tree: ast.AST) -> set[str]:
+    """Name what could run text from data, load a pickle or open a connection."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names} & (LOADERS | NETWORK)
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}".partition(".")[0]} & (LOADERS | NETWORK)
+        if isinstance(node, ast.Call):
+            found |= {getattr(node.func, "id", "")} & BUILT_IN | {getattr(node.func, "attr", "")} & METHODS
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle" and ast.unparse(node.value) != "False":
+            found.add("allow_pickle")
+    return found
+
+
+def test_the_source_runs_no_text_loads_no_pickle_and_opens_no_connection():
+    sources = sorted((ROOT / "src").rglob("*.py"))
+    assert len(sources) > 50
+    found = {str(path.relative_to(ROOT)): dangers(ast.parse(read(path))) for path in sources}
+    assert {path: names for path, names in found.items() if names} == {}
+    bad = "import pickle\nfrom urllib import request\nframe.query('x')\neval('1')\nnp.load(path, allow_pickle=True)"
+    assert dangers(ast.parse(bad)) == {"pickle", "urllib", "query", "eval", "allow_pickle"}
+
+
+def test_the_roadmap_names_no_dates_and_no_numbers_of_issues():
+    page = read("docs/roadmap.md")
+    assert re.findall(r"\b20\d\d\b|\bQ[1-4]\b|#\d+|\bissues? \d+", page) == []
+    assert page.index("## Now") < page.index("## Next") < page.index("## Not planned")
