@@ -187,6 +187,18 @@ def test_contributing_names_files_and_functions_that_are_there():
         assert not function or f"def {function}(" in found.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_a_page_names_tests_and_modules_that_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    assert all(
+        (ROOT / path).exists() for path in re.findall(r"\b(?:tests|docs|benchmarks|examples)/\w[\w/]*\.py", text)
+    )
+    for path in re.findall(r"`(molehill(?:\.\w+)+)", text):
+        found = molehill
+        for name in path.split(".")[1:]:
+            found = getattr(found, name, None) or importlib.import_module(f"{found.__name__}.{name}")
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_links_beside_the_site_lead_somewhere(page):
     """Links between the pages of the site are checked as it is built."""

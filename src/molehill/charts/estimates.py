@@ -41,7 +41,7 @@ def estimate_intervals(
     Parameters
     ----------
     evaluation
-        Of `molehill.evaluation.evaluate`.
+        Of `molehill.evaluate`.
     analyses
         Names of analyses, such as "mean of income": what the estimates are `of`. By default all, up to 12 panels.
     groups

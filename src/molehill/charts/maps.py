@@ -59,7 +59,7 @@ def risk_utility_map(
     Parameters
     ----------
     evaluation
-        Of `molehill.evaluation.evaluate`.
+        Of `molehill.evaluate`.
     utility, risk
         Ids of measures in the two tables, as in `Evaluation.measures`.
     column, of

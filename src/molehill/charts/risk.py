@@ -84,7 +84,7 @@ def risk_violins(evaluation: "Evaluation", *, measure: RiskMeasure = "realised")
     Parameters
     ----------
     evaluation
-        Of `molehill.evaluation.evaluate`.
+        Of `molehill.evaluate`.
     measure
         Risk in the released tables, "realised", or over what a scheme could have drawn, "expected": the latter for the
         schemes that it is known of, beside the confidential table.
@@ -129,7 +129,7 @@ def radius_lines(evaluation: "Evaluation", *, radius: float | None = None) -> al
     Parameters
     ----------
     evaluation
-        Of `molehill.evaluation.evaluate`.
+        Of `molehill.evaluate`.
     radius
         The agency's own radius, given to `evaluate`: adds the "risk_mean" under it, and marks it. If columns have radii
         of their own, leave it out.
@@ -180,7 +180,7 @@ def risk_scatter(
     Parameters
     ----------
     evaluation
-        Of `molehill.evaluation.evaluate`.
+        Of `molehill.evaluate`.
     scheme, reference
         Names of releases, or "confidential": upwards and to the right.
     measure

@@ -116,9 +116,7 @@ def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | No
     find_columns(table, settings.known, "known")
     if len(settings.replace) > 1:
         problem = "it names several columns, and a release replaces one so far"
-        raise InputError(
-            "replace", problem, "Name one; or fit a molehill.synthesis.synthesizer.Chain, and draw from it"
-        )
+        raise InputError("replace", problem, "Name one; or fit a molehill.Chain, and draw from it")
     predictors = settings.predictors
     if predictors is None:
         predictors = tuple(name for name in table.frame.columns if name not in settings.replace)

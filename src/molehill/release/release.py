@@ -24,7 +24,7 @@ from molehill.report.dossier import Dossier, Searched, read_dossier, write_dossi
 from molehill.risk.identification import ConfidentialRisk
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import Diagnostics
-from molehill.tables.formats import write_table
+from molehill.tables.formats import FORMATS, write_table
 
 VERSIONS = ("molehill", "numpy", "pandas", "jax", "numpyro", "blackjax", "numba")
 
@@ -198,7 +198,7 @@ def _whole_folder(target: Path) -> Iterator[Path]:
 def _write_tables(release: Release, folder: Path) -> None:
     """Write the synthetic tables, in the format of the confidential one where that can be written."""
     ending = Path(release.settings.data or "").suffix.lower()
-    ending = ending if ending in (".parquet", ".dta", ".sav", ".xpt") else ".csv"
+    ending = ending if ending in FORMATS and FORMATS[ending].write is not None else ".csv"
     digits = max(2, len(str(len(release.datasets))))
     for number, table in enumerate(release.datasets, start=1):
         write_table(table, folder / f"synthetic_{number:0{digits}}{ending}")
