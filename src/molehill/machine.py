@@ -13,6 +13,28 @@ def workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def available_memory() -> int | None:
+    """How many bytes of memory this process may still take, as far as the system says; None if it does not."""
+    found = []
+    with suppress(OSError, ValueError, KeyError):
+        found.append(1024 * _read_facts(Path("/proc/meminfo"))["MemAvailable"])
+    # A container may have less than its machine; what it keeps of files can be given up.
+    with suppress(OSError, ValueError, KeyError):
+        group = Path("/sys/fs/cgroup")
+        most, used = (int((group / f"memory.{name}").read_text(encoding="ascii")) for name in ("max", "current"))
+        found.append(most - used + _read_facts(group / "memory.stat")["inactive_file"])
+    if not found and hasattr(os, "sysconf"):
+        with suppress(OSError, ValueError):
+            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return max(min(found), 0) if found else None
+
+
+def _read_facts(path: Path) -> dict[str, int]:
+    """Read lines of a name and a whole number."""
+    lines = (line.replace(":", " ").split() for line in path.read_text(encoding="ascii").splitlines())
+    return {words[0]: int(words[1]) for words in lines}
+
+
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers(), thread_name_prefix="molehill")

@@ -29,7 +29,11 @@ PEOPLE = pd.DataFrame(
 )
 CALL: dict[str, Any] = {
     "replace": "visits",
+    "keep": ["town", "sex"],
     "known": ["town", "sex"],
+    "lower": 0.0,
+    "upper": 100_000.0,
+    "shuffle": False,
     "datasets": 3,
     "expected_tables": 40,
     "regressions": ["visits ~ sex"],
@@ -71,7 +75,7 @@ def test_tables_are_those_of_the_longer_calls(made):
     release = made[0]
     # By the name of the scheme, whatever it is compared with.
     seeds = [named_seed(5, what, "pairwise") for what in ("fit", "draw")]
-    synthesizer = negative_binomial("visits", ["town", "sex"])
+    synthesizer = negative_binomial("visits", ["town", "sex"], lower=0, upper=100_000)
     posterior = fit(synthesizer, PEOPLE, release.weights, seed=seeds[0], progress=False)
     for mine, theirs in zip(draw(posterior, datasets=3, seed=seeds[1]), release.datasets, strict=True):
         pd.testing.assert_frame_equal(mine, theirs)
@@ -93,7 +97,8 @@ def test_regressions_stand_beside_the_usual_analyses(made):
 
 
 def test_another_order_or_scale_has_a_name_of_its_own():
-    settings: Any = {"replace": "visits", "known": ("town",), "compare": (), "expected_tables": 0, "datasets": 1}
+    settings: Any = {**CALL, "known": ("town",), "compare": (), "expected_tables": 0, "datasets": 1, "regressions": ()}
+    del settings["seed"]
     release = synthesize(PEOPLE, Settings(**settings, order=3, scale=1.5, shift=0.1, seed=1), progress=False)
     assert release.scheme == "order 3, scale 1.5, shift 0.1"
     assert list(release.comparisons) == []
@@ -102,7 +107,7 @@ def test_another_order_or_scale_has_a_name_of_its_own():
 
 
 def test_without_a_seed_two_releases_differ(monkeypatch):
-    settings: Any = {"known": "town", "compare": (), "expected_tables": 0, "datasets": 1, "replace": "visits"}
+    settings: Any = {**CALL, "known": "town", "compare": (), "expected_tables": 0, "datasets": 1, "seed": None}
     assert len({prepare(PEOPLE, Settings(**settings)).settings.seed for _ in range(10)}) == 10
     # A fit of so small a table does not converge with every seed: these two do.
     fresh = iter([1, 2])
@@ -141,6 +146,13 @@ def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
         ({"replace": "visit"}, "replace"),
         ({"known": ["twon"]}, "known"),
         ({"predictors": ["visits"]}, "sensitive"),
+        ({"keep": ["town"]}, "columns"),
+        ({"keep": ["town"], "decide": ["sex"]}, "columns"),
+        ({"keep": ["town"], "drop": ["sex"]}, "known"),
+        ({"keep": ["town", "sex", "visits"]}, "settings"),
+        ({"upper": None}, "columns"),
+        ({"kinds": {"visits": "categorical"}}, "lower"),
+        ({"kinds": {"visits": "categorical"}, "lower": None, "upper": None}, "replace"),
         ({"radius": 2}, "settings"),
         ({"compare": ["everything"]}, "settings"),
         ({"scale": 1e-9, "shift": -1.0}, "scale"),
@@ -155,8 +167,23 @@ def test_bad_input_is_told_before_any_work(change, argument):
 
 
 def test_several_columns_have_their_place_and_one_is_made_so_far():
+    several: Any = {"replace": ("visits", "sex"), "keep": "town", "known": "town"}
+    several |= {"upper": {"visits": 1e5}, "lower": {"visits": 0.0}}
     with pytest.raises(InputError, match="several columns"):
-        synthesize(PEOPLE, Settings(replace=("visits", "sex"), known=("town",)), progress=False)
+        synthesize(
+            PEOPLE,
+            Settings(
+                **CALL
+                | {
+                    "replace": ("visits", "sex"),
+                    "keep": "town",
+                    "known": "town",
+                    "upper": {"visits": 1e5},
+                    "lower": {"visits": 0.0},
+                }
+            ),
+            progress=False,
+        )
 
 
 def test_the_table_is_looked_at_once(monkeypatch):
@@ -170,6 +197,32 @@ def test_the_table_is_looked_at_once(monkeypatch):
     release = synthesize(PEOPLE, Settings(**CALL | few), progress=False)
     assert release.evaluation.schemes == ("pairwise", "marginal", *baselines)
     assert (len(looked), len(learned)) == (1, 1)
+
+
+def test_what_is_dropped_is_gone_and_the_order_is_nobodys():
+    people = PEOPLE.assign(id=np.arange(5000, 5160), note="x").sort_values("visits", ignore_index=True)
+    few: Any = {"compare": (), "expected_tables": 0, "regressions": (), "shuffle": True, "drop": ["id", "note"]}
+    release = synthesize(people, Settings(**CALL | few), progress=False)
+    assert [list(table.columns) for table in release.datasets] == [["town", "sex", "visits"]] * 3
+    # The same order in every table; the key leads back to the records.
+    for table in release.datasets:
+        pd.testing.assert_frame_equal(
+            table[["town", "sex"]], people[["town", "sex"]].iloc[release.order].reset_index(drop=True)
+        )
+    assert sorted(release.order) == list(range(160))
+    assert abs(np.corrcoef(release.order, np.arange(160))[0, 1]) < 0.4
+    assert release.plan.order == ("visits",)
+    assert "The order of the rows tells of visits: the records are published in another order." in str(release.plan)
+
+
+def test_what_may_name_people_is_kept_only_knowingly():
+    people = PEOPLE.assign(id=np.arange(5000, 5160))
+    few: Any = {"compare": (), "expected_tables": 0, "regressions": (), "keep": ["town", "sex", "id"]}
+    with pytest.raises(InputError, match="'id' may name people \\(numbers that count up\\)"):
+        synthesize(people, Settings(**CALL | few), progress=False)
+    job = prepare(people, Settings(**CALL | few, accept="id"))
+    assert job.settings.predictors == ("town", "sex")
+    assert "may name people (numbers that count up), accepted" in str(job.plan)
 
 
 def visits_model(visits=None):

@@ -199,15 +199,26 @@ def init(
     overwrite: Overwrite = False,
 ) -> None:
     """Look at a table and write settings to edit, with the reasons as comments."""
+    from molehill.cli.terminal import ask_about, tell_suggestion
     from molehill.plan.settings import write_settings
     from molehill.plan.suggest import suggest_settings
 
     _refuse_existing(out, "out", overwrite=overwrite)
     with _working("Looking at the table"):
-        settings, notes = suggest_settings(molehill.read_table(data, encoding=encoding), path=str(data))
-    write_settings(settings, out, notes=notes)
-    typer.echo(f"Replaced: {settings.column}. Known: {', '.join(settings.known)}.\n{notes['known']}")
-    typer.echo(f"Written to {out}. Read it, correct it, then: molehill run {out}")
+        suggested = suggest_settings(molehill.read_table(data, encoding=encoding), path=str(data))
+    settings = ask_about(suggested) if sys.stdin.isatty() and sys.stdout.isatty() else suggested.settings
+    write_settings(settings, out, notes=suggested.notes, reasons=suggested.reasons)
+    typer.echo(tell_suggestion(suggested, settings))
+    typer.echo(f"Written to {out}. Read it, correct it; then: molehill plan {out}, and: molehill run {out}")
+
+
+@app.command(cls=SettingsCommand)
+def plan(settings: SettingsFile, given: Given = None, encoding: Encoding = None) -> None:
+    """Say on one page what will be made of a table, before anything is fitted: every column and its fate."""
+    from molehill.plan.plan import plan_settings
+
+    chosen, table = _read(settings, given or [], encoding)
+    typer.echo(str(plan_settings(table, chosen)))
 
 
 @app.command(cls=SettingsCommand)
@@ -229,6 +240,10 @@ def run(
     if chosen.targets and not quiet:
         typer.echo("The settings name targets: only `molehill search` keeps to them, this run does not.", err=True)
     folder = out or Path(f"{settings.stem}-release")
+    if not quiet:
+        from molehill.plan.plan import plan_settings
+
+        typer.echo(f"{plan_settings(table, chosen)}\n", err=True)
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     release = molehill.run(table, chosen, folder, tell=_stages(quiet=quiet), **how)
     _report_release(release, folder, as_json=as_json, quiet=quiet)
@@ -287,16 +302,18 @@ def demo(
     """Release a built-in survey of 6,208 consumer units (simulated, nobody's data), and report on it."""
     from molehill.tables.populations import consumer_survey
 
+    survey = consumer_survey()
     chosen = molehill.Settings(
         replace="income",
+        keep=[name for name in survey.columns if name != "income"],
         known=("gender", "age", "region"),
         regressions=("income ~ region + urban + earner",),
-        lower=-100_000,
-        upper=2_000_000,
+        lower=-100_000.0,
+        upper=2_000_000.0,
         seed=1,
     )
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
-    release = molehill.run(consumer_survey(), chosen, out, tell=_stages(quiet=quiet), **how)
+    release = molehill.run(survey, chosen, out, tell=_stages(quiet=quiet), **how)
     _report_release(release, out, as_json=False, quiet=quiet)
 
 

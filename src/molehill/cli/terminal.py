@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
 from molehill.errors import InputError
+from molehill.plan.settings import FATES, Settings, printable
+from molehill.plan.suggest import Suggestion
 from molehill.report.dossier import tell_cost, tell_runners_up
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.profile import RiskProfile
@@ -68,6 +71,34 @@ def read_releases(files: list[Path], against: list[str], encoding: str | None) -
     for name, value in parse_pairs(against, "against", "topcoded=top.csv").items():
         named[name] = [Path(file) for file in value.split(",")]
     return {name: [read_table(file, encoding=encoding) for file in paths] for name, paths in named.items()}
+
+
+def ask_about(suggested: Suggestion) -> Settings:
+    """Ask on a terminal what is left to be decided: the fate of columns that look sensitive, and the limits."""
+    settings, fates = suggested.settings, {"keep": [], "drop": []}
+    for name in settings.decide:
+        told = printable(f"{name}: {suggested.reasons[name]}. Keep it as collected, or drop it?")
+        while (answer := typer.prompt(f"{told} (keep, drop)", default="drop")) not in fates:
+            typer.echo("Write keep or drop.")
+        fates[answer].append(name)
+    limits: dict[str, dict[str, float]] = {}
+    for end in ("lower", "upper"):
+        proposed = getattr(settings, end) or {}
+        limits[end] = {
+            name: typer.prompt(printable(f"{end} limit of {name}, from a codebook"), type=float, default=value)
+            for name, value in proposed.items()
+        }
+    decided = {fate: (*getattr(settings, fate), *names) for fate, names in fates.items()}
+    return settings.but(decide=(), **decided, **{end: value for end, value in limits.items() if value})
+
+
+def tell_suggestion(suggested: Suggestion, settings: Settings) -> str:
+    """Say what was suggested for every column, with the reason."""
+    fates = {name: fate for fate in FATES for name in getattr(settings, fate)}
+    rows = [(fates[name], name, reason) for name, reason in suggested.reasons.items()]
+    lines = [printable(f"{fate:8}{name}: {reason}") for fate, name, reason in rows]
+    known = f"The intruder may know {', '.join(settings.known) or 'nothing'}: {suggested.notes['known']}"
+    return "\n".join([*lines, *map(printable, known.splitlines())])
 
 
 def record_level(result: ConfidentialRisk) -> pd.DataFrame:

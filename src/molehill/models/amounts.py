@@ -9,8 +9,8 @@ from jax.scipy.special import log_ndtr, ndtr, ndtri
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
-from molehill.tables.schema import column_numbers, find_columns
-from molehill.tables.table import Table
+from molehill.tables.schema import column_numbers
+from molehill.tables.table import Table, find_columns
 
 Transform = Literal["identity", "log", "signed"]
 TRANSFORMS = get_args(Transform)

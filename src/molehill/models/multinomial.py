@@ -18,8 +18,8 @@ from molehill.errors import InputError
 from molehill.synthesis.design import find_codes, find_levels, learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
-from molehill.tables.schema import Kind, find_columns
-from molehill.tables.table import Table
+from molehill.tables.schema import Kind
+from molehill.tables.table import Table, find_columns
 
 
 def multinomial(

@@ -32,6 +32,19 @@ SYNTHESIZERS = (
 )
 COMPARED = ("unweighted", "marginal", "pairwise", *BASELINES)
 
+# What can become of a column; `decide` is for one that nobody has decided on yet.
+FATES = ("replace", "keep", "drop", "decide")
+# What the entry of a column in a settings file may say beside its fate, and the setting that it belongs to.
+OF_COLUMNS = {
+    "lower": "lower",
+    "upper": "upper",
+    "radius": "radius",
+    "floor": "floor",
+    "kind": "kinds",
+    "breaks": "breaks",
+    "missing": "missing_codes",
+}
+
 Name = Annotated[str, Field(min_length=1)]
 Names = tuple[Name, ...]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -64,12 +77,22 @@ class Settings(BaseModel):
     replace: Names = setting(
         ..., "The columns to protect: their values are replaced.", "a list of column names", public=True, min_length=1
     )
+    keep: Names = setting(
+        (), "Columns that are published as they were collected.", "a list of column names", public=True
+    )
+    drop: Names = setting((), "Columns that are not published.", "a list of column names", public=True)
+    decide: Names = setting(
+        (), "Columns whose fate is still open: nothing is made until it is decided.", "a list of column names"
+    )
+    accept: Names = setting(
+        (), "Columns that may name people and are kept all the same.", "a list of column names", public=True
+    )
     known: Names = setting(
         ..., "Columns that an intruder may know about a person.", "a list of column names", public=True
     )
     predictors: Names | None = setting(
         None,
-        "What the model conditions on; left out: every column that is not replaced.",
+        "What the model conditions on; left out: every column that is kept.",
         "a list of column names",
         public=True,
     )
@@ -177,6 +200,15 @@ class Settings(BaseModel):
     breaks: dict[Name, Annotated[tuple[float, ...], Field(min_length=1)]] = setting(
         {}, "Groups of a numeric known column or predictor: where each begins.", "lists of numbers"
     )
+    missing_codes: dict[Name, tuple[float | str, ...]] = setting(
+        {}, "Cells that stand for a missing value, by column.", "lists of codes"
+    )
+    shuffle: bool = setting(
+        default=True,
+        comment="Publish the records in a random order, the same in every table.",
+        wanted="true or false",
+        public=True,
+    )
     kinds: dict[Name, Kind] = setting(
         {},
         "Kinds of columns, where the inferred one is wrong.",
@@ -193,14 +225,17 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _take_lists(cls, given: Any) -> Any:
-        """Take one text for a list of one, and lists, of which TOML has no other kind, for tuples."""
+        """Take one text for a list of one, lists, of which TOML has no other kind, for tuples, and columns apart."""
+        given = spread_columns(given)
         listed = [name for name, field in cls.model_fields.items() if field.annotation in (Names, Names | None)]
         taken = {
             name: (value,) if name in listed and isinstance(value, str) else value for name, value in given.items()
         }
         return {name: _plain_tuples(value) for name, value in taken.items()}
 
-    @field_validator("replace", "known", "predictors", "compare", "regressions", "targets")
+    @field_validator(
+        "replace", "keep", "drop", "decide", "accept", "known", "predictors", "compare", "regressions", "targets"
+    )
     @classmethod
     def _once_each(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if names is not None and len(set(names)) < len(names):
@@ -227,7 +262,7 @@ class Settings(BaseModel):
     def _can_be_read(cls, targets: tuple[str, ...]) -> tuple[str, ...]:
         problems = parse_targets(targets)[1]
         if problems:
-            raise _TargetError("; ".join(problems))
+            raise _ToldError("; ".join(problems))
         return targets
 
     @classmethod
@@ -236,6 +271,14 @@ class Settings(BaseModel):
         field = cls.model_fields[name]
         about: Any = field.json_schema_extra
         return {"comment": field.description, **about}
+
+    @model_validator(mode="after")
+    def _one_fate_each(self) -> Self:
+        fates = [name for fate in FATES for name in getattr(self, fate)]
+        twice = sorted({name for name in fates if fates.count(name) > 1})
+        if twice:
+            raise _ToldError(f"{twice[0]!r} has two fates: name it under one of {', '.join(FATES)}")
+        return self
 
     def but(self, **changes: Any) -> Self:
         """Give the same settings with some changed."""
@@ -268,8 +311,8 @@ class Settings(BaseModel):
         return type(self)(**{name: getattr(self, name) for name in kept})
 
 
-class _TargetError(ValueError):
-    """What is wrong with targets, in words that tell it all."""
+class _ToldError(ValueError):
+    """What is wrong, in words that tell it all."""
 
 
 def _plain_tuples(value: Any) -> Any:
@@ -289,8 +332,8 @@ def _list_problems(settings: type[Settings], error: ValidationError) -> str:
             problems[name] = f"there is no setting {name!r}: {nearest(name, settings.model_fields)}"
         elif found["type"] == "missing":
             problems[name] = f"{name!r} is missing"
-        elif isinstance(raised := found.get("ctx", {}).get("error"), _TargetError):
-            problems[name] = f"{name!r}: {raised}"
+        elif isinstance(raised := found.get("ctx", {}).get("error"), _ToldError):
+            problems[name] = f"{raised}" if name == "settings" else f"{name!r}: {raised}"
         else:
             problems.setdefault(name, f"{name!r} must be {settings.describe(name)['wanted']}")
     told = list(problems.values())
@@ -308,39 +351,128 @@ def read_settings(path: str | Path) -> Settings:
     return Settings(**content)
 
 
-def write_settings(settings: Settings, path: str | Path, *, notes: Mapping[str, str] | None = None) -> None:
-    """Write settings as TOML, each with a comment; `notes` adds to the comments of some."""
-    write_text(Path(path), format_settings(settings, notes=notes), private=True, argument="settings")
+def write_settings(
+    settings: Settings,
+    path: str | Path,
+    *,
+    notes: Mapping[str, str] | None = None,
+    reasons: Mapping[str, str] | None = None,
+) -> None:
+    """Write settings as TOML, each with a comment; `notes` adds to the comments of some, `reasons` to columns."""
+    text = format_settings(settings, notes=notes, reasons=reasons)
+    write_text(Path(path), text, private=True, argument="settings")
 
 
-def format_settings(settings: Settings, *, notes: Mapping[str, str] | None = None) -> str:
-    """Give settings as the text of a TOML file."""
+def format_settings(
+    settings: Settings, *, notes: Mapping[str, str] | None = None, reasons: Mapping[str, str] | None = None
+) -> str:
+    """Give settings as the text of a TOML file; `reasons` are comments on single columns."""
     document = tomlkit.document()
     document.add(tomlkit.comment("Settings of a release: `molehill run` with this file makes it."))
-    # A table takes in all that follows it, so that tables come last.
-    ordered = sorted(type(settings).model_fields, key=lambda name: name in ("breaks", "kinds"))
-    for name in ordered:
-        value, about = getattr(settings, name), settings.describe(name)
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if name in (*FATES, "accept", *OF_COLUMNS.values()) and (isinstance(value, dict | tuple) or value is None):
+            # These stand with the columns.
+            continue
         document.add(tomlkit.nl())
-        told = [f"{about['comment']} ({about['wanted']})", *(notes or {}).get(name, "").splitlines()]
+        told = [_tell(settings, name), *(notes or {}).get(name, "").splitlines()]
         for comment in told:
-            document.add(tomlkit.comment(_printable(comment)))
+            document.add(tomlkit.comment(printable(comment)))
         if value is None:
             document.add(tomlkit.comment(f"{name} ="))
-        elif name in ("breaks", "kinds"):
-            table = tomlkit.table()
-            for key, entry in value.items():
-                table.add(key, list(entry) if isinstance(entry, tuple) else entry)
-            document.add(name, table)
-        elif isinstance(value, dict):
-            by_column = tomlkit.inline_table()
-            by_column.update(value)
-            document.add(name, by_column)
         else:
             document.add(name, tomlkit.item(list(value) if isinstance(value, tuple) else value))
+    _add_columns(document, settings, notes or {}, reasons or {})
     return tomlkit.dumps(document)
 
 
-def _printable(text: str) -> str:
+def _add_columns(
+    document: tomlkit.TOMLDocument, settings: Settings, notes: Mapping[str, str], reasons: Mapping[str, str]
+) -> None:
+    """Write what becomes of every column, with all that is set for it: a table, which must come last."""
+    document.add(tomlkit.nl())
+    told = [
+        "What becomes of every column: the name of a fate, or a table with it as `release` and more of the column.",
+        "A column that is not named here stops the run.",
+        *(f"{fate}: {_tell(settings, fate)}" for fate in FATES),
+        f'identifying = "accept": {_tell(settings, "accept")}',
+        *(f"{key}: {_tell(settings, field)}" for key, field in OF_COLUMNS.items()),
+        *notes.get("columns", "").splitlines(),
+    ]
+    for line in told:
+        document.add(tomlkit.comment(printable(line)))
+    table = tomlkit.table()
+    for name, entry in gather_columns(settings).items():
+        if list(entry) == ["release"]:
+            item: Any = tomlkit.item(entry["release"])
+        else:
+            item = tomlkit.inline_table()
+            item.update(entry)
+        if name in reasons:
+            item.comment(printable(reasons[name]))
+        table.add(name, item)
+    document.add("columns", table)
+
+
+def _tell(settings: Settings, name: str) -> str:
+    about = settings.describe(name)
+    return f"{about['comment']} ({about['wanted']})"
+
+
+def gather_columns(settings: Settings) -> dict[str, dict[str, Any]]:
+    """Give all that is set for every column, as the table of columns in a settings file has it."""
+    entries: dict[str, dict[str, Any]] = {name: {"release": fate} for fate in FATES for name in getattr(settings, fate)}
+    for key, field in OF_COLUMNS.items():
+        value = getattr(settings, field)
+        for name, entry in value.items() if isinstance(value, dict) else ():
+            entries.setdefault(name, {})[key] = list(entry) if isinstance(entry, tuple) else entry
+    for name in settings.accept:
+        entries.setdefault(name, {})["identifying"] = "accept"
+    return entries
+
+
+def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Take a table of columns apart into settings; what is said of all columns stays for those it says nothing of.
+
+    Examples
+    --------
+    >>> columns = {"income": {"release": "replace", "upper": 9}, "age": "keep"}
+    >>> spread_columns({"columns": columns, "known": ["age"]})
+    {'known': ['age'], 'replace': ['income'], 'upper': {'income': 9}, 'keep': ['age']}
+    """
+    spread = {name: value for name, value in given.items() if name != "columns"}
+    columns = given.get("columns", {})
+    if not isinstance(columns, Mapping):
+        raise _ToldError("'columns' must be a table of columns, each with its fate")
+    for name, told in columns.items():
+        entry = {"release": told} if isinstance(told, str) else dict(told) if isinstance(told, Mapping) else {"": told}
+        wrong = [key for key in entry if key not in ("release", "identifying", *OF_COLUMNS)]
+        fate = entry.get("release")
+        if wrong or fate not in (None, *FATES) or entry.get("identifying", "accept") != "accept":
+            keys = ", ".join(("release", "identifying", *OF_COLUMNS))
+            raise _ToldError(f"column {name!r}: write one of {_one_of(FATES)}, or a table of {keys}")
+        if fate is not None:
+            spread[fate] = [*_as_list(spread.get(fate)), name]
+        if "identifying" in entry:
+            spread["accept"] = [*_as_list(spread.get("accept")), name]
+        for key, field in OF_COLUMNS.items():
+            if key in entry:
+                spread[field] = {**_by_column(spread.get(field)), name: entry[key]}
+    for field in ("radius", "floor", "lower", "upper"):
+        # A number for all columns holds for those that have none of their own.
+        if isinstance(given.get(field), int | float) and isinstance(spread[field], dict):
+            spread[field] = {**dict.fromkeys(_as_list(spread.get("replace")), given[field]), **spread[field]}
+    return spread
+
+
+def _as_list(value: Any) -> list[Any]:
+    return [] if value is None else [value] if isinstance(value, str) else list(value)
+
+
+def _by_column(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def printable(text: str) -> str:
     """Leave out what may not stand in a comment: a column's name can hold anything."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -1,116 +1,153 @@
 """Settings to begin with, from a look at the table: what an agency then edits."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from molehill.errors import InputError
+from molehill.plan.columns import Finding, look_at_columns, propose_limits
 from molehill.plan.settings import Settings
 from molehill.tables.patterns import learn_patterns
-from molehill.tables.schema import Schema, column_numbers, infer_schema
+from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table
 
-MOST_LEVELS = 12
-MOST_PREDICTOR_LEVELS = 50
-LEAST_PATTERN = 10
-MOST_KNOWN = 4
+# An age in years is known by its group: an intruder who knew the year would know the group as well.
+AGE_BREAKS = (15.0, 25.0, 35.0, 50.0, 65.0)
+# Known columns are added as long as no more than this share of the records is in a pattern of fewer than three.
+IN_SMALL = 0.1
+_ORDER = ("age", "sex", "place", "marital status", "origin", "household")
+_MANY = 20
 
 
-def suggest_settings(data: Any, *, path: str | None = None) -> tuple[Settings, dict[str, str]]:
-    """Suggest settings for a table, with the reasons as notes by setting.
+@dataclass(frozen=True)
+class Suggestion:
+    """Settings to begin with, and why: notes by setting, and reasons by column."""
 
-    The sensitive column is the amount that varies most for its size; known are the first categorical columns with few
-    levels, as long as no pattern of them gets too small; the model conditions on everything that is not like a name.
+    settings: Settings
+    notes: dict[str, str]
+    reasons: dict[str, str]
+
+
+def suggest_settings(data: Any, *, path: str | None = None, missing_codes: dict[str, Any] | None = None) -> Suggestion:
+    """Suggest settings for a table: a fate for every column, what an intruder may know, limits of what is replaced.
+
+    The replaced column is the amount that looks most like money, or varies most for its size. A column that may name
+    people is dropped; another one that looks sensitive is left to be decided; all others are kept.
 
     Examples
     --------
     >>> from molehill.tables.populations import consumer_survey
-    >>> settings, notes = suggest_settings(consumer_survey(n=2000, seed=1))
-    >>> settings.replace
-    ('income',)
+    >>> settings = suggest_settings(consumer_survey(n=2000, seed=1)).settings
+    >>> settings.replace, settings.known[:2], settings.decide
+    (('income',), ('age', 'gender'), ())
     """
     table = as_table(data)
-    schema = infer_schema(table)
-    sensitive, why = _suggest_sensitive(table, schema)
-    known, about_patterns = _suggest_known(table, schema, sensitive)
-    predictors, left_out = _suggest_predictors(table, schema, sensitive)
-    notes = {
-        "data": "\n".join(f"{column.name!r}: {column.kind} ({column.reason})" for column in schema.columns),
-        "replace": why,
-        "known": about_patterns,
-        "predictors": left_out,
-    }
-    if schema[sensitive].kind != "categorical":
-        notes["upper"] = (
-            "Without it a heavy tail may give values that nobody believes: look the limit up in a codebook."
-        )
-    missing = "keep" if table.frame[sensitive].isna().any() else "error"
-    if missing == "keep":
-        notes["missing"] = f"{int(table.frame[sensitive].isna().sum()):,} records have no sensitive value."
-    settings = Settings(replace=(sensitive,), known=known, data=path, predictors=predictors, missing=missing)
-    return settings, {name: note for name, note in notes.items() if note}
+    findings = look_at_columns(table)
+    replaced = _choose_replaced(table, findings)
+    others = [found for found in findings if found.name != replaced.name]
+    drop = tuple(found.name for found in others if found.identifying)
+    decide = tuple(found.name for found in others if found.sensitive and found.name not in drop)
+    keep = tuple(found.name for found in others if found.name not in (*drop, *decide))
+    known, breaks, about_patterns = _choose_known(table, [found for found in others if found.name in keep])
+    numeric = replaced.kind != "categorical"
+    low, high = _limits(table, replaced) if numeric else (None, None)
+    settings = Settings(
+        replace=(replaced.name,),
+        keep=keep,
+        drop=drop,
+        decide=decide,
+        known=known,
+        data=path,
+        breaks=breaks,
+        lower={replaced.name: low} if numeric else None,
+        upper={replaced.name: high} if numeric else None,
+        missing="keep" if replaced.missing else "error",
+        missing_codes=missing_codes or {},
+    )
+    notes = {"known": about_patterns, "columns": _tell_open(decide)}
+    if replaced.missing:
+        notes["missing"] = f"{replaced.missing:,} records have no {replaced.name}."
+    reasons = {found.name: _reason(found, replaced.name) for found in findings}
+    return Suggestion(settings, {name: note for name, note in notes.items() if note}, reasons)
 
 
-def _suggest_sensitive(table: Table, schema: Schema) -> tuple[str, str]:
-    ranks = {"semicontinuous": 3, "continuous": 3, "count": 2, "categorical": 1}
-    best: tuple[float, float] = (0.0, 0.0)
-    chosen = None
-    for column in schema.columns:
-        if table.frame[column.name].nunique() < 2:
-            continue
-        spread = 0.0
-        if column.kind != "categorical":
-            numbers = column_numbers(table, column.name)
-            numbers = numbers[np.isfinite(numbers)]
-            spread = float(numbers.std() / max(abs(float(numbers.mean())), 1e-300)) if len(numbers) else 0.0
-        if (ranks[column.kind], spread) > best and not _is_name(table.frame[column.name], column.kind):
-            best, chosen = (ranks[column.kind], spread), column
-    if chosen is None:
-        raise InputError("data", "no column varies", "Give a table with something to protect")
-    return chosen.name, f"Chosen as the {chosen.kind} column that varies most for its size."
+def _tell_open(decide: Sequence[str]) -> str:
+    return 'Those marked "decide" look sensitive: say replace, keep or drop. Nothing runs before.' if decide else ""
 
 
-def _suggest_known(table: Table, schema: Schema, sensitive: str) -> tuple[tuple[str, ...], str]:
+def _reason(found: Finding, replaced: str) -> str:
+    if found.name == replaced:
+        limits = "" if found.kind == "categorical" else "; the limits are PROPOSALS: look them up in a codebook"
+        return f"{found.kind} ({found.reason}){limits}"
+    if found.identifying:
+        return f"may name people: {found.identifying}"
+    told = f"looks sensitive: {found.sensitive}; " if found.sensitive else ""
+    return f"{told}{found.kind} ({found.reason})"
+
+
+def _choose_replaced(table: Table, findings: Sequence[Finding]) -> Finding:
+    """The amount that looks like money and varies most for its size; else any number, else a category."""
+    candidates = [found for found in findings if found.levels > 1 and not found.identifying]
+    if not candidates:
+        raise InputError("data", "no column varies without naming people", "Give a table with something to protect")
+    kinds = {"semicontinuous": 3, "continuous": 3, "count": 2, "categorical": 1}
+
+    def rank(found: Finding) -> tuple[float, ...]:
+        amount = kinds[found.kind]
+        return (amount == 3 and found.sensitive == "money", amount, bool(found.sensitive), _spread(table, found))
+
+    return max(candidates, key=rank)
+
+
+def _spread(table: Table, found: Finding) -> float:
+    if found.kind == "categorical":
+        return 0.0
+    numbers = column_numbers(table, found.name)
+    numbers = numbers[np.isfinite(numbers)]
+    return float(numbers.std() / max(abs(float(numbers.mean())), 1e-300)) if len(numbers) else 0.0
+
+
+def _limits(table: Table, found: Finding) -> tuple[float, float]:
+    values = column_numbers(table, found.name)
+    return propose_limits(values[np.isfinite(values)])
+
+
+def _choose_known(table: Table, kept: Sequence[Finding]) -> tuple[tuple[str, ...], dict[str, tuple[float, ...]], str]:
+    """What an intruder may have, the likeliest first, as long as patterns do not get too small."""
+    likely = sorted((found for found in kept if found.knowable), key=lambda found: _ORDER.index(found.knowable))
+    likely = likely or [found for found in kept if found.kind == "categorical" and 1 < found.levels <= _MANY]
     chosen: list[str] = []
-    for column in schema.columns:
-        levels = table.frame[column.name].nunique()
-        if column.name == sensitive or column.kind != "categorical" or not 2 <= levels <= MOST_LEVELS:
-            continue
-        if len(chosen) < MOST_KNOWN and _pattern_sizes(table, [*chosen, column.name]).min() >= LEAST_PATTERN:
-            chosen.append(column.name)
-    sizes = _pattern_sizes(table, chosen)
+    breaks: dict[str, tuple[float, ...]] = {}
+    left = []
+    for found in likely:
+        own = _breaks(table, found)
+        sizes = _pattern_sizes(table, [*chosen, found.name], {**breaks, found.name: own} if own else breaks)
+        if sizes[sizes < 3].sum() <= IN_SMALL * len(table.frame):
+            chosen.append(found.name)
+            breaks |= {found.name: own} if own else {}
+        else:
+            left.append((found.name, int((sizes == 1).sum())))
+    sizes = _pattern_sizes(table, chosen, breaks)
     note = f"{len(sizes):,} patterns, of {sizes.min():,} to {sizes.max():,} records."
-    others = [
-        column.name
-        for column in schema.columns
-        if column.kind == "categorical" and column.name not in (*chosen, sensitive)
-    ]
-    if others:
-        alone = int((_pattern_sizes(table, [*chosen, others[0]]) == 1).sum())
-        note += f"\nWith {others[0]!r} as well, {alone:,} records would be alone in their pattern."
-    return tuple(chosen), note
+    told = [f"With {name!r} as well, {alone:,} records would be alone in their pattern." for name, alone in left]
+    return tuple(chosen), breaks, "\n".join([note, *told])
 
 
-def _pattern_sizes(table: Table, columns: list[str]) -> np.ndarray:
-    return np.bincount(learn_patterns(table, columns).codes)
+def _breaks(table: Table, found: Finding) -> tuple[float, ...]:
+    """Groups of a known number with many values."""
+    if found.kind == "categorical" or found.levels <= _MANY:
+        return ()
+    values = column_numbers(table, found.name)
+    values = values[np.isfinite(values)]
+    if found.knowable == "age" and values.min() >= 0 and values.max() <= 130:
+        return tuple(end for end in AGE_BREAKS if values.min() < end <= values.max())
+    # Round numbers, which are nobody's value.
+    step = 10.0 ** np.floor(np.log10(max(np.ptp(values), 1e-300) / 2))
+    first = np.ceil(values.min() / step) * step
+    return tuple(float(end) for end in np.arange(first, values.max(), step) if end > values.min())
 
 
-def _suggest_predictors(table: Table, schema: Schema, sensitive: str) -> tuple[tuple[str, ...], str]:
-    chosen, left_out = [], []
-    for column in schema.columns:
-        values = table.frame[column.name]
-        usable = values.nunique() > 1 and not _is_name(values, column.kind)
-        if column.name != sensitive:
-            (chosen if usable else left_out).append(column.name)
-    return tuple(chosen), f"Left out, as constant or like a name: {', '.join(left_out)}." if left_out else ""
-
-
-def _is_name(values: pd.Series, kind: str) -> bool:
-    """Whether a column names records rather than describes them: hardly any value occurs twice."""
-    different = values.nunique()
-    if kind == "categorical":
-        return different > MOST_PREDICTOR_LEVELS
-    # Whole numbers that are all different are more likely a number of the record than an amount.
-    whole = pd.api.types.is_integer_dtype(values.dtype)
-    return bool(whole and different == values.notna().sum() and different > MOST_PREDICTOR_LEVELS)
+def _pattern_sizes(table: Table, columns: Sequence[str], breaks: dict[str, tuple[float, ...]]) -> np.ndarray:
+    return np.bincount(learn_patterns(table, columns, breaks).codes)

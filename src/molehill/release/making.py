@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from molehill.evaluation.evaluation import MEASURES, Evaluation, evaluate
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.utility_measures import default_analyses
 from molehill.models import BUILT_IN
+from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme, weigh
@@ -60,6 +62,8 @@ class Job:
         What users will compute, the regressions of the settings included.
     measures
         What is measured.
+    plan
+        What becomes of every column.
     """
 
     settings: Settings
@@ -68,11 +72,18 @@ class Job:
     own: bool
     analyses: Sequence[Analysis]
     measures: Sequence[Measure]
+    plan: Plan
 
     @property
     def table(self) -> Table:
         """The confidential table."""
         return self.view.table
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The record of the confidential table that every published row is of."""
+        records = np.arange(self.view.records)
+        return np.random.default_rng(self.seed("order")).permutation(records) if self.settings.shuffle else records
 
     def seed(self, *names: str | int) -> int:
         """Give the seed of something that is done at random, by what that is called."""
@@ -91,6 +102,7 @@ def prepare(
     if not isinstance(settings, Settings):
         raise InputError("settings", "they are not Settings", "Write Settings(replace=['income'], known=['age'])")
     table = as_table(data)
+    findings = check_columns(settings, table, own=synthesizer is not None)
     settings = _complete(settings, table, synthesizer)
     view = settings.intruder.look(table)
     infer_schema(
@@ -106,27 +118,20 @@ def prepare(
         find_columns(table, read_formula(formula).columns, "regressions")
     wanted = default_analyses(view.schema) if analyses is None else analyses
     wanted = [*wanted, *map(regression, settings.regressions)]
-    return Job(
-        settings, view, synthesizer or choose_synthesizer(view, settings), synthesizer is not None, wanted, measures
-    )
+    model, own = synthesizer or choose_synthesizer(view, settings), synthesizer is not None
+    return Job(settings, view, model, own, wanted, measures, make_plan(settings, view, findings))
 
 
 def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | None) -> Settings:
-    find_columns(table, settings.replace, "replace")
-    find_columns(table, settings.known, "known")
     if len(settings.replace) > 1:
         problem = "it names several columns, and a release replaces one so far"
         raise InputError("replace", problem, "Name one; or fit a molehill.Chain, and draw from it")
-    predictors = settings.predictors
-    if predictors is None:
-        predictors = tuple(name for name in table.frame.columns if name not in settings.replace)
-    find_columns(table, predictors, "predictors")
     if synthesizer is None and settings.synthesizer == "own":
         problem = "they were made with a synthesizer that was given in Python"
         raise InputError("settings", problem, "Give it again: synthesize(data, settings, synthesizer=...)")
     own = {} if synthesizer is None else {"synthesizer": "own"}
     seed = secrets.randbits(62) if settings.seed is None else settings.seed
-    return settings.but(predictors=predictors, seed=seed, **own)
+    return complete_settings(settings, table).but(seed=seed, **own)
 
 
 def choose_synthesizer(view: View, settings: Settings) -> AnySynthesizer:
@@ -217,7 +222,7 @@ def synthesize(
     with timed_stage("measuring risk and utility", seconds, tell):
         evaluation = evaluate_schemes(job, tables, posteriors, released=released)
     return Release(
-        tables[released],
+        [publish(table, job) for table in tables[released]],
         released,
         schemes[released],
         risk,
@@ -228,7 +233,19 @@ def synthesize(
         evaluation,
         settings,
         seconds,
+        job.plan,
+        job.order,
     )
+
+
+def publish(table: Any, job: Job) -> Any:
+    """Give a synthetic table as it goes out: without the columns that are dropped, its records in their new order."""
+    whole = as_table(table)
+    frame = whole.frame.drop(columns=list(job.settings.drop)).iloc[job.order].reset_index(drop=True)
+    if not isinstance(table, Table):
+        return frame
+    labels = {name: label for name, label in whole.column_labels.items() if name in frame}
+    return Table(frame, labels, {name: codes for name, codes in whole.value_labels.items() if name in frame})
 
 
 def evaluate_schemes(

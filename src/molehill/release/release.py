@@ -18,6 +18,7 @@ import pandas as pd
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import Evaluation
 from molehill.files import write_text, written_whole
+from molehill.plan.plan import Plan
 from molehill.plan.settings import Settings
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import Dossier, Searched, read_dossier, write_dossier
@@ -53,6 +54,9 @@ class Release:
         What made it, the seed included: not for publication.
     seconds
         Wall time by stage.
+    plan, order
+        What became of every column; and of every row of the tables, the record of the confidential table that it is of,
+        from 0 on: not for publication.
     search, by_prior
         What the search found that it comes from, if any, and every record's chance of prior membership if the search
         chose one. If nothing that was found is fit to publish, the tables are those of the closest point, and `save`
@@ -70,6 +74,8 @@ class Release:
     evaluation: Evaluation
     settings: Settings
     seconds: Mapping[str, float]
+    plan: Plan
+    order: np.ndarray
     search: Searched | None = None
     by_prior: np.ndarray | None = None
 
@@ -125,7 +131,9 @@ def make_dossier(release: Release) -> Dossier:
     posterior, risk, settings = release.posterior, release.risk, release.settings
     weights = pd.DataFrame({"record": np.arange(1, len(release.weights) + 1)})
     weights["value"] = posterior.table.frame[settings.replace[0]].to_numpy()
-    weights = weights.assign(risk=risk.risk, weight=release.weights)
+    rows = np.empty(len(weights), dtype=np.int64)
+    rows[release.order] = np.arange(1, len(weights) + 1)
+    weights = weights.assign(risk=risk.risk, weight=release.weights, row=rows)
     if release.by_prior is not None:
         weights["by_prior"] = release.by_prior
     column = risk.schema[settings.replace[0]]
@@ -137,6 +145,9 @@ def make_dossier(release: Release) -> Dossier:
         "words": posterior.synthesizer.words,
         "balanced": posterior.synthesizer.options.get("noise") == "balanced",
         "outside": posterior.outside,
+        "columns": release.plan.columns.to_dict("records"),
+        "order": list(release.plan.order),
+        "shuffled": release.plan.shuffled,
         "kind": column.kind,
         "reason": column.reason,
         "versions": {name: version(name) for name in VERSIONS},

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Floats
 from molehill.errors import InputError
-from molehill.tables.schema import Kind, column_numbers, cut_into_groups, find_columns, group_labels, infer_schema
-from molehill.tables.table import Table, plain_code
+from molehill.tables.schema import Kind, column_numbers, cut_into_groups, group_labels, infer_schema
+from molehill.tables.table import Table, find_columns, plain_code
 
 MOST_LEVELS = 500
 

@@ -21,8 +21,8 @@ from molehill.synthesis.sampling.chains import Run, sample
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning, diagnose, join_diagnostics
 from molehill.synthesis.sampling.nuts import START_DRAWS, model_engine
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain, Composite, Data, Learned, Synthesizer
-from molehill.tables.schema import column_numbers, find_columns
-from molehill.tables.table import Table, as_table
+from molehill.tables.schema import column_numbers
+from molehill.tables.table import Table, as_table, find_columns
 
 
 class NothingCountsError(InputError):

@@ -1,71 +1,240 @@
-"""CSV files: every column is read as text and then settled on its own, so that nothing is guessed wrongly."""
+"""Text files of cells between separators: how a file is written is found out, and each column is settled on its own."""
 
 import codecs
+import csv as plain_csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 from pyarrow import csv
 
 from molehill.errors import InputError
 from molehill.files import written_whole
-from molehill.tables.table import Table, check_unique, from_arrow, to_arrow
+from molehill.tables.cells import check_digits, settle, write_dates
+from molehill.tables.table import Dialect, Table, check_unique, from_arrow, tidy_name, to_arrow
 
 # Arrow makes these functions while it is imported: type checkers do not see them.
 pc: Any = pyarrow.compute
+SEPARATORS = (",", ";", "\t", "|")
 _MISSING_TEXT = ("", "NA", "NaN", "nan", "NULL", "null", ".")
+_PAGE = 2**16
+_LOOKED_AT = 200
+_BLOCK = 2**22
+_ROWS_AT_ONCE = 100_000
+# What a spreadsheet takes for a formula at the beginning of a cell, in both widths of East Asian characters.
+_FORMULA = "=+\\-@\t\r\n＝＋－＠"  # noqa: RUF001
+_RUNS = rf"^('*[{_FORMULA}])"
+_MADE_INERT = rf"^'('*[{_FORMULA}])"
+# A number in quotes that needs them, for it has the separator in it.
+_QUOTED_NUMBER = re.compile(r"\"\s*[+-]?\d[\d.,' \u00a0\u2009\u202f\u2019]*\s*\"", re.ASCII)
+_OTHER_FILES = {
+    b"PK\x03\x04": "a zip archive, perhaps an Excel workbook",
+    b"PK\x05\x06": "an empty zip archive",
+    b"\x1f\x8b": "compressed by gzip",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ": "compressed by xz",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"PAR1": "a Parquet file",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook, or another file of Microsoft Office",
+    b"%PDF": "a PDF",
+    b"$FL2": "an SPSS file",
+    b"<stata_dta>": "a Stata file",
+    b"SQLite format 3": "a database",
+}
 
 
-def read_csv(source: Path, encoding: str | None) -> Table:
-    """Read a CSV file by the rules of `molehill.read_table`."""
-    with source.open("rb") as file:
-        utf16 = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+@dataclass(frozen=True)
+class Given:
+    """What the caller of `read_table` said about a file; None where it is to be found out."""
+
+    encoding: str | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    sheet: str | None = None
+
+
+def read_csv(source: Path, given: Given) -> Table:
+    """Read a text file by the rules of `molehill.read_table`."""
+    encoding = given.encoding or _find_encoding(source)
     try:
-        if utf16 and encoding is None:
-            raise UnicodeError
-        return Table(_csv_frame(source, encoding or "utf8"))
+        return _read_encoded(source, given, encoding)
     except (UnicodeError, pa.ArrowInvalid) as error:
-        # Not chained: Arrow quotes the row that it stumbled over.
-        raise _csv_problem(error, encoding or "utf-8") from None
+        problem = error
+        if given.encoding or not _not_utf8(error) or not _is_windows(source):
+            # Not chained: Arrow quotes the row that it stumbled over.
+            raise _csv_problem(error, encoding) from None
+    try:
+        return _read_encoded(source, given, "cp1252")
+    except UnicodeError:
+        raise _csv_problem(problem, encoding) from None
+    except pa.ArrowInvalid as error:
+        raise _csv_problem(error, "cp1252") from None
+
+
+def _not_utf8(error: Exception) -> bool:
+    return isinstance(error, UnicodeError) or "invalid UTF8" in str(error)
 
 
 def _csv_problem(error: Exception, encoding: str) -> InputError:
     if row := re.search(r"Row #(\d+): Expected", str(error)):
         problem = f"row {row[1]} (the header is row 1) has more or fewer values than the header has names"
-    elif isinstance(error, UnicodeError) or "invalid UTF8" in str(error):
+        return InputError("path", problem, "Correct the row, or say by which separator cells are divided")
+    if _not_utf8(error):
         problem = f"the file holds bytes that are not {encoding}"
         return InputError("encoding", problem, "Say how it is encoded: latin-1, cp1252 or utf-16")
-    else:
-        problem = "the file has no records" if "Empty CSV" in str(error) else "the file cannot be read as CSV"
-    return InputError("path", problem, "Give a header and records, separated by commas")
+    if "straddling" in str(error):
+        problem = f"a record is longer than {_BLOCK >> 20} MB, perhaps since a quote is opened and never closed"
+        return InputError("path", problem, "Correct the file")
+    problem = "the file has no records" if "Empty CSV" in str(error) else "the file cannot be read as text in columns"
+    return InputError("path", problem, "Give a header and records, with the same separator between cells")
 
 
-def _csv_frame(source: Path, encoding: str) -> pd.DataFrame:
-    names = _csv_reader(source, encoding, ()).schema.names
-    check_unique(names, "path")
-    arrow = _csv_reader(source, encoding, names).read_all()
-    header, quoted = _quoted(source, encoding, len(names))
+# Which encoding, which separator, which quotes.
+
+
+def _find_encoding(source: Path) -> str:
+    """Tell the encoding from the first bytes, or refuse a file that is no text."""
+    with source.open("rb") as file:
+        start = file.read(512)
+    for magic, kind in _OTHER_FILES.items():
+        if start.startswith(magic):
+            problem = f"the file is not text: it is {kind}"
+            raise InputError("path", problem, "Give it the ending that it should have, or unpack it")
+    if start.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    # Without a mark at its beginning: names are mostly Latin letters, whose other byte is zero.
+    if len(start) >= 4 and start[1] == start[3] == 0 and start[0] and start[2]:
+        return "utf-16-le"
+    if len(start) >= 4 and start[0] == start[2] == 0 and start[1] and start[3]:
+        return "utf-16-be"
+    return "utf-8"
+
+
+def _is_windows(source: Path) -> bool:
+    """Whether a file that is not UTF-8 has no more characters of UTF-8 than other bytes: else it is damaged."""
+    text = source.read_bytes().decode("utf-8", errors="replace")
+    damaged = text.count("\ufffd")
+    return damaged >= sum(not character.isascii() for character in text) - damaged
+
+
+def _first_page(source: Path, encoding: str) -> str:
+    with source.open(encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="") as file:
+        page = file.read(_PAGE)
+        # A header can be longer than a page.
+        while "\n" not in page[1:] and "\r" not in page[1:] and len(page) < 64 * _PAGE and (more := file.read(_PAGE)):
+            page += more
+    return page.lstrip("\r\n")
+
+
+def _records(page: str, separator: str, quote: str) -> list[list[str]]:
+    """Give the first records of a page; the last of a full page, which may be cut, is left out."""
+    if "\0" in page or len(page) > _PAGE:
+        plain_csv.field_size_limit(2**27)
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", page)
+    try:
+        reader = plain_csv.reader(iter(lines), delimiter=separator, quotechar=quote)
+        found = list(islice((record for record in reader if record), _LOOKED_AT + 1))
+    except plain_csv.Error:
+        return []
+    return found[:-1] if len(found) > 1 and len(page) >= _PAGE else found
+
+
+def _find_separator(page: str, ending: str, quote: str) -> str:
+    """Choose the separator that divides most records as it divides the header, and of several that with most names."""
+    best, choice = (0.0, 1), None
+    for separator in SEPARATORS:
+        header, *rest = _records(page, separator, quote) or [[""]]
+        if len(header) > 1:
+            like = sum(len(record) == len(header) for record in rest) / max(len(rest), 1)
+            if choice is None or (like, len(header)) > best:
+                best, choice = (like, len(header)), separator
+    if choice is None:
+        # One name: a comma within its numbers is a decimal mark.
+        header, *rest = _records(page, "\0", quote) or [[""]]
+        numbers = bool(rest) and all(re.fullmatch(r"\s*[+-]?[\d.' ]*,\d+\s*|\s*[+-]?\d+\s*", row[0]) for row in rest)
+        choice = ";" if numbers and any("," in row[0] for row in rest) else ","
+    return "\t" if ending == ".tsv" and "\t" in page.split("\n", 1)[0] else choice
+
+
+def _find_quote(page: str) -> str:
+    """Tell single quotes from double ones: every name of the header is in them."""
+    header = re.split(r"[\r\n]", page, maxsplit=1)[0]
+    for separator in SEPARATORS:
+        names = header.split(separator)
+        if all(len(name) > 1 and name[0] == name[-1] == "'" for name in names):
+            return "'"
+    return '"'
+
+
+def _quoted(page: str, separator: str, quote: str, width: int) -> tuple[bool, list[bool]]:
+    """Tell whether all names, and of each column whether its first value, are in quotes that they do not need."""
+    # Arrow does not tell.
+    names, values = [], {}
+    column, in_header = 0, True
+    cut = re.escape(separator)
+    cell = rf"({quote}[^{quote}]*(?:{quote * 2}[^{quote}]*)*{quote}[^{cut}\r\n]*|[^{cut}\r\n]*)({cut}|\r\n?|\n|$)"
+    for value, end in re.findall(cell, page):
+        if in_header:
+            names.append(value.startswith(quote))
+        elif value not in _MISSING_TEXT and not (separator in value and _QUOTED_NUMBER.fullmatch(value)):
+            values.setdefault(column, value.startswith(quote))
+        column, in_header = (column + 1, in_header) if end == separator else (0, False)
+    return all(names), [values.get(column, False) for column in range(width)]
+
+
+# Reading.
+
+
+def _read_encoded(source: Path, given: Given, encoding: str) -> Table:
+    page = _first_page(source, encoding)
+    quote = _find_quote(page)
+    separator = given.separator or _find_separator(page, source.suffix.lower(), quote)
+    dialect = Dialect(separator=separator, encoding=encoding, quote=quote)
+    arrow = _read_text(source, dialect)
+    header, quoted = _quoted(page, separator, quote, arrow.num_columns)
     everything = header and all(quoted) and not any(column.null_count for column in arrow.columns)
     if len(arrow) and "\n" in (arrow.columns[-1][-1].as_py() or "") and source.read_bytes().count(b'"') % 2:
         problem = "a quote is opened and never closed, which swallows the records after it"
         raise InputError("path", problem, "Close the quote")
-    columns = [
-        column if by_quotes and not everything else _numbers_or_text(column, everything=everything)
-        for column, by_quotes in zip(arrow.columns, quoted, strict=True)
-    ]
-    return from_arrow(pa.table(columns, names=names), "path")
+    text = {name: _cells(arrow[name], blank=everything) for name in arrow.column_names}
+    for name, column in text.items():
+        check_digits(column, name)
+    open_columns = {name: text[name] for name, by_quotes in zip(text, quoted, strict=True) if everything or not by_quotes}
+    dated = {name: text[name] for name in text if name not in open_columns}
+    settled = settle(open_columns, decimal=given.decimal, thousands=given.thousands, separator=separator)
+    # In quotes numbers are codes, but a date is a date.
+    dates = settle(dated, decimal="none", thousands="")
+    done = settled.columns | dates.columns
+    columns = [_as_text(arrow[name]) if done[name] is text[name] else done[name] for name in text]
+    found = {"decimal": settled.decimal, "thousands": settled.thousands, "grouped": settled.grouped}
+    frame = from_arrow(pa.table(columns, names=list(text)), "path")
+    return Table(frame, dialect=replace(dialect, dates={**settled.dates, **dates.dates}, **found))
 
 
-def _csv_reader(source: Path, encoding: str, names: Sequence[str]) -> csv.CSVStreamingReader:
+def _read_text(source: Path, dialect: Dialect) -> pa.Table:
+    """Read all columns as text, missing where nothing or a word for nothing stands without quotes."""
+    names = _csv_reader(source, dialect, ()).schema.names
+    tidy = [_inert_back(tidy_name(name)) for name in names]
+    check_unique(tidy, "path")
+    check_unique(names, "path")
+    return _csv_reader(source, dialect, names).read_all().rename_columns(tidy)
+
+
+def _csv_reader(source: Path, dialect: Dialect, names: Sequence[str]) -> csv.CSVStreamingReader:
+    encoding = "utf8" if dialect.encoding in ("utf-8", "utf-8-sig") else dialect.encoding
     # A single thread, for only then Arrow knows the number of a row that does not fit.
     return csv.open_csv(
         source,
-        csv.ReadOptions(use_threads=False, encoding=encoding, block_size=2**22),
-        csv.ParseOptions(newlines_in_values=True),
+        csv.ReadOptions(use_threads=False, encoding=encoding, block_size=_BLOCK),
+        csv.ParseOptions(delimiter=dialect.separator, quote_char=dialect.quote, newlines_in_values=True),
         csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
             null_values=_MISSING_TEXT,
@@ -75,71 +244,139 @@ def _csv_reader(source: Path, encoding: str, names: Sequence[str]) -> csv.CSVStr
     )
 
 
-def _quoted(source: Path, encoding: str, width: int) -> tuple[bool, list[bool]]:
-    """Tell whether all names, and of each column whether its first value, are in quotes; one page is enough."""
-    # Arrow does not tell.
-    with source.open(encoding="utf-8-sig" if encoding == "utf8" else encoding, newline="") as file:
-        page = file.read(2**16).lstrip("\r\n")
-    names, values = [], {}
-    column, in_header = 0, True
-    for value, end in re.findall(r'("[^"]*(?:""[^"]*)*"[^,\r\n]*|[^,\r\n]*)(,|\r\n?|\n|$)', page):
-        if in_header:
-            names.append(value.startswith('"'))
-        elif value not in _MISSING_TEXT:
-            values.setdefault(column, value.startswith('"'))
-        column, in_header = (column + 1, in_header) if end == "," else (0, False)
-    return all(names), [values.get(column, False) for column in range(width)]
+def _cells(column: pa.ChunkedArray, *, blank: bool) -> pa.ChunkedArray:
+    """Give the cells of a column; where all of a file is quoted, an empty one may be a missing number."""
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column) if blank else column
 
 
-def _numbers_or_text(column: pa.ChunkedArray, *, everything: bool) -> pa.ChunkedArray:
-    bare = pc.ascii_trim_whitespace(column)
-    if everything:
-        bare = pc.if_else(pc.equal(bare, ""), pa.scalar(None, pa.string()), bare)
-    if bare.null_count == len(bare):
-        return column if everything else column.cast(pa.float64())
-    # Arrow would also take 0x1F as a number.
-    not_numbers = {pa.int64(): r"^[+-]?0[0-9xX]", pa.float64(): r"^[+-]?(0[0-9xX]|\d{19,}$)"}
-    for kind, pattern in not_numbers.items():
-        if not pc.any(pc.match_substring_regex(bare, pattern)).as_py():
-            try:
-                return bare.cast(kind)
-            except pa.ArrowInvalid:
-                continue
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Give a column of text as it was before it was made inert; one that is missing throughout is no text."""
+    if column.null_count == len(column):
+        return column.cast(pa.float64())
+    if pc.any(pc.starts_with(column, "'")).as_py():
+        column = pc.replace_substring_regex(column, _MADE_INERT, r"\1")
+        if pc.all(pc.match_substring_regex(column, _PROTECTED)).as_py():
+            return pc.utf8_slice_codeunits(column, 1)
     return column
+
+
+def _inert_back(name: str) -> str:
+    return re.sub(_MADE_INERT, r"\1", name)
+
+
+# Writing.
+
+
+_PROTECTED = r"^'+[+-]?\s*[0-9][0-9.,' \x{a0}\x{2009}\x{202f}\x{2019}]*$"
 
 
 def write_csv(table: Table, path: Path, *, private: bool) -> None:
-    """Write a table as UTF-8 text with commas, such that `read_csv` gives it back: text in quotes, all else bare."""
+    """Write a table in its dialect such that `read_csv` gives it back: text in quotes, all else bare.
+
+    Without a dialect it is UTF-8 with commas, and tabs in a .tsv. Text that a spreadsheet would take for a formula
+    begins with an apostrophe, which `read_csv` takes away again.
+    """
+    dialect = replace(table.dialect or Dialect(), quote='"')
+    dialect = replace(dialect, separator="\t") if path.suffix.lower() == ".tsv" else dialect
     arrow = to_arrow(table.frame)
-    columns = [_as_written(arrow[name], name) for name in arrow.column_names]
+    columns = [_as_written(arrow[name], name, dialect) for name in arrow.column_names]
     # Arrow would quote every name; a bare one tells `read_csv` that the quotes of the values mean text.
-    doubled = [name.replace('"', '""') for name in arrow.column_names]
-    header = ",".join(name if re.fullmatch(r'\w[^",\r\n]*', name) else f'"{name}"' for name in doubled)
+    header = dialect.separator.join(_name_as_written(name, dialect) for name in arrow.column_names)
     with written_whole(path, private=private) as temporary:
-        # A file of Python's own, for its errors tell a full disk in the system's words.
-        with temporary.open("wb") as file:
-            file.write(f"{header}\n".encode())
-            csv.write_csv(pa.table(columns, arrow.column_names), file, csv.WriteOptions(include_header=False))
-        if len(columns) == 1:
-            # Arrow leaves the line of a missing value empty, which would not count as a record.
-            text = temporary.read_bytes()
-            temporary.write_bytes(re.sub(rb'("[^"]*")|^\n', lambda m: m[1] or b"NA\n", text, flags=re.MULTILINE))
+        try:
+            # A file of Python's own, for its errors tell a full disk in the system's words.
+            with temporary.open("w", encoding=dialect.encoding, newline="") as file:
+                file.write(f"{header}\n")
+                for text in _lines(columns, dialect.separator):
+                    file.write(text)
+        except UnicodeEncodeError:
+            problem = f"it has characters that the encoding of its file, {dialect.encoding}, does not have"
+            raise InputError("data", problem, "Write .parquet, or give the table no dialect") from None
 
 
-def _as_written(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def _lines(columns: Sequence[pa.ChunkedArray], separator: str) -> Iterator[str]:
+    # The line of a lone missing value would be empty, which does not count as a record.
+    missing = "NA" if len(columns) == 1 else ""
+    for start in range(0, len(columns[0]), _ROWS_AT_ONCE):
+        parts = [column.slice(start, _ROWS_AT_ONCE).combine_chunks() for column in columns]
+        parts = [part.fill_null(missing) for part in parts]
+        lines = pc.binary_join_element_wise(*parts, separator) if len(parts) > 1 else parts[0]
+        yield "\n".join(lines.to_pylist()) + "\n"
+
+
+def _name_as_written(name: str, dialect: Dialect) -> str:
+    inert = re.sub(_RUNS, r"'\1", name)
+    if re.fullmatch(r'\w[^"\r\n]*', inert) and not any(separator in inert for separator in SEPARATORS):
+        return inert
+    return '"' + inert.replace('"', '""') + '"'
+
+
+def _as_written(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArray:
+    """Give a column as the text of its cells, in quotes if they are text, missing where they are missing."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or isinstance(kind, pa.BaseExtensionType):
+    if pa.types.is_boolean(kind):
+        return pc.if_else(column, '"True"', '"False"')
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_time(kind):
+        return _with_quotes(write_dates(column, dialect.dates.get(name)), dialect)
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        return _numbers_as_written(column, name, dialect)
+    if pa.types.is_null(kind) or pa.types.is_time(kind):
+        return column.cast(pa.string())
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         problem = f"the column {name!r} holds values that cannot be written as text"
         raise InputError("data", problem, "Leave it out, or write .parquet")
-    if pa.types.is_boolean(kind):
-        return pc.if_else(column, "True", "False")
-    if pa.types.is_string_view(kind):
-        # The one kind of text that Arrow does not write.
-        return column.cast(pa.string())
-    if pa.types.is_floating(kind):
+    text = pc.replace_substring_regex(column.cast(pa.string()), _RUNS, r"'\1")
+    if pc.all(pc.match_substring_regex(text, _PROTECTED.replace("'+", "'*", 1))).as_py():
+        # Numbers in quotes that they need would be read as numbers.
+        text = pc.binary_join_element_wise("'", text, "")
+    return pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
+
+
+def _numbers_as_written(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArray:
+    text = column.cast(pa.string())
+    if pa.types.is_floating(column.type):
         # Arrow writes 2.0 as 2: a column of nothing else would be read as whole numbers.
-        whole = pc.all(pc.match_substring_regex(column.cast(pa.string()), r"^-?\d+$")).as_py()
-        return column.cast(pa.float64()).cast(pa.decimal128(38, 1)) if whole else column
-    return column
+        whole = pc.all(pc.match_substring_regex(text, r"^-?\d+$")).as_py()
+        text = pc.binary_join_element_wise(text, ".0", "") if whole else text
+    if name in dialect.grouped and dialect.thousands:
+        grouped = _translated(_with_thousands(text), dialect)
+        read = settle({name: grouped}, separator=dialect.separator).columns[name]
+        # Marks that only the other columns of the first file could tell are left out.
+        if read is not grouped and read.cast(pa.float64()).equals(column.cast(pa.float64())):
+            return _with_quotes(grouped, dialect)
+    if dialect.decimal == ",":
+        # One more digit, where three would look like thousands.
+        unsure = pc.all(pc.match_substring_regex(text, r"^-?([1-9]\d{0,2}\.\d{3}|\d{1,3})$")).as_py()
+        text = pc.replace_substring_regex(text, r"(\.\d{3})$", r"\g<1>0".replace("\\g<1>", "\\1")) if unsure else text
+    return _with_quotes(_translated(text, replace(dialect, thousands="")), dialect)
+
+
+def _with_thousands(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write a comma between thousands."""
+
+    def grouped(number: str | None) -> str | None:
+        parts = re.fullmatch(r"(-?)(\d+)(\.\d+)?", number or "")
+        return f"{parts[1]}{int(parts[2]):,}{parts[3] or ''}" if parts else number
+
+    return pa.chunked_array([pa.array([grouped(number) for number in text.to_pylist()], pa.string())])
+
+
+def _translated(text: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
+    """Turn a decimal point and commas between thousands into the marks of a dialect."""
+    if dialect.thousands:
+        text = pc.replace_substring(text, ",", "\0")
+    if dialect.decimal == ",":
+        text = pc.replace_substring(text, ".", ",")
+    return pc.replace_substring(text, "\0", dialect.thousands) if dialect.thousands else text
+
+
+def _with_quotes(text: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
+    """Wrap the cells in quotes that have the separator in them."""
+    wrapped = pc.binary_join_element_wise('"', text, '"', "")
+    return pc.if_else(pc.match_substring(text, dialect.separator), wrapped, text)
+
+
+def _as_mapping(dialect: Dialect) -> Mapping[str, str]:
+    return dialect.dates

@@ -1,6 +1,6 @@
 """What each column is for, and what kind of values it has."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, get_args
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, nearest
-from molehill.tables.table import Table, as_table
+from molehill.tables.table import Table, as_table, find_columns
 
 Role = Literal["known", "sensitive", "predictor", "carried"]
 Kind = Literal["categorical", "count", "continuous", "semicontinuous"]
@@ -149,25 +149,6 @@ def infer_schema(
         policy = missing if "sensitive" in roles else "keep" if "carried" in roles else "category"
         described.append(Column(name, tuple(roles), kind, reason, given_breaks.get(name, ()), policy))
     return Schema(tuple(described))
-
-
-def find_columns(table: Table, names: str | Sequence[str], argument: str) -> list[str]:
-    """Take one name or several; the table must have each of them, and none may be named twice.
-
-    `argument` is what the caller calls the names, for errors.
-    """
-    several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
-    columns = table.frame.columns
-    for name in several:
-        if not isinstance(name, str):
-            problem = f"a column's name must be text, not {type(name).__name__}"
-            raise InputError(argument, problem, "Give one name, or a list of names")
-        if name not in columns:
-            problem = f"there is no column {name!r}" if name else "a name is empty"
-            raise InputError(argument, problem, nearest(name, columns))
-        if several.count(name) > 1:
-            raise InputError(argument, f"{name!r} is named more than once", "Name it once")
-    return several
 
 
 def infer_kind(table: Table, name: str) -> tuple[Kind, str]:

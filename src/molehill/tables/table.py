@@ -1,6 +1,8 @@
 """A table in memory: a frame with what its file said about the columns."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -9,14 +11,62 @@ import narwhals
 import pandas as pd
 import pyarrow as pa
 
-from molehill.errors import InputError
+from molehill.errors import InputError, nearest
+
+# What a terminal or an editor would obey instead of showing: controls, escapes, lines and directions; and half characters.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_BREAKS = re.compile(r"\s*[\t\n\v\f\r]\s*")
+_SHOWN = 20
+_WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", ".": "point", "'": "apostrophe", "": "none"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file writes its table, found out while reading; a table is written in the dialect it came in.
+
+    Attributes
+    ----------
+    separator
+        What stands between cells: a comma, a semicolon, a tab or a bar.
+    decimal
+        The decimal mark, a point or a comma.
+    thousands
+        The mark between thousands, empty if there is none.
+    encoding
+        How characters are encoded, by the name that Python gives it; "utf-8-sig" begins with a mark that says UTF-8.
+    quote
+        What text with a separator in it is wrapped in.
+    dates
+        The form of every column of dates, such as "%d.%m.%Y"; `%-d` has no leading zero.
+    grouped
+        The columns that have thousands marks.
+
+    Examples
+    --------
+    >>> print(Dialect(separator=";", decimal=",", encoding="cp1252"))
+    separator semicolon, decimal comma, thousands none, encoding cp1252
+    """
+
+    separator: str = ","
+    decimal: str = "."
+    thousands: str = ""
+    encoding: str = "utf-8"
+    quote: str = '"'
+    dates: Mapping[str, str] = field(default_factory=dict)
+    grouped: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        marks = {name: getattr(self, name) for name in ("separator", "decimal", "thousands")}
+        told = [f"{name} {_WORDS.get(mark, 'space' if mark.isspace() else mark)}" for name, mark in marks.items()]
+        return ", ".join([*told, f"encoding {self.encoding}", *(["quotes '"] if self.quote == "'" else [])])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """A frame with what its file said about the columns.
 
-    The frame holds codes; the labels lie beside it, so that 1 stays 1 and is still known as "employed".
+    The frame holds codes; the labels lie beside it, so that 1 stays 1 and is still known as "employed". Printed, it
+    shows its size and the names of its columns, never a value.
 
     Attributes
     ----------
@@ -26,13 +76,26 @@ class Table:
         What a column is called in words, for the columns that have such a label.
     value_labels
         For a column of codes: what each code means.
+    dialect
+        How its text file was written; None if it came from another kind of file, or from memory.
+
+    Examples
+    --------
+    >>> Table(pd.DataFrame({"age": [31, 54], "pay": [2800, 3100]}))
+    Table(2 records; 2 columns: 'age', 'pay')
     """
 
     frame: pd.DataFrame
     column_labels: Mapping[str, str] = field(default_factory=dict)
     value_labels: Mapping[str, Mapping[float | str, str]] = field(default_factory=dict)
+    dialect: Dialect | None = None
     # What `infer_kind` found, so that a column is looked at once.
-    kinds: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    kinds: dict[str, Any] = field(default_factory=dict, init=False)
+
+    def __repr__(self) -> str:
+        rows, width = self.frame.shape
+        of = f"{rows:,} record{'' if rows == 1 else 's'}; {width:,} column{'' if width == 1 else 's'}"
+        return f"Table({of}: {show_names(self.frame.columns)})"
 
 
 def as_table(data: object, *, argument: str = "data") -> Table:
@@ -63,12 +126,12 @@ def as_table(data: object, *, argument: str = "data") -> Table:
         unknown: Any = data
         try:
             native = narwhals.from_native(unknown, eager_only=True)
-        except TypeError as error:
+        except TypeError:
             raise InputError(
                 argument,
                 f"it is of type {type(data).__name__}, not a table",
                 "Give a Table, or a frame of pandas, Polars or Arrow that is in memory (collect a lazy one)",
-            ) from error
+            ) from None
         table = Table(from_arrow(native.to_arrow(), argument))
     _check_shape(table.frame, argument)
     index = table.frame.index
@@ -97,14 +160,49 @@ def _check_shape(frame: pd.DataFrame, argument: str) -> None:
         raise InputError(argument, "it has no columns", "Give a table with columns")
     if not len(frame):
         raise InputError(argument, "it has no records", "Give a table with at least one record")
+    # A line break in a name is harmless where names are shown as Python writes them; an escape is not meant at all.
+    hidden = [name for name in frame.columns if _CONTROLS.search(name) and _CONTROLS.search(_BREAKS.sub(" ", name))]
+    if hidden:
+        problem = f"the names of some columns have control characters: {show_names(hidden)}"
+        raise InputError(argument, problem, "Rename them")
+
+
+def tidy_name(name: str) -> str:
+    """Give the name of a column in one line: a break within it, as headers of spreadsheets have, becomes a space."""
+    return _BREAKS.sub(" ", name).strip() if _BREAKS.search(name) else name
 
 
 def check_unique(names: Sequence[str], argument: str) -> None:
     """Refuse a name that stands more than once."""
-    twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
-    if twice:
-        called = ", ".join(repr(name) for name in sorted(twice))
-        raise InputError(argument, f"several columns are called {called}", "Give each column its own name")
+    if len(set(names)) < len(names):
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
+        raise InputError(argument, f"several columns are called {show_names(twice)}", "Give each column its own name")
+
+
+def show_names(names: Iterable[str]) -> str:
+    """Write names as Python does, so that what they hold is shown and not obeyed; at most 20."""
+    listed = list(names)
+    more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
+    return ", ".join(repr(name) for name in listed[:_SHOWN]) + more
+
+
+def find_columns(table: Table, names: str | Sequence[str], argument: str) -> list[str]:
+    """Take one name or several; the table must have each of them, and none may be named twice.
+
+    `argument` is what the caller calls the names, for errors.
+    """
+    several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    columns = table.frame.columns
+    for name in several:
+        if not isinstance(name, str):
+            problem = f"a column's name must be text, not {type(name).__name__}"
+            raise InputError(argument, problem, "Give one name, or a list of names")
+        if name not in columns:
+            problem = f"there is no column {name!r}" if name else "a name is empty"
+            raise InputError(argument, problem, nearest(name, columns))
+        if several.count(name) > 1:
+            raise InputError(argument, f"{name!r} is named more than once", "Name it once")
+    return several
 
 
 def from_arrow(arrow: pa.Table, argument: str) -> pd.DataFrame:
@@ -132,7 +230,7 @@ def to_arrow(frame: pd.DataFrame) -> pa.Table:
     for name in frame.columns:
         try:
             columns[name] = pa.array(frame[name], from_pandas=True)
-        except (pa.ArrowException, UnicodeError, OverflowError, TypeError):
+        except (pa.ArrowException, UnicodeError, OverflowError, TypeError, ValueError, AttributeError):
             # Not chained: Arrow's own words quote a value.
             problem = f"the column {name!r} mixes kinds of values, or holds text that is not Unicode"
             raise InputError("data", problem, "Make it all text or all numbers") from None

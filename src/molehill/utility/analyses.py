@@ -1,7 +1,8 @@
 """What users compute: summaries of a column, and regressions, whose formulas are read with care.
 
-Formulaic would run any Python that it finds in a formula. Only names of columns, numbers, operators and some functions are let through. Columns get neutral names before
-Formulaic sees them, so that a column may be called anything, and their own names again in the coefficients.
+Formulaic would run any Python that it finds in a formula. Only names of columns, numbers, operators and some functions
+are let through. Columns get neutral names before Formulaic sees them, so that a column may be called anything, and
+their own names again in the coefficients.
 """
 
 import re

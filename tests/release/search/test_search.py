@@ -32,7 +32,8 @@ RNG = np.random.default_rng(11)
 # Values that no round number of a report can be mistaken for.
 PEOPLE = pd.DataFrame({"town": np.repeat(["A", "B"], 60), "pay": np.exp(RNG.normal(7.0, 0.5, 120)).round(3) + 0.0007})
 INTRUDER = Intruder(known="town", sensitive="pay", radius=0.2)
-CALL: dict[str, Any] = {"replace": "pay", "known": "town", "radius": 0.2, "datasets": 5}
+CALL: dict[str, Any] = {"replace": "pay", "keep": "town", "known": "town", "radius": 0.2, "datasets": 5}
+CALL |= {"lower": 0.0, "upper": 100_000.0}
 QUICK: dict[str, Any] = {**CALL, "seed": 4, "search_tables": 200}
 
 
@@ -237,7 +238,7 @@ def test_an_interrupted_search_goes_on_to_the_same_result(missed, tmp_path, monk
         ({"chance": 1.0}, "chance"),
         ({"redraw": 1}, "redraw"),
         ({"search_tables": 50}, "multiple of 20"),
-        ({"replace": "town", "known": []}, "categorical"),
+        ({"replace": "town", "keep": "pay", "known": [], "lower": None, "upper": None}, "categorical"),
         ({"targets": "overlap of median of town >= 0.5"}, "is not a choice"),
         ({"known": "city"}, "city"),
     ],
@@ -263,7 +264,17 @@ def test_noise_floor_is_that_of_two_samples():
 def project(tmp_path):
     write_table(PEOPLE, tmp_path / "people.csv")
     how: dict[str, Any] = {"synthesizer": "normal_linear", "data": "people.csv", "seed": 3, "datasets": 3}
-    settings = Settings(replace=("pay",), known=("town",), expected_tables=40, search_tables=40, fits=1, **how)
+    settings = Settings(
+        replace=("pay",),
+        keep=("town",),
+        known=("town",),
+        lower=0.0,
+        upper=1e5,
+        expected_tables=40,
+        search_tables=40,
+        fits=1,
+        **how,
+    )
     write_settings(settings, tmp_path / "settings.toml")
     return tmp_path
 

@@ -1,5 +1,6 @@
 """Chains: right moments, the same bytes for the same seed, and nothing confidential in the cache."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -132,15 +133,29 @@ def test_prepare_sees_the_inputs_once_and_outside_of_compiled_code():
     assert same(run, walk())
 
 
-def test_a_chunk_is_compiled_once_even_if_the_first_state_is_of_weak_type(monkeypatch):
-    traced, after_chunk = [], []
+@pytest.fixture
+def compiled() -> Iterator[list[bool]]:
+    """One True for every time that something is compiled."""
+    events = []
+
+    def note(event: str, duration_secs: float, **_: str | int) -> None:
+        del duration_secs
+        events.append("backend_compile" in event)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield events
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+@pytest.mark.parametrize("first", [lambda: jnp.asarray(0.5), lambda: jnp.zeros(0)], ids=["of weak type", "empty"])
+def test_a_chunk_is_compiled_once_whatever_the_first_state(monkeypatch, compiled, first):
+    after_chunk = []
 
     def begin(key, inputs):
         del inputs
-        return Walker(jnp.asarray(0.5), key)
+        return Walker(first(), key)
 
     def sweep(state, inputs):
-        traced.append(1)
         place = 0.9 * state.place + inputs["centre"][0] + jax.random.normal(state.key, dtype=jnp.float64)
         told = Sweep({"place": place}, {"place": place[None]}, 1.0, False, 1)
         return Walker(place, jax.random.split(state.key)[0]), told
@@ -152,7 +167,7 @@ def test_a_chunk_is_compiled_once_even_if_the_first_state_is_of_weak_type(monkey
 
         def counted(*state):
             result = chunk(*state)
-            after_chunk.append(len(traced))
+            after_chunk.append(sum(compiled))
             return result
 
         return start, counted, placed
@@ -161,6 +176,7 @@ def test_a_chunk_is_compiled_once_even_if_the_first_state_is_of_weak_type(monkey
     sample(Engine("weak", begin, sweep, 20, 40), {"centre": CENTRE}, seed=1, progress=False)
     assert len(after_chunk) == 6
     assert len(set(after_chunk)) == 1
+    assert after_chunk[0] > 0
 
 
 CACHED = """
@@ -190,7 +206,7 @@ CACHED = """
     warnings.simplefilter("ignore")
     secrets = {{repr({rare!r}).encode(): "text"}}
     for synthesizer in (Synthesizer(wages, ("income",)), tdp_mixture("income", components=2)):
-        posterior = fit(synthesizer, data, seed=1, warmup=10, draws=10, progress=False)
+        posterior = fit(synthesizer, data, seed=1, warmup=10, draws=10, patience=0, progress=False)
         draw(posterior, datasets=2, seed=2, unconverged="allow")
         for array in (data["age"], data["income"], *posterior.learned.inputs.values()):
             values = np.ravel(np.asarray(array, dtype=np.float64))

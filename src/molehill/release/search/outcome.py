@@ -14,7 +14,7 @@ from molehill.charts.style import CONFIDENTIAL, short_label
 from molehill.errors import InputError
 from molehill.plan.settings import Settings, format_settings
 from molehill.plan.targets import Target
-from molehill.release.making import PAPER, Tell, evaluate_schemes, list_fits, make_baselines, timed_stage
+from molehill.release.making import PAPER, Tell, evaluate_schemes, list_fits, make_baselines, publish, timed_stage
 from molehill.release.release import Release
 from molehill.release.search.judging import record_figure
 from molehill.release.search.points import (
@@ -74,7 +74,7 @@ def release_point(
         evaluation = evaluate_schemes(bench.job, tables, posteriors, released=released)
     fitting = {name: entry.fitted.seconds for name, entry in schemes.items()}
     return Release(
-        tables[released],
+        [publish(table, bench.job) for table in tables[released]],
         released,
         np.nan_to_num(point.fitted.weights),
         confidential_risk(bench.job.view, order=settings.order),
@@ -85,6 +85,8 @@ def release_point(
         evaluation,
         settings,
         seconds | {f"fitting: {name}": value for name, value in fitting.items()},
+        bench.job.plan,
+        bench.job.order,
         searched,
         point.by_prior,
     )

@@ -206,11 +206,6 @@ def _compile(engine: Engine, inputs: Pytree, chains: int, length: int) -> tuple[
     def move_all(states: State, data: Pytree) -> tuple[State, Sweep]:
         return jax.lax.map(lambda state: move(state, data), states)
 
-    def spread(function: Callable) -> Callable:
-        return jax.jit(
-            jax.shard_map(function, mesh=mesh, in_specs=(by_chain, everywhere), out_specs=by_chain, check_vma=False)
-        )
-
     def start_here(keys: jax.Array, data: Pytree) -> State:
         # All chains on one device. Large matrices that are solved side by side are given to JAX's pool of threads, and
         # if every thread of it held a chain that waits for them, all would wait for ever (seen with 100 predictors).
@@ -218,7 +213,10 @@ def _compile(engine: Engine, inputs: Pytree, chains: int, length: int) -> tuple[
         return jax.device_put(jax.jit(start_all)(keys, here), NamedSharding(mesh, by_chain))
 
     arrays = jax.tree.map(jnp.asarray, inputs)
-    return start_here, spread(move_all), jax.device_put(arrays, NamedSharding(mesh, everywhere))
+    moved = jax.shard_map(move_all, mesh=mesh, in_specs=(by_chain, everywhere), out_specs=by_chain, check_vma=False)
+    # Told where its results lie: an empty array would come back on every device, and have the chunk compiled twice.
+    spread = jax.jit(moved, out_shardings=NamedSharding(mesh, by_chain))
+    return start_here, spread, jax.device_put(arrays, NamedSharding(mesh, everywhere))
 
 
 def _flatten(sweeps: Sweep, kept: slice) -> dict[str, np.ndarray]:

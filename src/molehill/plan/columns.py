@@ -1,0 +1,257 @@
+"""What a column looks like to a careful eye: whether it names people, what an intruder may have, what is sensitive.
+
+Every rule gives its reason in words that repeat no value of the table. They look at names, labels and contents, err on
+the side of caution, and only propose: the settings decide.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from molehill.arrays import Floats
+from molehill.tables.schema import Kind, column_numbers, infer_kind
+from molehill.tables.table import Table
+
+# A column has too many values to describe people rather than to name them.
+NEARLY_ALL = 0.9
+# Fewer records than this at a place make the place a name.
+FEW_PEOPLE = 50
+# Nobody is recognised among so few records, and too little can be told of a column.
+_LEAST = 20
+_LOOKED_AT = 2_000
+
+# Beginnings of words, without accents, in English, German, French, Spanish, Italian, Portuguese and Dutch.
+_NAMES = {
+    "a person's number": (
+        "id ident pid uid ssn nin nino personnummer sozialversicherung steuernummer nir insee dni nie curp "
+        "cpf bsn codice fiscale passport ausweis serialno caseid respid respondent hhid idhh newid"
+    ),
+    "a name": (
+        "name surname firstname lastname forename vorname nachname nom prenom nombre apellido cognome naam voornaam"
+    ),
+    "an address for messages": (
+        "email mail phone telephone telefon tel mobile handy telefono telefoon fax iban account konto"
+    ),
+    "a date of birth": "birth birthdate dob birthday geburt geboren naissance nacimiento nascita nascimento geboorte",
+    "a place": (
+        "address adresse direccion indirizzo street strasse rue calle via postcode postal zip plz cap "
+        "municipality gemeinde commune municipio comune city stadt ville ciudad town village ort latitude "
+        "longitude lat lon lng coord"
+    ),
+}
+_KNOWABLE = {
+    "age": "age agep ages alter edad eta idade leeftijd years agegroup",
+    "sex": "sex gender geschlecht sexe sexo sesso geslacht",
+    "place": (
+        "region state province county district bundesland land kanton canton departement provincia regione "
+        "puma urban rural area country pays nuts location division"
+    ),
+    "marital status": "marital married civil familienstand matrimonial msp stato partner spouse",
+    "household": (
+        "household hh family familie famille familia famiglia haushalt menage hogar children kinder enfants "
+        "noc npf size"
+    ),
+    "origin": "race rac1p ethnic ethnie hisp hispanic nationality citizenship birthplace",
+}
+_SENSITIVE = {
+    "money": (
+        "income inc pincp earn earnings wage wages salary pay expend expenditure spending wealth asset debt "
+        "loan tax rent pension benefit einkommen lohn gehalt vermogen steuer revenu salaire ingreso salario "
+        "renta reddito stipendio inkomen povpip turnover profit"
+    ),
+    "health": (
+        "health ill illness disease diagnos diagnosis icd disab dis drug medic medication hospital hiv cancer "
+        "mental depress pregnan smok alcohol krank gesund behinder sante maladie handicap salud enfermedad "
+        "salute malattia dvet drem dphy deye dear ddrs dout bmi"
+    ),
+    "opinion": (
+        "relig party vote voting politic opinion belief union orientation gewerkschaft partei croyance sindicato"
+    ),
+    "law": "crime criminal offence offense convict arrest police prison straf",
+}
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_PHONE = re.compile(r"\+?[\d\s()/.-]{7,20}")
+_PERSON = re.compile(r"[^\W\d_][\w'.-]*(,? [^\W\d_][\w'.-]*){1,3}")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of a column.
+
+    Attributes
+    ----------
+    name, kind, reason
+        Its name, the kind of its values, and why.
+    identifying
+        Why it may name a person; empty if it does not look so.
+    knowable
+        What an intruder may have of it, such as "age"; empty if nothing.
+    sensitive
+        What it may reveal, such as "health"; empty if nothing.
+    levels, missing
+        How many different values it has, and how many records have none.
+    """
+
+    name: str
+    kind: Kind
+    reason: str
+    identifying: str
+    knowable: str
+    sensitive: str
+    levels: int
+    missing: int
+
+
+def look_at_columns(table: Table) -> tuple[Finding, ...]:
+    """Look at every column of a table.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"id": range(40), "sex": ["f", "m"] * 20, "wage": np.linspace(9.5, 90.1, 40)})
+    >>> [(found.name, found.identifying, found.knowable, found.sensitive) for found in look_at_columns(Table(people))]
+    [('id', 'numbers that count up', '', ''), ('sex', '', 'sex', ''), ('wage', '', '', 'money')]
+    """
+    return tuple(_look(table, name) for name in table.frame.columns)
+
+
+def _look(table: Table, name: str) -> Finding:
+    kind, reason = infer_kind(table, name)
+    column = table.frame[name]
+    words = _words(name, table.column_labels.get(name, ""))
+    levels = int(column.nunique())
+    identifying = _identifying(table, name, kind, words, levels)
+    return Finding(
+        name,
+        kind,
+        reason,
+        identifying,
+        "" if identifying else _named(words, _KNOWABLE),
+        _named(words, _SENSITIVE),
+        levels,
+        int(column.isna().sum()),
+    )
+
+
+def order_tells(table: Table, names: Iterable[str]) -> tuple[str, ...]:
+    """Say which of the columns the order of the rows tells something of: it is nearly sorted by them, or in runs."""
+    telling = []
+    for name in names:
+        column = table.frame[name].dropna()
+        codes = pd.Series(column.rank(method="dense") if _is_number(column) else pd.factorize(column, sort=True)[0])
+        if len(codes) < _LEAST or codes.nunique() < 2:
+            continue
+        values = codes.to_numpy(dtype=np.float64)
+        place = np.arange(len(values), dtype=np.float64)
+        # Five standard errors of what a random order would show, of values with their rows and with their neighbours.
+        limit = max(5.0 / np.sqrt(len(values)), 0.1)
+        if max(abs(_correlation(place, values)), abs(_correlation(values[1:], values[:-1]))) > limit:
+            telling.append(name)
+    return tuple(telling)
+
+
+def propose_limits(values: Floats) -> tuple[float, float]:
+    """Propose limits of what may be released: round numbers well beyond the values, which tell only their magnitude.
+
+    Examples
+    --------
+    >>> propose_limits(np.array([120.0, 61_234.0])), propose_limits(np.array([-310.0, 44.0]))
+    ((0.0, 100000.0), (-500.0, 100.0))
+    """
+    low, high = float(values.min()), float(values.max())
+    return (-_beyond(-low) if low < 0 else 0.0), (_beyond(high) if high > 0 else 0.0)
+
+
+def _beyond(size: float) -> float:
+    """The first of 1, 2, 5, 10, ... times a power of ten that is at least one and a half times the size."""
+    wanted = 1.5 * size
+    power = 10.0 ** np.floor(np.log10(wanted))
+    return float(next(step * power for step in (1, 2, 5, 10) if step * power >= wanted))
+
+
+def _words(name: str, label: str) -> list[str]:
+    """The words of a name and a label, without accents, in small letters; humps and digits end a word as well."""
+    told = re.sub(r"([a-z])([A-Z])", r"\1 \2", f"{name} {label}")
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", told) if not unicodedata.combining(letter))
+    return [plain.strip().lower(), *re.findall(r"[a-z]+\d*|\d+", plain.lower())]
+
+
+def _named(words: list[str], meanings: dict[str, str]) -> str:
+    for meaning, starts in meanings.items():
+        for start in starts.split():
+            # Short words must stand alone: "id" is not in "idle", "inc" not in "since".
+            if any(word == start or (len(start) > 4 and word.startswith(start)) for word in words):
+                return meaning
+    return ""
+
+
+def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: int) -> str:
+    column = table.frame[name].dropna()
+    if len(column) < _LEAST or levels < 2:
+        return ""
+    share = levels / len(column)
+    called = _named(words, _NAMES)
+    if called == "a place":
+        # Coordinates, or a list of places in which some have hardly anybody.
+        few = kind != "categorical" or column.value_counts().median() < FEW_PEOPLE
+        return "places with few people" if few else ""
+    if _is_date(column):
+        return "exact dates" if share > 0.1 or (called == "a date of birth" and levels > 150) else ""
+    if _is_number(column):
+        return _identifying_number(column_numbers(table, name), called, share)
+    return _identifying_text(column.astype(str), called, share)
+
+
+def _identifying_number(values: Floats, called: str, share: float) -> str:
+    values = values[~np.isnan(values)]
+    whole = bool((values == np.floor(values)).all())
+    if not whole or share < NEARLY_ALL:
+        return f"called like {called}" if called and share > 0.5 else ""
+    ordered = np.sort(values)
+    if np.ptp(ordered) + 1 <= 2 * len(ordered):
+        return "numbers that count up"
+    digits = np.floor(np.log10(np.maximum(np.abs(values), 1))) + 1
+    if called or (digits.min() == digits.max() >= 6) or (digits.max() >= 8 and _have_check_digit(values)):
+        return "nearly all values differ, of the same length" if not called else f"called like {called}"
+    return ""
+
+
+def _identifying_text(texts: pd.Series, called: str, share: float) -> str:
+    looked = texts.iloc[np.linspace(0, len(texts) - 1, min(len(texts), _LOOKED_AT)).astype(int)].str.strip()
+    for shape, meaning in ((_EMAIL, "e-mail addresses"), (_PHONE, "telephone or other long numbers")):
+        if share > 0.5 and looked.str.fullmatch(shape).mean() > 0.8:
+            return meaning
+    if share > 0.3 and ((looked.str.count(r"\s+") + 1).mean() >= 4 or looked.str.len().mean() > 40):
+        return "free text"
+    if share > 0.3 and (called == "a name" or looked.str.fullmatch(_PERSON).mean() > NEARLY_ALL):
+        return "names of people"
+    if share > 0.5:
+        return f"called like {called}" if called else "nearly all values differ" if share > NEARLY_ALL else ""
+    return ""
+
+
+def _have_check_digit(values: Floats) -> bool:
+    """Whether nearly all numbers end in the digit that Luhn's formula asks for: of others a tenth does."""
+    passed = []
+    for number in values[:_LOOKED_AT]:
+        digits = [int(digit) for digit in f"{abs(number):.0f}"][::-1]
+        doubled = (2 * digit - 9 * (digit > 4) for digit in digits[1::2])
+        passed.append((sum(digits[::2]) + sum(doubled)) % 10 == 0)
+    return float(np.mean(passed)) > NEARLY_ALL
+
+
+def _is_date(column: pd.Series) -> bool:
+    return pd.api.types.is_datetime64_any_dtype(column.dtype)
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+
+
+def _correlation(one: np.ndarray, other: np.ndarray) -> float:
+    if one.std() == 0 or other.std() == 0:
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])

@@ -1,0 +1,248 @@
+"""The plan: what becomes of every column, checked before anything is fitted, and told on one page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molehill.errors import InputError
+from molehill.plan.columns import Finding, look_at_columns, order_tells
+from molehill.plan.settings import FATES, Settings, printable
+from molehill.risk.intruder import View
+from molehill.tables.schema import find_columns
+from molehill.tables.table import Table, as_table
+
+# The synthesizer of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
+MODELS = {
+    "continuous": "tdp_mixture",
+    "semicontinuous": "semicontinuous",
+    "count": "negative_binomial",
+    "categorical": "multinomial",
+}
+# Of a category with more levels than this share of the records, most values are those of single people.
+MOST_LEVELS = 0.2
+SMALL = (2, 3, 5, 10)
+# Seconds of a fit for every record and column of its design, measured on the built-in survey with two cores (6,208
+# records, 34 columns: 36 s); above ten thousand records the work leaves the caches.
+_SECONDS, _CACHED, _SLOWER = 1.7e-4, 10_000, 1.6
+# Bytes at once for every record: of the design in several copies, and of every table.
+_DESIGN_BYTES, _TABLE_BYTES = 8 * 12, 8 * 3
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What will be made of a table.
+
+    Attributes
+    ----------
+    columns
+        column, label, fate, kind, model, limits, remark: one row a column of the table.
+    known
+        What the intruder knows.
+    patterns, small
+        How many patterns there are; and by 2, 3, 5, 10, how many of them have fewer records, with how many in all.
+    outside
+        Of the replaced numbers: how many records lie outside their limits.
+    order
+        Replaced columns that the order of the rows tells something of.
+    shuffled
+        Whether the records are published in another order.
+    seconds, bytes
+        A rough estimate of what the fits need.
+    """
+
+    columns: pd.DataFrame
+    known: tuple[str, ...]
+    patterns: int
+    small: dict[int, tuple[int, int]]
+    outside: dict[str, int]
+    order: tuple[str, ...]
+    shuffled: bool
+    seconds: float
+    bytes: float
+
+    def __str__(self) -> str:
+        return tell_plan(self)
+
+
+def plan_settings(data: Any, settings: Settings) -> Plan:
+    """Plan what settings make of a table, without fitting anything: every problem that the table can tell comes now.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"town": ["A", "B"] * 20, "pay": np.linspace(900.5, 5000, 40)})
+    >>> settings = Settings(replace=["pay"], keep=["town"], known=["town"], lower=0.0, upper=20_000.0)
+    >>> plan_settings(people, settings).columns[["column", "fate", "model"]].to_numpy().tolist()
+    [['town', 'keep', ''], ['pay', 'replace', 'tdp_mixture']]
+    """
+    table = as_table(data)
+    findings = check_columns(settings, table, own=settings.synthesizer == "own")
+    return make_plan(complete_settings(settings, table), settings.intruder.look(table), findings)
+
+
+def complete_settings(settings: Settings, table: Table) -> Settings:
+    """Settle what the settings leave to the table: what the model conditions on."""
+    find_columns(table, settings.known, "known")
+    # One that names people says nothing of others, and would need a coefficient for each of them.
+    kept = tuple(name for name in settings.keep if name not in settings.accept)
+    predictors = kept if settings.predictors is None else settings.predictors
+    find_columns(table, predictors, "predictors")
+    return settings.but(predictors=predictors)
+
+
+def make_plan(settings: Settings, view: View, findings: Sequence[Finding] | None = None) -> Plan:
+    """Say what becomes of every column, and what it will cost: settings with predictors, checked by `check_columns`."""
+    table = view.table
+    found = {one.name: one for one in findings or look_at_columns(table)}
+    rows = [_describe(table, settings, found[name]) for name in table.frame.columns]
+    sizes = view.sizes[view.sizes > 0]
+    outside = {}
+    for name in view.numeric:
+        low, high = (settings.of_column(end, name) for end in ("lower", "upper"))
+        values = view.column(name)
+        below, above = (0 if low is None else values < low), (0 if high is None else values > high)
+        outside[name] = int(np.sum(below) + np.sum(above))
+    width = _design_width(settings, found)
+    fits = 1 + len({"unweighted", "marginal", "pairwise"} & set(settings.compare))
+    slower = _SLOWER if view.records > _CACHED else 1.0
+    return Plan(
+        pd.DataFrame(rows),
+        settings.known,
+        len(sizes),
+        {size: (int((sizes < size).sum()), int(sizes[sizes < size].sum())) for size in SMALL},
+        outside,
+        order_tells(table, settings.replace),
+        settings.shuffle,
+        fits * slower * _SECONDS * view.records * width,
+        view.records * (_DESIGN_BYTES * width + _TABLE_BYTES * settings.datasets * len(settings.replace)),
+    )
+
+
+def check_columns(
+    settings: Settings, table: Table, findings: Sequence[Finding] | None = None, *, own: bool = False
+) -> tuple[Finding, ...]:
+    """Refuse settings that leave a column without a fate, or with one that is not safe; give what was found.
+
+    Parameters
+    ----------
+    settings, table
+        What was asked for, and of what.
+    findings
+        Of `look_at_columns`, if they are known.
+    own
+        Whether the synthesizer is one of the caller's, which knows its limits itself.
+    """
+    for fate in (*FATES, "accept"):
+        find_columns(table, getattr(settings, fate), fate)
+    named = {name for fate in FATES[:3] for name in getattr(settings, fate)}
+    left = [name for name in table.frame.columns if name not in named]
+    if left:
+        shown = ", ".join(map(repr, left[:20])) + (f" and {len(left) - 20} more" if len(left) > 20 else "")
+        problem = f"it is not said what becomes of {shown}"
+        raise InputError("columns", problem, "Name every column of the table under replace, keep or drop")
+    hidden = [name for name in settings.known if name in settings.drop]
+    if hidden:
+        problem = f"{hidden[0]!r} is dropped, so that no released record can be found by it"
+        raise InputError("known", problem, "Keep it, or take it from the known columns")
+    findings = tuple(findings or look_at_columns(table))
+    for found in findings:
+        if found.identifying and found.name in settings.keep and found.name not in settings.accept:
+            problem = f"{found.name!r} may name people ({found.identifying})"
+            remedy = 'Drop it; or keep it knowingly: identifying = "accept" in its entry, in Python accept=[its name]'
+            raise InputError("keep", problem, remedy)
+        if found.name in settings.replace:
+            _check_replaced(settings, found, len(table.frame), own=own)
+    return findings
+
+
+def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bool) -> None:
+    name = found.name
+    kind = settings.kinds.get(name, found.kind)
+    if kind != "categorical":
+        left = [end for end in ("lower", "upper") if settings.of_column(end, name) is None]
+        if left and not own:
+            problem = f"{name!r} is an amount and has no {' and no '.join(left)}"
+            raise InputError("columns", problem, "Look its limits up in a codebook; never take the true extremes")
+        return
+    for limit in ("lower", "upper", "radius", "floor"):
+        value = getattr(settings, limit)
+        if (isinstance(value, dict) and name in value) or (limit in ("lower", "upper") and isinstance(value, float)):
+            problem = f"{name!r} is a category ({found.reason}), for which it says nothing"
+            raise InputError(limit, problem, 'Leave it out; or say that the column is a number: kind = "continuous"')
+    if found.levels > max(MOST_LEVELS * records, 20):
+        problem = f"{name!r} is a category of {found.levels:,} levels for {records:,} records: new values would be true"
+        raise InputError("replace", problem, "Drop it, group its levels, or say what kind of number it is")
+
+
+def _describe(table: Table, settings: Settings, found: Finding) -> dict[str, str]:
+    fate = next(fate for fate in FATES if found.name in getattr(settings, fate))
+    kind, limits, model, remarks = settings.kinds.get(found.name, found.kind), "", "", []
+    if fate == "replace":
+        model = MODELS[kind] if settings.synthesizer == "auto" else settings.synthesizer
+        ends = [settings.of_column(end, found.name) for end in ("lower", "upper")]
+        limits = " to ".join("open" if end is None else f"{end:,.12g}" for end in ends) if kind != "categorical" else ""
+    elif found.name in settings.known:
+        remarks.append("the intruder knows it")
+    if fate == "keep" and found.identifying:
+        remarks.append(f"may name people ({found.identifying}), accepted")
+    if fate == "keep" and found.sensitive:
+        remarks.append(f"looks sensitive ({found.sensitive}), published as collected")
+    if found.missing:
+        remarks.append(f"{found.missing:,} missing")
+    return {
+        "column": found.name,
+        "label": table.column_labels.get(found.name, ""),
+        "fate": fate,
+        "kind": kind,
+        "model": model,
+        "limits": limits,
+        "remark": "; ".join(remarks),
+    }
+
+
+def _design_width(settings: Settings, found: dict[str, Finding]) -> int:
+    width = 1
+    for name in settings.predictors or ():
+        one = found[name]
+        breaks = settings.breaks.get(name, ())
+        width += len(breaks) if breaks else one.levels - 1 if one.kind == "categorical" else 1
+        width += int(one.missing > 0 and one.kind != "categorical")
+    return width
+
+
+def tell_plan(plan: Plan) -> str:
+    """Tell a plan on one page of plain text, without a value of the table."""
+    shown = plan.columns.drop(columns="label")
+    # The name of a column can hold anything: nothing in it may move the cursor of a terminal.
+    rows = [[printable(f"{cell}") for cell in row] for row in (list(shown.columns), *shown.to_numpy().tolist())]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    fates = plan.columns["fate"].value_counts()
+    counted = ", ".join(f"{fates.get(fate, 0)} {words}" for fate, words in _FATES.items())
+    small = "; ".join(
+        f"fewer than {size} records: {number:,}, with {records:,} in all"
+        for size, (number, records) in plan.small.items()
+    )
+    told = [
+        f"Columns: {counted}.",
+        *lines,
+        "",
+        f"The intruder knows {', '.join(plan.known) or 'nothing'}: {plan.patterns:,} patterns. Of these with {small}.",
+    ]
+    told += [f"{number:,} records have a {name} outside its limits." for name, number in plan.outside.items() if number]
+    if plan.order:
+        hidden = "the records are published in another order" if plan.shuffled else "SET shuffle = true"
+        told.append(f"The order of the rows tells of {', '.join(plan.order)}: {hidden}.")
+    elif not plan.shuffled:
+        told.append("The records are published in the order of the file.")
+    told.append(f"Estimate: {_tell_time(plan.seconds)} on two cores, {plan.bytes / 2**20:,.0f} MiB beside the table.")
+    return "\n".join(told)
+
+
+_FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped"}
+
+
+def _tell_time(seconds: float) -> str:
+    return f"about {max(round(seconds, -1), 10):.0f} s" if seconds < 120 else f"about {seconds / 60:,.0f} min"

@@ -1,0 +1,586 @@
+"""What cells of text say: numbers with their marks, dates with their form, and codes that stand for a missing value.
+
+A column is read as text first. It becomes numbers or dates if all its cells are; a column that mostly is, but for some
+cells, stays text, and nobody may take it for a category: `stray_cells` says where, and `declare_missing` mends it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
+
+from molehill.errors import InputError
+from molehill.tables.table import Dialect, Table, find_columns, series_from_arrow
+
+# Arrow makes these functions while it is imported: type checkers do not see them.
+pc: Any = pyarrow.compute
+
+# From this share of its cells on, a column is one of numbers (or dates) with stray cells, and no category.
+MOSTLY = 0.8
+# At most so many different numbers, each so often on average, are codes of categories.
+FEW, REPEATS = 10, 5
+_HEAD = 100
+_LOOKED_AT = 2_000
+_DIGITS = 1_000
+
+# Decimal and thousands mark, the plain reading first; of two that fit, the one that needs fewer marks comes first.
+READINGS = tuple((decimal, thousands) for thousands in ("", "other", " ", "'") for decimal in (".", ","))
+READINGS = tuple(
+    (decimal, thousands if thousands != "other" else "," if decimal == "." else ".") for decimal, thousands in READINGS
+)
+_SPACES, _APOSTROPHES = " \u00a0\u2009\u202f", "'\u2019"
+_ANY_NUMBER = re.compile(
+    r"[+-]?(?:(?:\d+|[1-9]\d{0,2}(?:[.,' \u00a0\u2009\u202f\u2019]\d{3})+)(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?"
+    r"|[+-]?(?:inf|infinity)",
+    re.ASCII | re.IGNORECASE,
+)
+# Codes that a cast would take for numbers: 007, 0x1F, and more digits than a number has.
+_CODES = {pa.int64(): r"^[+-]?0[0-9xX]", pa.float64(): r"^[+-]?(0[0-9xX]|\d{19,}$)"}
+_CODE = re.compile(r"[+-]?0\d|[+-]?\d{19,}$", re.ASCII)
+_DATE = re.compile(
+    r"(\d{4}|\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{1,2})(?:([T ])(\d{2}:\d{2})(:\d{2})?(\.\d{1,6})?)?", re.ASCII
+)
+_MISSING_WORDS = frozenset(
+    """
+    na|n/a|n.a|n. a|nan|null|none|nil|#n/a|#null!|#value!|#ref!|-|--|---|–|—|.|..|...|?|??|???|*|**|/|:|unknown|missing|
+    refused|refusal|no answer|not applicable|not available|not stated|not reported|inapplicable|inap|undefined|
+    don't know|dont know|do not know|dk|rf|nr|blank|k.a|k. a|ka|keine angabe|keine angaben|unbekannt|fehlt|fehlend|
+    weiß nicht|weiss nicht|verweigert|trifft nicht zu|entfällt|inconnu|inconnue|manquant|sans réponse|non réponse|
+    non renseigné|refus|ne sait pas|sans objet|nsp|n.d|nd|desconocido|no sabe|no contesta|ns/nc|no aplica|sin dato|
+    sin datos|s/d|no responde|sconosciuto|non risponde|non sa|mancante|desconhecido|não sabe|não respondeu|
+    não aplicável|sem resposta|onbekend|weet niet|geen antwoord|niet van toepassing|okänd|uppgift saknas|ukjent|
+    ukendt|brak danych|nie wiem|bd|b.d|нет данных|неизвестно|不明|无|缺失
+    """.replace("\n", "").replace("    ", "").split("|")
+)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Columns of text as what they say, and the marks by which they said it."""
+
+    columns: Mapping[str, pa.ChunkedArray]
+    decimal: str
+    thousands: str
+    grouped: tuple[str, ...]
+    dates: Mapping[str, str]
+
+
+def settle(
+    columns: Mapping[str, pa.ChunkedArray],
+    *,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    separator: str = ",",
+) -> Settled:
+    """Turn columns of text into numbers and dates where all their cells are.
+
+    A column says by its own cells which marks it has: 12,5 has a decimal comma, 1,234,567 has not. Where it can be
+    read in two ways, as 1.234, the other columns decide; a column that has whole numbers below a thousand beside
+    numbers such as 1.250 has marks between thousands, for a number with decimals would not end in 0; a semicolon between
+    cells goes with a decimal comma. Without any of this the point is the decimal mark.
+
+    Parameters
+    ----------
+    columns
+        The columns as text, missing where they are missing.
+    decimal, thousands
+        The marks, if they are known; `thousands=""` says that there are none.
+    separator
+        What stands between the cells.
+    """
+    allowed = [reading for reading in READINGS if _allows(reading, decimal, thousands)]
+    fitting = {name: _fitting_readings(column, allowed) for name, column in columns.items()}
+    chosen = decimal or _elect(columns, fitting, separator)
+    done, marks, dates = {}, {}, {}
+    for name, column in columns.items():
+        readings = fitting[name].readings
+        number = fitting[name].numbers
+        if readings and (number is None or chosen != "."):
+            reading = next((one for one in readings if one[0] == chosen), readings[0])
+            number = _numbers(_without_marks(column, reading)) if fitting[name].whole else None
+            marks |= {name: mark} if number is not None and (mark := _mark(column, reading[1])) else {}
+        if number is None and (found := _dates(column)) is not None:
+            number, dates[name] = found
+        done[name] = column if number is None else number
+    common = Counter(marks.values()).most_common(1)
+    return Settled(done, chosen, thousands or (common[0][0] if common else ""), tuple(marks), dates)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The readings by which most cells of a column are numbers, whether all are, and the plain numbers if they are."""
+
+    readings: tuple[tuple[str, str], ...] = ()
+    whole: bool = False
+    numbers: pa.ChunkedArray | None = None
+
+
+def _fitting_readings(column: pa.ChunkedArray, allowed: Sequence[tuple[str, str]]) -> _Fit:
+    number = _numbers(column)
+    if number is not None and (pa.types.is_integer(number.type) or number.null_count == len(number)):
+        return _Fit((), whole=True, numbers=number)
+    head = [text.strip() for text in column.drop_null()[:_HEAD].to_pylist()]
+    if number is not None and (".", "") in allowed:
+        # Mostly one of the first cells shows that the point is no mark between thousands.
+        pointed = [text for text in head if "." in text]
+        other = [reading for reading in allowed if reading[1] == "."]
+        if not other or not all(re.fullmatch(_pattern(*other[0]), text) for text in pointed):
+            return _Fit((((".", ""),) if pointed else ()), whole=True, numbers=number)
+        shares = [reading for reading in (allowed[0], other[0]) if _share(column, reading) == 1.0]
+        return _Fit(tuple(shares), whole=True, numbers=number)
+    if 2 * sum(_ANY_NUMBER.fullmatch(text) is not None for text in head) < max(len(head), 1):
+        return _Fit()
+    found = {reading: _share(column, reading) for reading in allowed}
+    best = max(found.values())
+    if best < MOSTLY:
+        return _Fit()
+    return _Fit(tuple(reading for reading, share in found.items() if share == best), whole=best == 1.0)
+
+
+def _elect(columns: Mapping[str, pa.ChunkedArray], fitting: Mapping[str, _Fit], separator: str) -> str:
+    """Settle the decimal mark of the file by the columns that can be read in one way only."""
+    votes: Counter[str] = Counter()
+    unsure: Counter[str] = Counter()
+    for name, fit in fitting.items():
+        decimals = {reading[0] for reading in fit.readings}
+        if len(decimals) == 1:
+            votes.update(decimals)
+        elif decimals:
+            # The mark that is either: with it as the decimal mark no other is needed.
+            mark = fit.readings[0][0] if fit.readings[0][1] == "" else ""
+            thousands = bool(mark) and _has_round_thousands(columns[name], mark)
+            votes.update([({".", ","} - {mark}).pop()] if thousands else [])
+            unsure.update([mark] if mark and not thousands else [])
+    if votes:
+        return "," if votes[","] > votes["."] else "."
+    return "," if separator == ";" and unsure[","] and not unsure["."] else "."
+
+
+def _has_round_thousands(column: pa.ChunkedArray, mark: str) -> bool:
+    marked = pc.match_substring(column, mark)
+    zeros = pc.sum(pc.and_(marked, pc.ends_with(pc.ascii_trim_whitespace(column), "0"))).as_py() or 0
+    return zeros >= 5 and not pc.all(marked).as_py()
+
+
+def _allows(reading: tuple[str, str], decimal: str | None, thousands: str | None) -> bool:
+    fits = decimal in (None, reading[0]) and reading[0] != thousands
+    return fits and (thousands is None or reading[1] in ("", _kind_of_mark(thousands)))
+
+
+def _kind_of_mark(mark: str) -> str:
+    return " " if mark in _SPACES else "'" if mark in _APOSTROPHES else mark
+
+
+@cache
+def _pattern(decimal: str, thousands: str) -> str:
+    """Give the pattern of a number that is written with these marks."""
+    marks = {" ": f"[{_SPACES}]", "'": f"[{_APOSTROPHES}]", "": ""}.get(thousands, re.escape(thousands))
+    whole = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{marks}[0-9]{{3}})+)" if thousands else "[0-9]+"
+    point = re.escape(decimal)
+    return rf"^[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?inf$"
+
+
+def _share(column: pa.ChunkedArray, reading: tuple[str, str]) -> float:
+    """Give the share of the cells that are numbers by a reading."""
+    bare = _trimmed(column)
+    return pc.mean(pc.match_substring_regex(bare, _pattern(*reading))).as_py() or 0.0
+
+
+def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Take blanks away, and cells that are nothing else."""
+    bare = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.equal(bare, ""), pa.scalar(None, pa.string()), bare)
+
+
+def _without_marks(column: pa.ChunkedArray, reading: tuple[str, str]) -> pa.ChunkedArray:
+    decimal, thousands = reading
+    bare = _trimmed(column)
+    for mark in {" ": _SPACES, "'": _APOSTROPHES}.get(thousands, thousands):
+        bare = pc.replace_substring(bare, mark, "")
+    return bare if decimal == "." else pc.replace_substring(bare, decimal, ".")
+
+
+def _mark(column: pa.ChunkedArray, thousands: str) -> str:
+    """Give the very character between the thousands of a column, empty if no number has one."""
+    if not thousands:
+        return ""
+    for mark in {" ": _SPACES, "'": _APOSTROPHES}.get(thousands, thousands):
+        if pc.any(pc.match_substring(pc.utf8_trim_whitespace(column), mark)).as_py():
+            return mark
+    return ""
+
+
+def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Give numbers with a decimal point, None if some cell is none."""
+    for text in (lambda: column, lambda: _trimmed(column)):
+        cells = text()
+        for kind, codes in _CODES.items():
+            try:
+                numbers = cells.cast(kind)
+            except pa.ArrowInvalid:
+                continue
+            return None if pc.any(pc.match_substring_regex(cells, codes)).as_py() else numbers
+    return None
+
+
+def check_digits(column: pa.ChunkedArray, name: str) -> None:
+    """Refuse a cell with more digits than any number has."""
+    longest = pc.max(pc.binary_length(column)).as_py() or 0
+    if longest <= _DIGITS:
+        return
+    long = pc.greater(pc.binary_length(column), _DIGITS)
+    endless = pc.and_(long, pc.match_substring_regex(column, r"^\s*[+-]?[0-9.,' ]+\s*$"))
+    row = pc.index(pc.fill_null(endless, fill_value=False), value=True).as_py()
+    if row >= 0:
+        problem = f"the column {name!r} has a number of more than {_DIGITS:,} digits in row {row + 1}"
+        raise InputError("path", problem, "Correct the file (the first record is row 1)")
+
+
+# Dates.
+
+
+def _dates(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
+    """Give moments and their form, None if some cell is no date, or if day and month cannot be told apart."""
+    first = column.drop_null()[:1].to_pylist()
+    shape = _DATE.fullmatch(first[0].strip()) if first else None
+    if shape is None:
+        return None
+    coded: Any = pa.chunked_array([_trimmed(column).combine_chunks()]).chunk(0).dictionary_encode()
+    texts = coded.dictionary.to_pylist()
+    matches = [_DATE.fullmatch(text) for text in texts]
+    # One shape: the same separator, the year on the same side, the same parts of the time of day.
+    kept = {(m[2], len(m[1]) == 4, m[5], m[7] is None, m[8] is None) if m else None for m in matches}
+    if len(kept) > 1 or None in kept:
+        return None
+    form, moments = _date_form(texts, [m for m in matches if m], shape)
+    if moments is None:
+        return None
+    return pa.chunked_array([pa.array(moments, pa.timestamp("us")).take(coded.indices)]), form
+
+
+def _date_form(texts: list[str], matches: list[re.Match[str]], shape: re.Match[str]) -> tuple[str, Any]:
+    mark, time = shape[2], ""
+    if shape[5]:
+        time = f"{shape[5]}%H:%M" + (":%S" if shape[7] else "") + (".%f" if shape[8] else "")
+    if len(shape[1]) == 4:
+        orders, parts = ["%Y{0}%m{0}%d"], (3, 4)
+    elif len(shape[4]) == 4:
+        # With points it is the day that comes first, wherever they are used.
+        orders, parts = ["%d{0}%m{0}%Y", *(["%m{0}%d{0}%Y"] if mark != "." else [])], (1, 3)
+    else:
+        return "", None
+    found = {}
+    for order in orders:
+        form = order.format(mark) + time
+        moments = pd.to_datetime(pd.Series(texts, dtype="str"), format=form, errors="coerce")
+        if moments.notna().all():
+            found[form] = moments
+    if len(found) != 1:
+        return "", None
+    (form, moments), *_ = found.items()
+    bare = any(len(match[part]) == 1 for match in matches for part in parts)
+    return (form.replace("%d", "%-d").replace("%m", "%-m") if bare else form), moments
+
+
+def write_dates(column: pa.ChunkedArray, form: str | None) -> pa.ChunkedArray:
+    """Write moments as text, in a form if it tells all of them, else as ISO dates and times."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        return column.cast(pa.string())
+    moments = column.cast(pa.timestamp("us"))
+    days = pc.all(pc.equal(moments, pc.floor_temporal(moments, unit="day"))).as_py() is not False
+    seconds = pc.all(pc.equal(moments, pc.floor_temporal(moments, unit="second"))).as_py() is not False
+    told = form is not None and (days or ("%S" in form and (seconds or "%f" in form)))
+    if not told or form is None:
+        form = "%Y-%m-%d" if days else "%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M:%S.%f"
+    # Arrow writes the fraction of a second with %S, if the clock has one.
+    clock = moments if "%f" in form else moments.cast(pa.timestamp("s"), safe=False)
+    texts = pc.strftime(clock, form.replace("%-", "%").replace(".%f", ""))
+    # A leading zero is between a beginning or a mark of the date and one digit; the time of day keeps its own.
+    return pc.replace_substring_regex(texts, r"(^|[-/.])0(\d)([-/.T ]|$)", r"\1\2\3") if "%-d" in form else texts
+
+
+# Cells that are no numbers.
+
+
+@dataclass(frozen=True)
+class StrayCells:
+    """Cells that are not what the rest of their column is.
+
+    Attributes
+    ----------
+    rows
+        Their rows; the first record is row 1.
+    texts
+        What stands in them, each once, the most frequent first. Values of the table: not for messages.
+    others
+        What the other cells are: "numbers" or "dates".
+    """
+
+    rows: tuple[int, ...] = ()
+    texts: tuple[str, ...] = field(default=(), repr=False)
+    others: str = "numbers"
+
+
+def stray_cells(table: Table, name: str) -> StrayCells:
+    """Find the cells that keep a column from being numbers, or dates; none unless at least four of five cells are such.
+
+    A column of codes has none: leading zeros and one length, as of postcodes; or few whole numbers, each often,
+    beside words that do not mean that something is missing, as "6+" at the end of a count of persons.
+
+    Parameters
+    ----------
+    table
+        The table.
+    name
+        A column of it.
+
+    Examples
+    --------
+    >>> people = Table(pd.DataFrame({"pay": ["2800", "n/a", "3100", "950", "1200", "4100"]}))
+    >>> stray_cells(people, "pay").rows
+    (2,)
+    """
+    column = table.frame[find_columns(table, name, "name")[0]]
+    present = column.notna().to_numpy()
+    if not _may_have_text(column) or not present.any():
+        return StrayCells()
+    looked = np.flatnonzero(present)
+    looked = looked[np.linspace(0, len(looked) - 1, min(len(looked), _LOOKED_AT)).astype(np.int64)]
+    sample = [_as_cell(value) for value in column.iloc[looked]]
+    if 2 * sum(_is_number(cell) or _DATE.fullmatch(cell) is not None for cell in sample) < len(sample):
+        return StrayCells()
+    found, uniques = pd.factorize(np.array([_as_cell(value) for value in column[present]], dtype=object))
+    cells, counts = [str(cell) for cell in uniques], np.bincount(found, minlength=len(uniques))
+    codes = np.full(len(column), -1)
+    codes[present] = found
+    for others, fits in (("numbers", _is_number), ("dates", lambda cell: _DATE.fullmatch(cell) is not None)):
+        good = np.array([fits(cell) for cell in cells], dtype=bool)
+        if MOSTLY * counts.sum() <= counts[good].sum() < counts.sum():
+            if others == "numbers" and _are_codes(cells, counts, good):
+                return StrayCells()
+            wrong = np.flatnonzero(~good)
+            rows = np.flatnonzero(np.isin(codes, wrong)) + 1
+            texts = [cells[index] for index in wrong[np.argsort(-counts[wrong], kind="stable")]]
+            return StrayCells(tuple(rows.tolist()), tuple(dict.fromkeys(texts)), others)
+    return StrayCells()
+
+
+def numbers_as_text(table: Table, name: str) -> bool:
+    """Whether a column of text holds numbers only, more and other ones than a list of codes would have."""
+    column = table.frame[name]
+    if not _may_have_text(column):
+        return False
+    cells = [_as_cell(value) for value in pd.unique(column.dropna().astype(object))]
+    same = len({len(cell) for cell in cells}) == 1 and all(cell.isdigit() for cell in cells)
+    return len(cells) > FEW and not same and all(map(_is_number, cells))
+
+
+def _may_have_text(column: pd.Series) -> bool:
+    dtype, values = column.dtype, column
+    if isinstance(dtype, pd.CategoricalDtype):
+        dtype, values = dtype.categories.dtype, dtype.categories
+    if dtype == object:
+        return pd.api.types.infer_dtype(values, skipna=True) in ("string", "mixed", "mixed-integer")
+    return pd.api.types.is_string_dtype(dtype)
+
+
+def _as_cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    # A number among text says as much as its digits; what else there is says no number.
+    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else "other"
+
+
+def _is_number(cell: str) -> bool:
+    return len(cell) <= _DIGITS and _ANY_NUMBER.fullmatch(cell) is not None and _CODE.match(cell) is None
+
+
+def _are_codes(cells: list[str], counts: np.ndarray, good: np.ndarray) -> bool:
+    digits = [cell for cell in cells if re.fullmatch(r"\d+", cell, re.ASCII)]
+    if any(len(cell) > 1 and cell[0] == "0" for cell in digits) and len(set(map(len, digits))) == 1:
+        return True
+    numbers = [cell for cell, fits in zip(cells, good, strict=True) if fits]
+    others = [cell for cell, fits in zip(cells, good, strict=True) if not fits]
+    few = len(numbers) <= FEW and set(numbers) <= set(digits) and counts[good].sum() >= REPEATS * len(numbers)
+    return few and not any(map(means_missing, others))
+
+
+def means_missing(text: str) -> bool:
+    """Whether a text is a usual way to say that something is missing, in one of several languages.
+
+    Examples
+    --------
+    >>> means_missing(" N/A "), means_missing("k.A."), means_missing("6+")
+    (True, True, False)
+    """
+    plain = text.strip().casefold()
+    return not plain or plain in _MISSING_WORDS or plain.rstrip(".") in _MISSING_WORDS
+
+
+# Codes that stand for a missing value.
+
+
+def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
+    """Propose, for every column, the cells that probably stand for a missing value. A person should look at them.
+
+    - In a column that is numbers otherwise, or dates: text without a digit, such as n/a, ? and keine Angabe.
+    - Numbers such as -9, -99 and 9999 that stand apart: negative where nothing else is, or above all others by more than
+      these spread; and which occur twice, or have a value label.
+    - In a column of numbers, some of them with value labels: those whose label says that something is missing, or that
+      lie outside the numbers without a label.
+
+    What SPSS, Stata or SAS declare missing is missing already when it is read.
+
+    Parameters
+    ----------
+    table
+        The table.
+
+    Examples
+    --------
+    >>> people = Table(pd.DataFrame({"pay": ["2800", "n/a", "3100", "950", "1200", "4100"], "age": [31, 54, -9, 22, -9, 60]}))
+    >>> find_missing_codes(people)
+    {'pay': ('n/a',), 'age': (-9,)}
+    """
+    found: dict[str, tuple[float | str, ...]] = {}
+    for name in table.frame.columns:
+        dtype = table.frame[name].dtype
+        if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) and dtype.kind != "c":
+            found[name] = _numeric_codes(table, name)
+        else:
+            texts = stray_cells(table, name).texts
+            found[name] = tuple(text for text in texts if means_missing(text) or not re.search(r"\d", text))
+    return {name: codes for name, codes in found.items() if codes}
+
+
+def _numeric_codes(table: Table, name: str) -> tuple[float | str, ...]:
+    values = table.frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    unique, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    labels = {code: label for code, label in table.value_labels.get(name, {}).items() if not isinstance(code, str)}
+    coded = np.array([_looks_like_code(value) for value in unique], dtype=bool)
+    labelled = np.isin(unique, np.array(list(labels), dtype=np.float64))
+    plain = unique[~coded & ~labelled]
+    if len(plain) < 2:
+        return ()
+    low, high = plain[0], plain[-1]
+    codes = []
+    for value, count, looks, has_label in zip(unique, counts, coded, labelled, strict=True):
+        apart = (value < 0 <= low) or value > high + (high - low)
+        says = has_label and (_label_means_missing(labels[value]) or not low <= value <= high)
+        if says or (looks and apart and count > 1):
+            codes.append(int(value) if float(value).is_integer() else float(value))
+    return tuple(codes)
+
+
+def _looks_like_code(value: float) -> bool:
+    if abs(value) >= 1e15 or not float(value).is_integer():
+        return False
+    return re.fullmatch(r"-[1-9]|-?(?:(6|7|8)\1+|9+[789])", str(int(value))) is not None
+
+
+def _label_means_missing(label: str) -> bool:
+    plain = label.casefold()
+    return means_missing(label) or any(
+        len(word) > 3 and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", plain) for word in _MISSING_WORDS
+    )
+
+
+def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) -> Table:
+    """Make the cells with these codes missing, and the columns numbers or dates where nothing else is left in them.
+
+    An empty list of codes only says that a column of text holds numbers. Labels of the codes stay.
+
+    Parameters
+    ----------
+    table
+        The table.
+    codes
+        For every such column the cells that stand for a missing value, as they are in the file.
+
+    Examples
+    --------
+    >>> people = Table(pd.DataFrame({"pay": ["2800", "n/a", "3100"]}))
+    >>> declare_missing(people, {"pay": ["n/a"]}).frame["pay"].tolist()
+    [2800, <NA>, 3100]
+    """
+    frame, dialect = table.frame.copy(deep=False), table.dialect
+    for name in find_columns(table, list(codes), "missing_codes"):
+        given = [codes[name]] if isinstance(codes[name], str | int | float) else list(codes[name])
+        column = frame[name]
+        if _is_numeric(column):
+            absent = column.isin(_as_numbers(given))
+            # Beside a missing value only this kind of whole number stays whole.
+            whole = absent.any() and isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu"
+            frame[name] = (column.astype("Int64") if whole else column).mask(absent)
+        elif pd.api.types.is_datetime64_any_dtype(column.dtype):
+            frame[name] = column.mask(column.isin(_as_moments(given, dialect.dates.get(name) if dialect else None)))
+        else:
+            absent = _cells(column).isin(_as_texts(given))
+            settled = _settle_again(column.astype(object).mask(absent, None), name, dialect)
+            if settled is None:
+                # Text it stays; a code is no level of it any more.
+                frame[name] = _without_levels(column.mask(absent))
+            else:
+                frame[name] = series_from_arrow(settled.columns[name])
+                dialect = _with_marks(dialect, settled)
+    return replace(table, frame=frame, dialect=dialect)
+
+
+def _settle_again(column: pd.Series, name: str, dialect: Dialect | None) -> Settled | None:
+    """Settle a column of text once more, by the marks of its file; None if it stays text."""
+    present = column.dropna()
+    if not len(present) or not present.map(lambda value: isinstance(value, str | int | float)).all():
+        return None
+    text = pa.chunked_array([pa.array(_cells(column).where(column.notna(), None), pa.string())])
+    separator = dialect.separator if dialect else ","
+    for decimal in (dialect.decimal, None) if dialect else (None,):
+        settled = settle({name: text}, decimal=decimal, separator=separator)
+        if settled.columns[name] is not text:
+            return settled
+    return None
+
+
+def _with_marks(dialect: Dialect | None, settled: Settled) -> Dialect | None:
+    if dialect is None:
+        return None
+    grouped = tuple(dict.fromkeys([*dialect.grouped, *settled.grouped]))
+    dates, mark = {**dialect.dates, **settled.dates}, dialect.thousands or settled.thousands
+    return replace(dialect, grouped=grouped, dates=dates, thousands=mark)
+
+
+def _is_numeric(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+
+
+def _cells(column: pd.Series) -> pd.Series:
+    return column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else str(value))
+
+
+def _as_numbers(codes: Sequence[float | str]) -> list[float]:
+    numbers = (pd.to_numeric(code, errors="coerce") if isinstance(code, str) else code for code in codes)
+    return [number for number in numbers if not np.isnan(number)]
+
+
+def _as_moments(codes: Sequence[float | str], form: str | None) -> list[pd.Timestamp]:
+    told = (form or "%Y-%m-%d").replace("%-", "%")
+    moments = (pd.to_datetime(str(code), format=told, errors="coerce") for code in codes)
+    return [moment for moment in moments if not pd.isna(moment)]
+
+
+def _as_texts(codes: Sequence[float | str]) -> list[str]:
+    texts = []
+    for code in codes:
+        whole = isinstance(code, float) and code.is_integer()
+        texts += [str(code).strip(), *([str(int(code))] if whole else [])]
+    return texts
+
+
+def _without_levels(column: pd.Series) -> pd.Series:
+    return column.cat.remove_unused_categories() if isinstance(column.dtype, pd.CategoricalDtype) else column
