@@ -57,13 +57,13 @@ def read_case(name: str, replicate: int) -> Case:
         return Case(nb_mixture(1000, seed=replicate + 1), settings, ways)
     if name == "survey":
         survey = consumer_survey(seed=2017 + replicate)
-        ends: dict[str, Any] = {"lower": -100_000.0, "upper": 2_000_000.0}
-        settings = Settings(replace="income", known=("gender", "age", "region"), **ends, **how)
         predictors = [column for column in survey.columns if column != "income"]
+        ends: dict[str, Any] = {"lower": -100_000.0, "upper": 2_000_000.0}
+        settings = Settings(replace="income", keep=predictors, known=("gender", "age", "region"), **ends, **how)
         return Case(survey, settings, {"": semicontinuous("income", predictors, **ends)})
     breaks = {"Age": (25, 35, 50, 65)}
     known, predictors = ("Age", "Urban", "Marital"), ("Age", "Urban", "Tenure", "Educ", "Marital")
-    settings = Settings(replace="Income", known=known, predictors=predictors, breaks=breaks, **how)
+    settings = Settings(replace="Income", keep=predictors, known=known, predictors=predictors, breaks=breaks, **how)
     return Case(read_ce(), settings, {"": tdp_mixture("Income", predictors, breaks=breaks)})
 
 

@@ -9,7 +9,10 @@ INTRODUCTION = """# Settings
 
 `molehill init DATA` writes a settings file from a look at the table, and `molehill run SETTINGS` makes the
 release that it describes. In Python they are the fields of `molehill.Settings`, which `molehill.synthesize` and
-`molehill.search` take. Problems are told all at once, before any work. The page is made from the code:
+`molehill.search` take. What is set for single columns stands in the file's table `columns`: a fate (`replace`,
+`keep`, `drop`), or a table with the fate as `release` and `lower`, `upper`, `radius`, `floor`, `kind`, `breaks`,
+`missing` (codes that stand for a missing value) and `identifying = "accept"` of that column. Problems are told all at
+once, before any work. The page is made from the code:
 `python docs/settings_reference.py`.
 
 | setting | what it is | may be | default |
@@ -27,9 +30,11 @@ def render() -> str:
     example = Settings(
         data="survey.csv",
         replace="income",
+        keep=["gender", "age", "region", "hours", "education"],
+        drop=["household_id"],
         known=["gender", "age", "region"],
-        lower=-100_000.0,
-        upper=2_000_000.0,
+        lower={"income": -100_000.0},
+        upper={"income": 2_000_000.0},
         breaks={"hours": [20, 35, 45]},
         kinds={"education": "categorical"},
     )

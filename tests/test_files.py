@@ -1,11 +1,13 @@
+import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from molehill import InputError
-from molehill.files import written_whole
+from molehill import InputError, files
+from molehill.files import folder_written_whole, is_set_aside, restore_folder, written_whole
 
 
 def test_a_file_appears_whole_with_its_ending_and_mode(tmp_path):
@@ -71,3 +73,139 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     assert "OSError" in done.stderr
     assert target.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["records.csv"]
+
+
+# Folders.
+
+
+@pytest.fixture(params=["in one step", "in two"])
+def exchange(request, monkeypatch):
+    """Whether the system lets two folders change places."""
+    if request.param == "in two":
+        monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    return request.param
+
+
+def replace_folder(target: Path) -> None:
+    with folder_written_whole(target) as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "new").write_text("new")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_folder_appears_whole_and_replaces_another(tmp_path, exchange):
+    del exchange
+    out = tmp_path / "made" / "out"
+    replace_folder(out)
+    assert out.stat().st_mode & 0o777 == 0o755
+    (out / "old").write_text("old")
+    replace_folder(out)
+    assert names(out) == ["new"]
+    assert names(out.parent) == ["out"]
+
+
+def test_linux_lets_folders_change_places_in_one_step(tmp_path):
+    if sys.platform != "linux":
+        pytest.skip("not on Linux")
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    assert files._exchange(tmp_path / "one", tmp_path / "other")
+    assert [names(tmp_path / "one"), names(tmp_path / "other")] == [["other"], ["one"]]
+    with pytest.raises(FileNotFoundError):
+        files._exchange(tmp_path / "one", tmp_path / "none")
+
+
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt, OSError(errno.ENOSPC, "full")])
+def test_trouble_while_a_folder_is_filled_leaves_the_old_one_and_nothing_else(tmp_path, exchange, trouble):
+    del exchange
+    out = tmp_path / "out"
+    replace_folder(out)
+
+    def interrupted():
+        with folder_written_whole(out) as folder:
+            (folder / "half").write_text("half")
+            raise trouble
+
+    with pytest.raises((KeyboardInterrupt, OSError)):
+        interrupted()
+    assert names(out) == ["new"]
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt, OSError(errno.EIO, "broken")])
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", [0, 1])
+def test_trouble_at_any_step_of_replacing_leaves_the_old_or_the_new_folder(tmp_path, monkeypatch, step, after, trouble):
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "old").touch()
+    rename, steps = Path.rename, []
+
+    def break_down(path: Path, target: Path) -> Path:
+        steps.append(path.name)
+        at = len(steps) - 1 == step
+        if at and not after:
+            raise trouble
+        done = rename(path, target)
+        if at:
+            raise trouble
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", break_down)
+        with pytest.raises((KeyboardInterrupt, OSError)):
+            replace_folder(out)
+    assert names(out) == (["new"] if (step, after) == (1, True) else ["old"])
+    replace_folder(out)
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_kill_between_the_steps_leaves_a_folder_that_is_found(tmp_path, step):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "old").touch()
+    program = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from molehill import files\n"
+        "files._exchange = lambda *_: False\n"
+        "rename, steps = Path.rename, []\n"
+        "def die(path, target):\n"
+        "    rename(path, target)\n"
+        "    steps.append(path)\n"
+        "    if len(steps) > int(sys.argv[2]): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "Path.rename = die\n"
+        "with files.folder_written_whole(sys.argv[1]) as folder: (folder / 'new').touch()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(out), str(step)], check=False)
+    assert done.returncode == -9
+    assert is_set_aside(out) == (step == 0)
+    assert restore_folder(out) == (step == 0)
+    assert names(out) == [["old"], ["new"]][step]
+    assert not restore_folder(out)
+    replace_folder(out)
+    assert names(tmp_path) == ["out"]
+
+
+def test_of_what_lies_beside_only_ones_own_leftovers_are_removed(tmp_path):
+    others = [".out.writing-1", ".out.writing-12345678.unfinished", ".o[ut].writing-12345678", ".out2.writing-12345678"]
+    for name in (*others, ".out.writing-12345678"):
+        (tmp_path / name).mkdir()
+    replace_folder(tmp_path / "out")
+    assert names(tmp_path) == sorted([*others, "out"])
+
+
+def test_of_a_link_what_it_leads_to_is_replaced(tmp_path, exchange):
+    del exchange
+    (tmp_path / "disk" / "out").mkdir(parents=True)
+    (tmp_path / "out").symlink_to(tmp_path / "disk" / "out")
+    replace_folder(tmp_path / "out")
+    assert (tmp_path / "out").is_symlink()
+    assert names(tmp_path / "out") == ["new"]
+    assert names(tmp_path / "disk") == ["out"]

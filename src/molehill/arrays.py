@@ -1,8 +1,9 @@
-"""Names for arrays, arrays that stay as they are, and seeds by name."""
+"""Names for arrays, arrays and mappings that stay as they are, and seeds by name."""
 
 import hashlib
 import json
-from typing import Any, TypeVar
+from operator import index
+from typing import Any, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,30 @@ def freeze(array: Array) -> Array:
     return array
 
 
-def named_seed(seed: int, *names: str | int) -> int:
+class FrozenDict(dict[Any, Any]):
+    """A mapping that cannot be changed in place: one that frozen values hold, and are hashed by.
+
+    Examples
+    --------
+    >>> hash(FrozenDict({"age": 1, "sex": 2})) == hash(FrozenDict({"sex": 2, "age": 1}))
+    True
+    """
+
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Left to itself, a dictionary is made again entry by entry.
+        return type(self), (dict(self),)
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("it belongs to a frozen value and cannot be changed: make another")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = _refuse
+    setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
+
+
+def named_seed(seed: SupportsIndex, *names: str | SupportsIndex) -> int:
     """Give the seed of something by what it is called: the order in which things are done changes nothing.
 
     Examples
@@ -27,5 +51,5 @@ def named_seed(seed: int, *names: str | int) -> int:
     >>> named_seed(1, "fit", "pairwise") == named_seed(1, "fit", "pairwise") != named_seed(1, "fit", "marginal")
     True
     """
-    digest = hashlib.sha256(json.dumps([seed, *names]).encode()).digest()
+    digest = hashlib.sha256(json.dumps([seed, *names], default=index).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1

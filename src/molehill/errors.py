@@ -30,8 +30,21 @@ class InputError(ValueError):
     """
 
     def __init__(self, argument: str, problem: str, remedy: str) -> None:
-        self.argument = argument
+        self.argument, self.problem, self.remedy = argument, problem, remedy
         super().__init__(f"{argument}: {problem}. {remedy}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Left to itself, an exception is made again from its text alone, which is one argument of three.
+        return type(self), (self.argument, self.problem, self.remedy), self.__dict__
+
+    @property
+    def __context__(self) -> BaseException | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Nothing: the error of a library, while which this one was raised, may quote a value of the table."""
+        return None
+
+    @__context__.setter
+    def __context__(self, error: BaseException | None) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        del error
 
 
 def check_order(order: int) -> int:
@@ -43,9 +56,34 @@ def check_order(order: int) -> int:
 
 def check_choice(argument: str, value: str, choices: Sequence[str]) -> str:
     """Accept one of the named choices."""
+    if not isinstance(value, str):
+        # Told by its type: what was given by mistake may be a table.
+        problem = f"it is of type {type(value).__name__}, not text"
+        raise InputError(argument, problem, f"Choose one of {', '.join(map(repr, choices))}")
     if value not in choices:
         raise InputError(argument, f"{value!r} is not a choice", f"Choose one of {', '.join(map(repr, choices))}")
     return value
+
+
+def check_names(argument: str, names: Any) -> tuple[str, ...]:
+    """Accept names of columns: one, or several; whether a table has them is not asked.
+
+    Examples
+    --------
+    >>> check_names("known", "age"), check_names("known", ["age", "sex"])
+    (('age',), ('age', 'sex'))
+    """
+    remedy = "Give one name, or a list of names"
+    if isinstance(names, str):
+        return (names,)
+    # A table goes through its names, but nobody means all of them.
+    if not isinstance(names, Iterable) or hasattr(names, "columns"):
+        raise InputError(argument, f"it is of type {type(names).__name__}, not names of columns", remedy)
+    several = tuple(names)
+    for name in several:
+        if not isinstance(name, str):
+            raise InputError(argument, f"a column's name must be text, not {type(name).__name__}", remedy)
+    return tuple(map(str, several))
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

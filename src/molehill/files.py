@@ -1,12 +1,20 @@
-"""Files that appear whole or not at all."""
+"""Files and folders that appear whole or not at all."""
 
+import ctypes
+import errno
 import os
+import re
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from molehill.errors import InputError
+
+# Of renameat2 in Linux: paths are taken from here, and the two change places.
+_FROM_HERE, _EXCHANGE = -100, 2
 
 
 @contextmanager
@@ -39,7 +47,7 @@ def written_whole(path: str | Path, *, private: bool = False, argument: str = "p
             argument,
             f"the folder {str(folder)!r} cannot be written to ({error.strerror})",
             "Choose another folder, or ask for the right to write there",
-        ) from error
+        ) from None
     os.close(handle)
     temporary = Path(name)
     try:
@@ -67,3 +75,78 @@ def write_text(path: Path, text: str, *, private: bool = False, argument: str = 
     """Write a text file, whole or not at all."""
     with written_whole(path, private=private, argument=argument) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def folder_written_whole(path: str | Path) -> Iterator[Path]:
+    """Give a temporary folder to fill; let it take the place of `path` once the block ends without an error.
+
+    Killed at any moment, `path` is the old folder or the new one. Where the system cannot let two folders change places
+    in one step, the old one has a hidden name for a moment, from which `restore_folder` takes it back. What a killed
+    process left is removed: only one process at a time may do this for a path.
+
+    Parameters
+    ----------
+    path
+        Where the folder shall be; one that is there is replaced.
+    """
+    # Of a link, what it leads to is replaced.
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f".{target.name}.writing-"
+    restore_folder(target)
+    lying = [left for left in target.parent.iterdir() if re.fullmatch(re.escape(prefix) + r"\w{8}", left.name)]
+    for left in (*lying, _aside(target)):
+        shutil.rmtree(left, ignore_errors=True)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        _take_place(temporary, target)
+    finally:
+        # What was replaced, or what was not finished.
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def is_set_aside(path: str | Path) -> bool:
+    """Whether a folder was about to be replaced when its process was killed, and is not in its place."""
+    target = Path(path)
+    return bool(target.name) and not target.exists() and _aside(target).is_dir()
+
+
+def restore_folder(path: str | Path) -> bool:
+    """Take a folder back that was set aside, to its place; say whether there was one."""
+    if not is_set_aside(path):
+        return False
+    _aside(Path(path)).rename(path)
+    return True
+
+
+def _take_place(new: Path, target: Path) -> None:
+    if not target.exists():
+        new.rename(target)
+    elif not _exchange(new, target):
+        try:
+            target.rename(_aside(target))
+            new.rename(target)
+        except BaseException:
+            restore_folder(target)
+            raise
+        shutil.rmtree(_aside(target), ignore_errors=True)
+
+
+def _aside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.replaced")
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step; False where system or file system cannot."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    if rename(_FROM_HERE, os.fsencode(one), _FROM_HERE, os.fsencode(other), _EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number))

@@ -37,7 +37,7 @@ def test_version_and_help():
     assert run("--version").stdout.strip() == f"molehill {molehill.__version__}"
     for arguments in (
         ["--help"],
-        *([name, "--help"] for name in ("risk", "evaluate", "init", "run", "search", "report", "demo")),
+        *([name, "--help"] for name in ("risk", "evaluate", "init", "plan", "run", "search", "report", "demo")),
     ):
         shown = run(*arguments)
         assert shown.returncode == 0
@@ -259,17 +259,24 @@ def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
     settings = tmp_path / "settings.toml"
     made = run("init", tmp_path / f"people{ending}", "--out", settings)
     assert made.returncode == 0, made.stderr
-    assert "Replaced: visits. Known: region, sex." in made.stdout
+    assert "replace visits: count" in made.stdout
+    assert "drop    id: may name people: numbers that count up" in made.stdout
+    assert "The intruder may know sex, region: 6 patterns" in made.stdout
     text = settings.read_text()
-    assert "Left out, as constant or like a name: id." in text
+    assert 'id = "drop" # may name people: numbers that count up' in text
+    assert 'visits = {release = "replace", lower = 0.0, upper = 20000.0}' in text
     assert 'missing = "keep"' in text
     text = re.sub(r"(?m)^datasets = .*$", "datasets = 2", text)
     text = re.sub(r"(?m)^compare = .*$", 'compare = ["topcoding"]', text)
     text = re.sub(r"(?m)^targets = .*$", 'targets = ["U_m <= 0.5"]', text)
     settings.write_text(re.sub(r"(?m)^expected_tables = .*$", "expected_tables = 0", text))
     out = tmp_path / "out"
-    done = run("run", settings, "--out", out, "--set", "seed=5", "--json")
+    planned = run("plan", settings)
+    assert planned.returncode == 0, planned.stderr
+    assert "1 replaced, 2 published as collected, 1 dropped" in planned.stdout
+    done = run("run", settings, "--out", out, "--set", "seed=5", "--set", "shuffle=false", "--json")
     assert done.returncode == 0, done.stderr
+    assert planned.stdout.partition("\n\n")[0] in done.stderr
     assert json.loads(done.stdout)["scheme"] == "pairwise"
     assert "only `molehill search` keeps to them" in done.stderr
     assert "5" not in re.findall(r"seed\D+(\d+)", done.stdout + done.stderr)
@@ -278,7 +285,7 @@ def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
     for path in (out / "release").iterdir():
         assert str(PLANTED).encode() not in path.read_bytes().replace(b",", b""), path
     released = read_table(out / "release" / f"synthetic_01{ending}")
-    assert list(released.frame.columns) == ["id", "region", "sex", "visits"]
+    assert list(released.frame.columns) == ["region", "sex", "visits"]
     assert released.frame["visits"].isna().tolist() == people.frame["visits"].isna().tolist()
     assert released.frame["region"].tolist() == people.frame["region"].tolist()
     if ending != ".csv":

@@ -340,3 +340,67 @@ def test_wrong_arguments_are_refused(fitted):
 def test_other_peoples_files_are_evaluated_without_loading_jax():
     code = "import sys, molehill.evaluation.evaluation; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_one_radius_analysis_or_method_may_be_given_alone():
+    for radius, at, of in ((0.3, 0.3, ""), (np.float64(0.3), 0.3, ""), ({"pay": 0.3}, np.nan, "0.3 of pay")):
+        found = evaluate(DATA, NOISY, NEIGHBOUR, radii=radius)
+        listed = evaluate(DATA, NOISY, NEIGHBOUR, radii=[radius])
+        pd.testing.assert_frame_equal(found.risk, listed.risk)
+        row = figure(found, "radius_mean", of=of)
+        assert row["at"] == pytest.approx(at, nan_ok=True)
+    found = evaluate(DATA, NOISY, NEIGHBOUR, analyses=utility.mean("pay"))
+    pd.testing.assert_frame_equal(
+        found.utility, evaluate(DATA, NOISY, NEIGHBOUR, analyses=[utility.mean("pay")]).utility
+    )
+    random = np.random.default_rng(1)
+    people = pd.DataFrame({"town": ["A"] * 60, "pay": random.lognormal(3, 1, 60)})
+    noisy = people.assign(pay=people["pay"] * random.lognormal(0, 0.2, 60))
+    found = evaluate(people, noisy, NEIGHBOUR, propensity_methods="logistic")
+    assert set(found.utility.loc[found.utility["measure"] == "pmse_ratio", "of"]) == {"logistic"}
+
+
+def test_a_seed_of_numpy_is_the_same_seed(fitted):
+    people, posterior = fitted
+    seeds: list[Any] = [np.int64(3), 3]
+    tables = draw(posterior, datasets=5, seed=seeds[0])
+    how: Any = {"posteriors": {"released": posterior}, "datasets": 40}
+    found, same = (evaluate(people, tables, NEIGHBOUR, seed=seed, **how) for seed in seeds)
+    pd.testing.assert_frame_equal(found.records, same.records)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"radii": "0.3"}, "radii: one is of type str, not a radius"),
+        ({"radii": [None]}, "radii: one is of type NoneType, not a radius"),
+        ({"radii": [[0.3]]}, "radii: one is of type list, not a radius"),
+        ({"radii": 3}, "radius: a relative radius above 1"),
+        ({"radii": [-0.1]}, "radius: it is negative"),
+        ({"analyses": "mean"}, "analyses: it holds something else"),
+        ({"analyses": [utility.mean("pay"), 3]}, "analyses: it holds something else"),
+        ({"analyses": 3}, "analyses: it holds something else"),
+        ({"posteriors": {"released": 1}}, "posteriors: that of 'released' is of type int, not a Posterior"),
+        ({"posteriors": 1}, "posteriors: it is of type int, not posteriors by the name of their release"),
+        ({"posteriors": {"released": DATA}}, "posteriors: that of 'released' is of type DataFrame, not a Posterior"),
+        ({"reference": ["released"]}, "reference: it is of type list, not text"),
+        ({"reference": 3}, "reference: it is of type int, not text"),
+        ({"step": "x"}, "step: it must be a finite number"),
+        ({"seed": -1}, "seed: it must be a whole number from 0 up"),
+        ({"seed": 1.5}, "seed: it must be a whole number from 0 up"),
+        ({"interval": "both"}, "interval: 'both' is not a choice"),
+        ({"rule": None}, "rule: it is of type NoneType"),
+        ({"propensity_methods": "forest"}, "propensity_methods: 'forest' is not a choice"),
+        ({"propensity_methods": 3}, "propensity_methods: it is of type int"),
+        ({"unconverged": "x"}, "unconverged: 'x' is not a choice"),
+        ({"groups": 3}, "groups: a column's name must be text"),
+    ],
+)
+def test_wrong_arguments_are_named_before_anything_is_measured(change: Any, words, monkeypatch):
+    def measure(*_: Any) -> Any:
+        raise AssertionError("it was measured")
+
+    if not words.startswith(("radius", "groups")):
+        monkeypatch.setattr("molehill.evaluation.evaluation.measure_scene", measure)
+    with pytest.raises(InputError, match=words):
+        evaluate(DATA, NOISY, NEIGHBOUR, **change)

@@ -1,9 +1,13 @@
 """A measure is a value with its words and rules; one of the user's own is passed beside those that ship."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from molehill.errors import InputError
 from molehill.evaluation.evaluation import MEASURES, evaluate, read_evaluation
 from molehill.evaluation.measure import FACTS, Measure, Value
 from molehill.risk.intruder import Intruder
@@ -77,3 +81,111 @@ def test_a_name_is_its_words_with_what_the_value_is_about():
     assert measure.name(Value(figure, of="x", at=0.25, group="A")) == "share of x at 0.25, within A"
     # Without a number, what it is of stands for it; what a value is of may hold braces itself.
     assert measure.name(Value(figure, of="{at}")) == "share of {at} at {at}"
+
+
+def test_a_public_measure_says_what_it_gives_away():
+    about = ("share", "a share", "utility", "Shares", "share", lambda _: [])
+    with pytest.raises(InputError, match="'share' is public and does not say what it gives away"):
+        Measure(*about, public=True)
+    assert Measure(*about, public=True, reveals="how often").public
+    for measure in MEASURES:
+        assert measure.public <= bool(measure.reveals), measure.id
+
+
+def test_what_would_give_a_confidential_estimate_away_stays_inside():
+    inside = {measure.id for measure in MEASURES if measure.family == "utility" and not measure.public}
+    # With the estimates and distributions of the tables, which anybody has, each would give one of the confidential.
+    assert inside == {
+        *("width_ratio", "relative_bias", "wasserstein", "wasserstein_sd"),
+        *("U_a", "U_a_fresh", "pmse", "pmse_expected"),
+    }
+    coarse = {measure.id: measure.coarse for measure in MEASURES if measure.coarse and measure.coarse != "exact"}
+    assert coarse == {
+        "overlap": "half",
+        "pmse_ratio": "ratio",
+        **dict.fromkeys(("U_m", "variation", "difference"), "up"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"id": "largest change"}, "id: it is not a plain word"),
+        ({"id": ""}, "id: it is not a plain word"),
+        ({"id": "1st"}, "id: it is not a plain word"),
+        ({"id": "a\x1b[31m"}, "id: it is not a plain word"),
+        ({"id": None}, "id: it is not a plain word"),
+        ({"words": 3}, "words: it is not text"),
+        ({"block": None}, "block: it is not text"),
+        ({"family": "risks"}, "family: 'risks' is not a choice"),
+        ({"unit": "dollars"}, "unit: 'dollars' is not a choice"),
+        ({"unit": None}, "unit: it is of type NoneType"),
+        ({"better": "smaller"}, "better: 'smaller' is not a choice"),
+        ({"compute": 3}, "compute: it is not a function"),
+        # A text would count as true, and publish what was not meant to be.
+        ({"public": "no"}, "public: it is not True or False"),
+        ({"release_only": 1}, "release_only: it is not True or False"),
+        ({"least_records": -1}, "least_records: it must be a whole number from 0 up"),
+    ],
+)
+def test_a_measure_is_checked_when_it_is_made(change: Any, words):
+    with pytest.raises(InputError, match=words):
+        replace(MINE, **change)
+
+
+def test_two_measures_with_one_id_are_refused():
+    with pytest.raises(InputError, match=r"measures: two are called 'largest_change'. Give each an id of its own"):
+        evaluate(DATA, RELEASED, NEIGHBOUR, measures=[MINE, replace(MINE, words="again")])
+    with pytest.raises(InputError, match="measures: two are called 'risk_mean'"):
+        evaluate(DATA, RELEASED, NEIGHBOUR, measures=(*MEASURES, replace(MINE, id="risk_mean")))
+
+
+@pytest.mark.parametrize("measures", [[largest_change], "risk_mean", 3, None, [MINE, "risk_mean"]])
+def test_what_is_no_measure_is_refused(measures: Any):
+    with pytest.raises(InputError, match=r"measures: (it is|one is) of type \w+, not a Measure"):
+        evaluate(DATA, RELEASED, NEIGHBOUR, measures=measures)
+
+
+def test_one_measure_may_be_given_alone():
+    alone: Any = MINE
+    assert evaluate(DATA, RELEASED, NEIGHBOUR, measures=alone).risk["measure"].unique().tolist() == ["largest_change"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        0.1244,
+        (0.1244, 0.0, 1.0),
+        [(0.1244, 0.0, 1.0)],
+        [0.1244],
+        "0.1244",
+        {"a": 0.1244},
+        [Value(0.1244)],  # pyright: ignore[reportArgumentType]
+        [None],
+        Figure("0.1244", 0.0, 1.0),  # pyright: ignore[reportArgumentType]
+        Figure(None, 0.0, 1.0),  # pyright: ignore[reportArgumentType]
+        [Value(Figure(0.1244, 0.0, 1.0), at="0.1244")],  # pyright: ignore[reportArgumentType]
+        [Value(Figure(0.1244, 0.0, 1.0), of=0.1244)],  # pyright: ignore[reportArgumentType]
+    ],
+)
+def test_what_a_measure_gives_is_checked_and_the_measure_named(given: Any):
+    with pytest.raises(InputError, match=r"measures: 'largest_change' gave .* Give a Figure, or a list of") as caught:
+        evaluate(DATA, RELEASED, NEIGHBOUR, measures=[replace(MINE, compute=lambda _: given)])
+    assert "1244" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Figure(0.5, 0.0, 1.0),
+        Figure(np.float64(0.5), np.nan, np.int64(1)),  # pyright: ignore[reportArgumentType]
+        Value(Figure(0.5, 0.0, 1.0), of="x", at=0.5),
+        (Value(Figure(0.5, 0.0, 1.0)),),
+        iter([Value(Figure(0.5, 0.0, 1.0))]),
+    ],
+)
+def test_a_figure_a_value_or_some_values_are_taken(given: Any):
+    measure = replace(MINE, compute=lambda scene: given if scene.is_release else [])
+    assert evaluate(DATA, RELEASED, NEIGHBOUR, measures=[measure]).risk["value"].tolist() == [0.5]

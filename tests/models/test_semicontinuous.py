@@ -6,6 +6,7 @@ import pytest
 
 from molehill.errors import InputError
 from molehill.models import semicontinuous
+from molehill.tables import schema
 from molehill.tables.table import Table
 
 
@@ -38,3 +39,17 @@ def test_a_support_may_end_at_zero_where_nothing_lies_beyond_it():
         semicontinuous("income", lower=0).parts(incomes([10, 0, -20, -1]))
     with pytest.raises(InputError, match=r"^upper: 'income' is positive in 1 record\(s\)"):
         semicontinuous("income", upper=0).parts(incomes([10, 0, -20]))
+
+
+def test_what_is_known_of_the_predictors_is_not_looked_for_again(monkeypatch):
+    """A look at a column takes long in a large table, and every part needs the kinds of all predictors."""
+    looks = []
+    look_at = schema._look_at
+    monkeypatch.setattr(schema, "_look_at", lambda table, name: looks.append(name) or look_at(table, name))
+    table = Table(pd.DataFrame({"income": [10.0, 0, -30, 20], "age": [31, 54, 40, 22], "region": list("NSSN")}))
+    schema.infer_schema(table)
+    made = semicontinuous("income", ["age", "region"])
+    for part in made.parts(table).values():
+        assert part.learn is not None
+        part.learn(table)
+    assert sorted(looks) == ["age", "income", "region"]

@@ -1,7 +1,11 @@
 """Settings and their file: the same fields, every problem at once, strange names unharmed."""
 
+import copy
+import json
+import pickle
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,3 +211,189 @@ def test_a_new_setting_is_one_field_and_reaches_file_and_help():
         Wider(**call | {"colour": 1})
     assert wider.public.colour == "red"
     assert wider.but(order=1).colour == "blue"
+
+
+# A value that stays what it is.
+
+FULL = PLAIN.but(
+    radius={"income": 0.1},
+    floor={"income": 5.0},
+    lower={"income": 0.0},
+    upper={"income": 9.0},
+    breaks={"age": [25, 35]},
+    missing_codes={"age": [-9, "n/a"]},
+    kinds={"age": "count"},
+)
+MAPPINGS = ("radius", "floor", "lower", "upper", "breaks", "missing_codes", "kinds")
+
+
+def test_settings_can_be_a_key():
+    again = PLAIN.but(**{name: getattr(FULL, name) for name in MAPPINGS})
+    assert {FULL: 1, PLAIN: 2}[again] == 1
+    assert hash(PLAIN) == hash(Settings(replace=("income",), known=("gender", "age"), data="survey.csv"))
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_no_setting_can_be_changed_in_place(name):
+    settings: list[Any] = [getattr(FULL, name)]
+    if name in ("breaks", "missing_codes", "kinds"):
+        settings.append(getattr(PLAIN, name))
+    for mapping in settings:
+        before = dict(mapping)
+        for change, argument in ((mapping.update, {"x": 1}), (mapping.pop, next(iter(mapping), "x"))):
+            with pytest.raises(TypeError, match="cannot be changed"):
+                change(argument)
+        assert mapping == before
+
+
+def test_what_was_given_can_be_changed_without_changing_the_settings():
+    given: Any = {"upper": {"income": 9.0}, "breaks": {"age": [25]}}
+    settings = PLAIN.but(**given)
+    given["upper"]["income"] = 1.0
+    given["breaks"]["age"].append(35)
+    assert (settings.upper, settings.breaks) == ({"income": 9.0}, {"age": (25,)})
+
+
+def test_settings_survive_pickle_copy_json_and_their_file(tmp_path):
+    for settings in (PLAIN, FULL):
+        write_settings(settings, tmp_path / "settings.toml")
+        for back in (
+            pickle.loads(pickle.dumps(settings)),  # noqa: S301 (made here)
+            copy.copy(settings),
+            copy.deepcopy(settings),
+            settings.model_copy(),
+            settings.model_copy(deep=True),
+            Settings(**settings.model_dump()),
+            Settings.model_validate_json(settings.model_dump_json()),
+            read_settings(tmp_path / "settings.toml"),
+        ):
+            assert back == settings
+            assert hash(back) == hash(settings)
+            with pytest.raises(TypeError, match="cannot be changed"):
+                back.kinds["x"] = "count"
+
+
+# Every door is checked alike, and quotes nothing.
+
+DOORS: dict[str, Any] = {
+    "call": lambda changes: Settings(**{"replace": "income", "known": "age"} | changes),
+    "validate": lambda changes: Settings.model_validate({"replace": "income", "known": "age"} | changes),
+    "json": lambda changes: Settings.model_validate_json(json.dumps({"replace": "income", "known": "age"} | changes)),
+    "copy": lambda changes: PLAIN.model_copy(update=changes),
+    "but": lambda changes: PLAIN.but(**changes),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_to_settings_checks_and_quotes_nothing(door):
+    assert DOORS[door]({"order": 3, "upper": {"income": 5}, "replace": "income"}).upper == {"income": 5.0}
+    for changes in ({"order": "1244.56"}, {"upper": {"income": "1244.56"}}, {"radius": 1244.56}, {"ordr": 1244.56}):
+        with pytest.raises(InputError, match=r"settings: .*(must be|there is no setting 'ordr')") as caught:
+            DOORS[door](changes)
+        error: BaseException | None = caught.value
+        while error is not None:
+            assert "1244" not in str(error)
+            assert isinstance(error, InputError)
+            error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize("given", ["x", None, 3, ["replace"], {1: "income"}])
+def test_what_is_no_table_of_settings_is_told(given: Any):
+    with pytest.raises(InputError, match="settings: they are not a table of settings by name"):
+        Settings.model_validate(given)
+    with pytest.raises(InputError, match="settings: they are not a table of settings by name"):
+        Settings.model_validate_json(json.dumps([given]))
+
+
+def test_settings_are_settings_already():
+    assert Settings.model_validate(FULL) == FULL
+    with pytest.raises(InputError, match="settings: they are not JSON"):
+        Settings.model_validate_json("{1244.56")
+
+
+def test_a_problem_alone_is_it_and_several_are_them():
+    with pytest.raises(InputError, match=r"'order' must be a whole number, 1 or more\. Correct it\.$"):
+        PLAIN.but(order=0)
+    with pytest.raises(InputError, match=r"2 problems: .* Correct each of them\.$"):
+        PLAIN.but(order=0, datasets=2.5)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, field in Settings.model_fields.items() if "int" in f"{field.annotation}"]
+)
+def test_a_whole_number_is_asked_for_as_one(name):
+    with pytest.raises(InputError, match=f"{name!r} must be a whole number"):
+        PLAIN.but(**{name: 400.0})
+
+
+@pytest.mark.parametrize("name", ["self", "given", "cls"])
+def test_no_name_in_a_file_is_taken_for_something_else(name, tmp_path):
+    (tmp_path / "settings.toml").write_text(f'replace = "a"\nknown = []\n{name} = 1\n')
+    with pytest.raises(InputError, match=f"there is no setting {name!r}"):
+        read_settings(tmp_path / "settings.toml")
+
+
+# Files that cannot be read, for their true reason.
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match=re.escape(f"{str(tmp_path)!r} cannot be read (Is a directory)")):
+        read_settings(tmp_path)
+    path = tmp_path / "settings.toml"
+    path.write_text("")
+    with pytest.raises(InputError, match=re.escape(f"{str(path / 'x')!r} cannot be read (Not a directory)")):
+        read_settings(path / "x")
+
+    def refuse(*_: Any, **__: Any) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(InputError, match=re.escape(f"{str(path)!r} cannot be read (Permission denied)")):
+        read_settings(path)
+
+
+def test_the_mark_of_an_encoding_is_no_part_of_the_file(tmp_path):
+    (tmp_path / "settings.toml").write_text('replace = "a"\nknown = []\n', encoding="utf-8-sig")
+    assert read_settings(tmp_path / "settings.toml").replace == ("a",)
+
+
+def test_a_path_that_no_file_can_have_is_told(tmp_path):
+    with pytest.raises(InputError, match="cannot be the name of a file") as caught:
+        read_settings(f"{tmp_path}/a\0b.toml")
+    assert "\0" not in str(caught.value)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_settings(tmp_path / ("x" * 5000))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("known = " + "[" * 5000 + "]" * 5000, "it is nested too deeply"),
+        ("x = " + "{a=" * 5000 + "1" + "}" * 5000, "it is nested too deeply"),
+        ("order = " + "9" * 100_000, "a number in it has too many digits"),
+        ("upper = [1, " + "9" * 100_000 + "]", "a number in it has too many digits"),
+    ],
+)
+def test_a_hostile_file_is_refused_for_its_true_reason(tmp_path, content, words):
+    path = tmp_path / "settings.toml"
+    path.write_text(f'replace = "a"\n{content}\n')
+    with pytest.raises(InputError, match=f"settings: {words}") as caught:
+        read_settings(path)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["upper", "scale", "seed", "radius"])
+def test_a_number_past_all_bounds_is_refused(name):
+    with pytest.raises(InputError, match=f"{name!r} must be"):
+        PLAIN.but(**{name: 10**4000})
+    if name != "radius":
+        with pytest.raises(InputError, match=f"{name!r} must be"):
+            PLAIN.but(**{name: {"income": 10**4000} if name == "upper" else -(10**4000)})
+
+
+def test_lists_that_are_nested_too_deeply_are_refused_in_python_too():
+    nested: Any = []
+    for _ in range(5000):
+        nested = [nested]
+    with pytest.raises(InputError, match="settings: they are nested too deeply"):
+        PLAIN.but(known=nested)

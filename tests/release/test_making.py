@@ -13,9 +13,9 @@ from molehill.arrays import named_seed
 from molehill.errors import InputError
 from molehill.models import negative_binomial
 from molehill.plan.settings import read_settings
-from molehill.release.making import choose_synthesizer, prepare
+from molehill.release.making import choose_synthesizer, make_baselines, prepare
 from molehill.risk import intruder
-from molehill.synthesis.synthesizer import Synthesizer
+from molehill.synthesis.synthesizer import Prediction, Synthesizer
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.table import Table
 
@@ -244,3 +244,31 @@ def test_a_model_of_ones_own_is_told_in_its_authors_words(tmp_path):
     assert "The synthesizer one_rate was given in Python" in settings
     with pytest.raises(InputError, match="given in Python"):
         synthesize(PEOPLE, read_settings(tmp_path / "out" / "internal" / "settings.toml"))
+
+
+def test_a_synthesizer_of_another_column_makes_no_release():
+    other = negative_binomial("age", ["town"])
+    people = PEOPLE.assign(age=RNG.integers(1, 90, 160))
+    with pytest.raises(InputError, match="it replaces 'age', and the settings 'visits'"):
+        prepare(people, Settings(**CALL | {"keep": ["town", "sex", "age"]}), synthesizer=other)
+
+
+def test_values_that_were_collected_are_never_published():
+    def parrot(key, draw, inputs):
+        del key, draw
+        return Prediction({"visits": inputs["visits"]})
+
+    few: Any = {"compare": (), "expected_tables": 0, "regressions": ()}
+    copied = Synthesizer(visits_model, ("visits",), predict=parrot)
+    with pytest.raises(InputError, match="are the collected ones"):
+        synthesize(PEOPLE, Settings(**CALL | few), synthesizer=copied, progress=False)
+
+
+def test_what_the_table_cannot_do_is_told_before_fitting(monkeypatch):
+    monkeypatch.setattr("molehill.release.making.fit_quietly", None)
+    with pytest.raises(InputError):
+        synthesize(PEOPLE, Settings(**CALL | {"regressions": ["town ~ visits"]}), progress=False)
+    # Topcoded already: the comparison stays as it is, and is no reason to fail.
+    heaped = PEOPLE.assign(visits=PEOPLE["visits"].clip(upper=100))
+    (topcoded,) = make_baselines(prepare(heaped, Settings(**CALL)))["topcoding"]
+    assert topcoded.frame["visits"].equals(heaped["visits"])

@@ -9,14 +9,17 @@ import subprocess
 import sys
 import textwrap
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from molehill import files
 from molehill.errors import InputError
 from molehill.plan.settings import Settings
+from molehill.release import locks
 from molehill.release import release as saving
 from molehill.release import runs as running
 from molehill.release.making import synthesize
@@ -64,7 +67,16 @@ def test_two_folders_and_nothing_left_over(saved):
     published = sorted(path.name for path in (saved / "release").iterdir())
     assert published == ["methods.md", "report.html", "synthetic_01.csv", "synthetic_02.csv"]
     kept = {path.name for path in (saved / "internal").iterdir()}
-    assert {"report.html", "settings.toml", "manifest.json", "draws.npz", "evaluation", "weights.parquet"} <= kept
+    known = {
+        "report.html",
+        "settings.toml",
+        "manifest.json",
+        "draws.npz",
+        "evaluation",
+        "weights.parquet",
+        "times.json",
+    }
+    assert known <= kept
 
 
 def test_what_is_kept_is_for_its_owner_only(saved):
@@ -91,7 +103,7 @@ def test_nothing_confidential_is_published(saved):
 def test_the_manifest_has_the_hash_of_every_file(saved):
     manifest = json.loads((saved / "internal" / "manifest.json").read_text())
     files = {str(path.relative_to(saved)) for path in saved.rglob("*") if path.is_file()}
-    assert set(manifest["files"]) == files - {"internal/manifest.json"}
+    assert set(manifest["files"]) == files - {"internal/manifest.json", "internal/times.json"}
     assert manifest["records"] == 120
     assert manifest["versions"]["molehill"]
 
@@ -133,8 +145,10 @@ def test_no_release_in_a_folder_is_told(tmp_path):
 def test_an_unfinished_run_is_not_begun_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "synthesize", None)
     (tmp_path / ".out.unfinished").mkdir()
-    with pytest.raises(InputError, match="--resume"):
+    (tmp_path / ".out.unfinished" / "seed.json").write_text('{"seed": 3}')
+    with pytest.raises(InputError, match=r"--resume .*, or remove that folder"):
         run(PEOPLE, SETTINGS, tmp_path / "out")
+    assert (tmp_path / ".out.unfinished" / "seed.json").exists()
 
 
 def test_what_is_refused_before_any_work_leaves_nothing_behind(tmp_path):
@@ -152,10 +166,18 @@ def test_a_folder_that_cannot_be_written_to_is_told(tmp_path):
 def same_release(one: Path, other: Path) -> None:
     files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
     assert files == sorted(path.relative_to(other) for path in other.rglob("*") if path.is_file())
-    for name in files:
-        # These tell when it was made and how long it took.
-        if name.name not in ("manifest.json", "facts.json", "fits.parquet") and name.suffix != ".html":
-            assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    different = {str(name) for name in files if (one / name).read_bytes() != (other / name).read_bytes()}
+    assert different <= {"internal/times.json"}
+
+
+def test_when_it_was_made_and_how_long_it_took_is_in_one_file(saved):
+    times = json.loads((saved / "internal" / "times.json").read_text())
+    assert datetime.fromisoformat(times["made"]) > datetime(2026, 1, 1, tzinfo=UTC)
+    assert times["seconds"]["fitting: pairwise"] == times["fits"]["pairwise"] > 0
+    day = times["made"][:10]
+    for path in saved.rglob("*"):
+        if path.suffix in (".json", ".md", ".html", ".toml", ".csv") and path.name != "times.json":
+            assert day not in path.read_text(encoding="utf-8"), path
 
 
 PROGRAM = """
@@ -220,4 +242,120 @@ def test_what_a_dossier_says_of_the_fits(tmp_path):
     fits = make_dossier(release).fits
     assert list(fits["scheme"]) == ["pairwise", "unweighted"]
     assert (fits["effective_size"] > 0).all()
-    assert fits["seconds"].notna().all()
+    assert "seconds" not in fits
+    assert release.fits["seconds"].notna().all()
+
+
+# Two runs at once.
+
+HOLDING = """
+    import sys, time
+    sys.path.insert(0, {tests!r})
+    import test_runs as t
+    def wait(stage):
+        if stage == sys.argv[2]:
+            print("here", flush=True)
+            time.sleep(300)
+    t.run(t.PEOPLE, t.SETTINGS, sys.argv[1], overwrite=True, progress=False, tell=wait)
+"""
+
+
+@pytest.mark.parametrize("stage", ["measuring the risk", "writing the report"])
+def test_a_second_run_is_told_who_holds_the_folder_from_the_first_stage_to_the_last(saved, tmp_path, stage):
+    out = Path(shutil.copytree(saved, tmp_path / "out"))
+    program = textwrap.dedent(HOLDING).format(tests=str(Path(__file__).parent))
+    with subprocess.Popen([sys.executable, "-c", program, str(out), stage], stdout=subprocess.PIPE, text=True) as first:
+        try:
+            assert first.stdout is not None
+            assert first.stdout.readline() == "here\n"
+            before = sorted(tmp_path.rglob("*"))
+            for resume in (False, True):
+                with pytest.raises(InputError, match=rf"out: process {first.pid}, since 2.* UTC, is at work") as caught:
+                    run(PEOPLE, SETTINGS, out, resume=resume, overwrite=True, progress=False)
+                assert "remove" not in str(caught.value)
+            with pytest.raises(InputError, match="is at work"):
+                saving.save_release(None, out, overwrite=True)  # type: ignore[arg-type]
+            assert sorted(tmp_path.rglob("*")) == before
+        finally:
+            first.kill()
+    same_release(saved, out)
+    # The killed one holds nothing any more.
+    with locks.held(out) as folder:
+        assert (folder / "seed.json").exists()
+
+
+# Replaced: the old release or the new one, whatever happens.
+
+REPLACING = """
+    import os, signal, sys, threading, time
+    sys.path.insert(0, {tests!r})
+    import test_runs as t
+    from molehill import files
+    from molehill.release import release as saving
+    if sys.argv[2] == "without exchange":
+        files._exchange = lambda *_: False
+    def fill(release, target):
+        with files.folder_written_whole(target) as folder:
+            (folder / "internal").mkdir()
+            for name in ("facts.json", *map(str, range(50))):
+                (folder / "internal" / name).write_text("new" * 1000)
+    saving.write_release = fill
+    def kill():
+        time.sleep(float(sys.argv[3]))
+        os.kill(os.getpid(), signal.SIGKILL)
+    threading.Thread(target=kill, daemon=True).start()
+    while True:
+        saving.save_release(None, sys.argv[1], overwrite=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["with exchange", "without exchange"])
+@pytest.mark.parametrize("times", [3, pytest.param(40, marks=pytest.mark.slow)])
+def test_killed_while_it_replaces_a_release_the_old_or_the_new_one_is_there(tmp_path, how, times):
+    out = tmp_path / "out"
+    (out / "internal").mkdir(parents=True)
+    (out / "internal" / "facts.json").write_text("old")
+    program = textwrap.dedent(REPLACING).format(tests=str(Path(__file__).parent))
+    for wait in np.random.default_rng(6).uniform(0.01, 0.2, times):
+        done = subprocess.run([sys.executable, "-c", program, str(out), how, str(wait)], check=False)
+        assert done.returncode == -signal.SIGKILL
+        if how == "with exchange":
+            assert out.exists()
+        told = []
+        with locks.held(out):
+            saving.take_back(out, told.append)
+        if told:
+            assert "the earlier release is back" in told[0]
+        content = (out / "internal" / "facts.json").read_text()
+        assert content == "old" or (content == "new" * 1000 and len(list((out / "internal").iterdir())) == 51)
+    with files.folder_written_whole(out) as folder:
+        (folder / "last").write_text("")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_release_that_was_set_aside_is_found_by_report_and_by_run(saved, tmp_path, monkeypatch):
+    out = Path(shutil.copytree(saved, tmp_path / "out"))
+    told = []
+    out.rename(tmp_path / ".out.replaced")
+    assert saving.rebuild_report(out, tell=told.append)[-1].exists()
+    same = [f"the earlier release is back in {str(out)!r}: a run was killed that was about to replace it"]
+    assert told == same
+    out.rename(tmp_path / ".out.replaced")
+    monkeypatch.setattr(running, "synthesize", None)
+    with pytest.raises(InputError, match="exists already"):
+        run(PEOPLE, SETTINGS, out, tell=told.append)
+    assert told == same * 2
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_folder_of_checkpoints_removed_meanwhile_is_told_in_one_line(tmp_path, monkeypatch, resume):
+    def remove(*_, checkpoint, **__):
+        checkpoint.mkdir()
+        shutil.rmtree(tmp_path / ".out.unfinished")
+        raise InputError("checkpoint", f"the folder {str(checkpoint)!r} is gone", "Begin it again")
+
+    monkeypatch.setattr(running, "synthesize", remove)
+    with pytest.raises(InputError, match="is gone"):
+        run(PEOPLE, SETTINGS, tmp_path / "out", resume=resume, progress=False)
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,7 @@
 """Whose eyes: a table is read, typed and patterned once, and what was seen is used again where it is the same."""
 
+import copy
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -42,8 +44,64 @@ def test_names_may_be_given_alone_and_nothing_is_shared():
     breaks: dict[str, Any] = {"age": [25]}
     one = Intruder(known="age", sensitive="pay", breaks=breaks)
     breaks["age"] = [30]
-    assert (one.known, one.sensitive, one.breaks) == (("age",), ("pay",), {"age": [25]})
+    assert (one.known, one.sensitive, one.breaks) == (("age",), ("pay",), {"age": (25,)})
     assert one == Intruder(known=["age"], sensitive=["pay"], breaks={"age": [25]})
+
+
+def test_an_intruder_is_one_value_that_cannot_be_changed_and_can_be_a_key():
+    given: Any = {
+        "breaks": {"age": [25, 35]},
+        "kinds": {"pay": "continuous"},
+        "radius": {"pay": 0.1},
+        "floor": {"pay": 5},
+    }
+    one = Intruder("age", "pay", **given)
+    given["breaks"]["age"].append(50)
+    given["radius"]["pay"] = 0.5
+    assert (one.breaks, one.radius) == ({"age": (25, 35)}, {"pay": 0.1})
+    for name in given:
+        with pytest.raises(TypeError, match="cannot be changed"):
+            getattr(one, name)["x"] = 1
+    names: Any = np.array(["age"])
+    alike = Intruder(names, ["pay"], **given | {"breaks": {"age": np.array([25, 35])}, "radius": {"pay": 0.1}})
+    assert one == alike
+    assert {one: "found"}[alike] == "found"
+    assert hash(BOTH) != hash(replace(BOTH, radius=0.1))
+    for back in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), replace(one)):  # noqa: S301 (made here)
+        assert back == one
+        assert hash(back) == hash(one)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"known": None}, "known: it is of type NoneType, not names of columns"),
+        ({"known": 3}, "known: it is of type int, not names of columns"),
+        ({"known": ["town", 3]}, "known: a column's name must be text, not int"),
+        ({"sensitive": None}, "sensitive: it is of type NoneType"),
+        ({"sensitive": DATA}, "sensitive: it is of type DataFrame, not names of columns"),
+        ({"kinds": "x"}, "kinds: it is of type str, not kinds by the name of their column"),
+        ({"kinds": ["pay"]}, "kinds: it is of type list"),
+        ({"breaks": [1]}, "breaks: it is of type list, not breaks by the name of their column"),
+        ({"breaks": 3}, "breaks: it is of type int"),
+        ({"missing": None}, "missing: it is of type NoneType, not text"),
+    ],
+)
+def test_what_cannot_be_an_intruder_is_named_at_once(change: Any, words):
+    with pytest.raises(InputError, match=words):
+        replace(BOTH, **change)
+
+
+@pytest.mark.parametrize("ends", [25, "25", None, [[1]], ["x"], [30, 20], [], np.array(3.0)])
+def test_breaks_that_are_none_are_named_when_the_table_is_looked_at(ends: Any):
+    numbers = DATA.assign(age=[20, 30, 40, 50])
+    with pytest.raises(InputError, match="breaks: those of 'age' are not a list of rising, finite numbers"):
+        Intruder("age", "pay", 0.1, breaks={"age": ends}).look(numbers)
+
+
+def test_nothing_said_of_breaks_and_kinds_is_nothing():
+    nothing: Any = None
+    assert replace(BOTH, breaks=nothing, kinds=nothing) == BOTH
 
 
 def test_what_was_looked_at_is_what_the_measures_take(patterned, monkeypatch):

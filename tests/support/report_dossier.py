@@ -8,26 +8,34 @@ import pandas as pd
 
 from molehill.baselines import multiply_noise, swap_ranks, topcode
 from molehill.evaluation.evaluation import MEASURES, evaluate
+from molehill.plan.columns import look_at_columns
+from molehill.plan.plan import make_plan
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
 from molehill.report.dossier import Dossier, Searched
 from molehill.risk.identification import confidential_risk
 from molehill.risk.weights import risk_weights
 from molehill.tables.populations import consumer_survey
+from molehill.tables.table import Table
 
 # Tuned numbers that can be found again wherever they stand.
 RADIUS, FLOOR, SCALE, SHIFT, SEED = 0.2137, 3.0517, 0.9131, 0.0871, 987654321
 RELEASED = f"order 2, scale {SCALE}, shift {SHIFT}"
 RARE = 1_234_567.0
 TABLES = 4
+LIMITS = (-98_765.0, 2_345_678.0)
+DROPPED = "cbsa"
+LABELS = {"income": "Income before taxes", "earner": "Earner status", DROPPED: "Core area of the household"}
 WORDS = "a regression of the sign of the value, and mixtures of regressions of its size"
 NAN = float("nan")
 HOSTILE = {
     "income": "<img src=x onerror=\"alert('a')\">\n=cmd|'/C calc'!A0 </script><script>alert(1)</script> доход {{7*7}}",
     "gender": "\"'><svg onload=alert(2)>" + "x" * 10_000,
-    "age": "возраст\u202e`<b>`\t",
+    "age": "возраст `<b>`",
+    "cbsa": "`</th><script>alert('dropped')</script>" + "z" * 10_000,
 }
 HOSTILE_SCHEME = "</script><script>alert(3)</script>" + "長" * 10_000
+HOSTILE_LABEL = "\u202e\x1b[31m</td><script>alert('label')</script>\n=1+1 `код` {{7*7}}" + "w" * 10_000
 HOSTILE_LEVEL = "<script>alert('level')</script>" + "y" * 10_000
 
 
@@ -43,10 +51,12 @@ def hostile_dossier():
     survey = consumer_survey(n=300, seed=1)
     survey["gender"] = survey["gender"].astype(str).replace("female", HOSTILE_LEVEL)
     survey = survey.rename(columns=HOSTILE)
-    made = _make(survey, HOSTILE["income"], [HOSTILE["gender"], HOSTILE["age"]], HOSTILE_SCHEME, "=1+1")
+    labels = dict.fromkeys(survey.columns, HOSTILE_LABEL)
+    made = _make(survey, HOSTILE["income"], [HOSTILE["gender"], HOSTILE["age"]], HOSTILE_SCHEME, "=1+1", labels=labels)
     target = Target("overlap", 0.5, analysis=f"mean of {HOSTILE['income']}")
     way = pd.DataFrame({"pattern": [f"{HOSTILE['gender']} {HOSTILE_LEVEL}"], "range": ["0 to 10"], "records": [3]})
-    return replace(made, search=make_search((target,), way=way))
+    columns = [{**row, "label": HOSTILE_LABEL, "remark": HOSTILE_LABEL} for row in made.facts["columns"]]
+    return replace(made, search=make_search((target,), way=way), facts={**made.facts, "columns": columns})
 
 
 @cache
@@ -63,7 +73,7 @@ def make_search(targets, *, met=True, converged=True, way=None):
     for number, scheme in enumerate(("unweighted", "pairwise, shift 0.5", "pairwise")):
         row = {"point": number, "scheme": f"{scheme}, membership prior", "fit": number, "warm": number > 0}
         row |= {"rounds": 0}
-        row |= {"converged": converged, "fit_seconds": 8.765 - number, "met": met and number > 0}
+        row |= {"converged": converged, "met": met and number > 0}
         row |= {"mean_expected_risk": 0.21357 - number / 100, "mean_expected_risk_error": 0.001}
         row |= {"q99_expected_risk": 0.4, "largest_realised_risk": 0.5, "U_m": 0.03579 + number / 100}
         row |= {"U_m_error": 0.0005}
@@ -85,7 +95,7 @@ def make_search(targets, *, met=True, converged=True, way=None):
         next_places=(2, 0),
         standing_in_the_way=pd.DataFrame() if way is None else way,
         baselines=baselines,
-        cost={"fits": 3.0, "cold": 8.765, "warm": NAN, "measuring": 1.0, "seconds": 44.0},
+        cost={"fits": 3.0},
         probability=0.6543,
         probability_low=0.6,
         probability_high=0.7,
@@ -99,7 +109,7 @@ def make_search(targets, *, met=True, converged=True, way=None):
     )
 
 
-def _make(survey, column, known, released, other, measures=MEASURES):
+def _make(survey, column, known, released, other, measures=MEASURES, labels=LABELS):
     survey[column] = survey[column].astype(float)
     survey.loc[0, column] = RARE
     schemes = {
@@ -108,9 +118,14 @@ def _make(survey, column, known, released, other, measures=MEASURES):
         other: [swap_ranks(survey, column, window=0.4, seed=seed) for seed in range(TABLES)],
         "topcoding": [topcode(survey, column, percentile=97.5)],
     }
+    dropped = HOSTILE[DROPPED] if HOSTILE[DROPPED] in survey else DROPPED
     settings = Settings(
         data="/agency/secret/survey.csv",
         replace=[column],
+        keep=[name for name in survey if name not in (column, dropped)],
+        drop=[dropped],
+        lower=LIMITS[0],
+        upper=LIMITS[1],
         known=known,
         predictors=known,
         radius=RADIUS,
@@ -122,15 +137,20 @@ def _make(survey, column, known, released, other, measures=MEASURES):
     )
     view = settings.intruder.look(survey)
     evaluation = evaluate(view, schemes, reference="unweighted", propensity_methods=("logistic",), measures=measures)
+    shown = Table(survey, {name: label for name, label in labels.items() if label != HOSTILE_LABEL})
+    plan = make_plan(settings, view, look_at_columns(shown))
+    columns = plan.columns.assign(label=plan.columns["column"].map(labels).fillna(""))
     risk = confidential_risk(view, order=2)
     weights = risk_weights(risk, scale=SCALE, shift=SHIFT)
     values = survey[column].to_numpy()
+    rows = np.random.default_rng(1).permutation(len(survey)) + 1
+    weights = pd.DataFrame({"record": np.arange(1, 301), "value": values, "risk": risk.risk, "weight": weights})
     fits = [_fit(released, True, ""), _fit("unweighted", False, "R-hat of mean[3] is 1.051, above 1.02")]
     return Dossier(
         settings,
         released,
         evaluation,
-        pd.DataFrame({"record": np.arange(1, 301), "value": values, "risk": risk.risk, "weight": weights}),
+        weights.assign(row=rows),
         pd.DataFrame(fits),
         pd.DataFrame([_functional(name, number) for name in (released, "unweighted") for number in range(6)]),
         dict(risk.policies),
@@ -142,18 +162,19 @@ def _make(survey, column, known, released, other, measures=MEASURES):
             "words": WORDS,
             "balanced": False,
             "outside": 0.0004,
+            "columns": columns.to_dict("records"),
+            "order": list(plan.order),
+            "shuffled": plan.shuffled,
             "kind": "semicontinuous",
             "reason": "it has zeros",
             "versions": {"molehill": "0.1.0", "numpy": "2.4"},
-            "made": "2026-11-15T23:00:00+00:00",
-            "seconds": {f"fitting: {released}": 31.2},
         },
     )
 
 
 def _fit(scheme, converged, problems):
     fit = {"scheme": scheme, "converged": converged, "problems": problems, "sweeps": 400, "effective_size": 512.0}
-    return fit | {"largest_rhat": 1.008 if converged else 1.051, "divergent": 0.0, "seconds": 31.2}
+    return fit | {"largest_rhat": 1.008 if converged else 1.051, "divergent": 0.0}
 
 
 def _functional(scheme, number):

@@ -92,12 +92,158 @@ def test_a_missing_value_of_a_categorical_predictor_is_a_level():
     np.testing.assert_array_equal(design.matrix[:, 1:], [[0, 0], [0, 1], [1, 0], [0, 0]])
 
 
+def test_a_missing_number_is_the_mean_and_a_column_tells_where():
+    gap = PEOPLE.assign(hours=PEOPLE["hours"].where(PEOPLE.index != 4), region=PEOPLE["region"].where(PEOPLE.index > 1))
+    design = design_of("hours*earner + region", gap)
+    assert design.names[-1] == "hours[missing]"
+    hours = gap["hours"].dropna()
+    assert design.centre == {"hours": pytest.approx(hours.mean())}
+    assert design.scale == {"hours": pytest.approx(hours.std(ddof=0))}
+    column = design.matrix[:, design.names.index("hours")]
+    assert column[4] == 0
+    np.testing.assert_allclose(np.delete(column, 4), (hours - hours.mean()) / hours.std(ddof=0))
+    np.testing.assert_array_equal(np.flatnonzero(design.matrix[:, -1]), [4])
+    assert design.facts["missing"] == {"hours": 1, "region": 2}
+    np.testing.assert_array_equal(apply_design(design, Table(gap)), design.matrix)
+    assert np.isfinite(design.matrix).all()
+
+
+def test_the_indicator_stays_where_the_number_itself_is_constant():
+    frame = PEOPLE.assign(flat=PEOPLE["flat"].where(PEOPLE.index % 2 == 0))
+    design = design_of(["flat"], frame, kinds={"flat": "continuous"})
+    assert design.names == ("Intercept", "flat[missing]")
+    assert design.dropped == ("flat",)
+
+
+@pytest.mark.parametrize("kind", ["categorical", "continuous"])
+def test_a_predictor_that_is_missing_throughout_is_dropped_and_named(kind):
+    frame = PEOPLE.assign(nothing=np.full(COUNT, np.nan))
+    design = design_of(["nothing", "hours"], frame, kinds={"nothing": kind})
+    assert design.names == ("Intercept", "hours")
+    assert design.dropped == ("nothing", *["nothing[missing]"] * (kind == "continuous"))
+    assert design.facts["missing"] == {"nothing": COUNT}
+    np.testing.assert_array_equal(apply_design(design, Table(frame)), design.matrix)
+
+
+def test_numbers_and_groups_not_seen_in_learning_are_the_nearest_seen():
+    frame = pd.DataFrame({"age": [24.0, 26, 80, 81], "rooms": [1, 2, 4, 4], "income": np.arange(4.0)})
+    groups = {"age": [25, 35, 60, 90]}
+    design = design_of(["age", "rooms"], frame, breaks=groups, kinds={"rooms": "categorical"})
+    other = pd.DataFrame({"age": [40.0, 59, 95, 1], "rooms": [9, 3, -1, 4]})
+    matrix = apply_design(design, Table(other))
+    assert design.names[1:] == ("age[25 to under 35]", "age[60 to under 90]", "rooms[2]", "rooms[4]")
+    np.testing.assert_array_equal(matrix[:, 1:], [[1, 0, 0, 1], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+
+
+def test_a_missing_number_where_none_was_missing_is_the_mean():
+    matrix = apply_design(design_of(["hours"]), Table(pd.DataFrame({"hours": [np.nan]})))
+    np.testing.assert_array_equal(matrix, [[1.0, 0.0]])
+
+
+# Very many levels, very many predictors.
+
+
+def many_levels(number, records=2000, seed=5):
+    random = np.random.default_rng(seed)
+    place = np.minimum(random.geometric(0.02, records), number - 1)
+    place[:number] = np.arange(number)
+    return pd.DataFrame({"place": [f"p{p:03}" for p in place], "income": random.normal(size=records)})
+
+
+def test_fifty_levels_are_as_they_are():
+    frame = many_levels(50, 200)
+    design = design_of(["place"], frame)
+    assert len(design.levels["place"]) == 50
+    assert design.pooled == {}
+
+
+def test_of_more_levels_the_rare_ones_are_one_level():
+    frame = many_levels(300)
+    frame.loc[[7, 11], "place"] = None
+    design = design_of(["place"], frame)
+    sizes = frame["place"].value_counts()
+    kept = sorted(sizes[sizes >= 10].sort_index().sort_values(ascending=False, kind="stable").index[:50])
+    assert design.levels["place"] == (*kept, "other", None)
+    assert design.pooled == {"place": frame["place"].nunique() - len(kept)}
+    assert design.names[-2:] == ("place[other]", "place[missing]")
+    in_other = frame["place"].notna() & ~frame["place"].isin(kept)
+    np.testing.assert_array_equal(design.matrix[:, -2], in_other)
+    np.testing.assert_array_equal(apply_design(design, Table(frame)), design.matrix)
+    unseen = apply_design(design, Table(pd.DataFrame({"place": ["new", kept[0]]})))
+    np.testing.assert_array_equal(unseen[:, -2], [1, 0])
+
+
+def test_a_level_called_other_is_not_mistaken_for_the_pooled_ones():
+    frame = many_levels(300)
+    rare, often = frame["place"].replace("p299", "other"), frame["place"].replace("p001", "other")
+    for place, pooled in ((rare, "other"), (often, "all others")):
+        design = design_of(["place"], frame.assign(place=place))
+        assert design.names[-1] == f"place[{pooled}]"
+        column = design.matrix[:, -1]
+        assert column[place == "p298"].all()
+        assert column[place == "other"].all() == (pooled == "other")
+
+
+def wide(number, records):
+    random = np.random.default_rng(8)
+    numbers = random.normal(size=(records, number))
+    frame = pd.DataFrame(numbers, columns=[f"x{i}" for i in range(number)])
+    return frame.assign(income=numbers[:, 3] + 0.5 * numbers[:, -1] + random.normal(size=records))
+
+
+def test_of_too_many_predictors_those_that_say_least_are_left_out():
+    frame = wide(80, 300)
+    names = [name for name in frame if name != "income"]
+    design = design_of(names, frame, outcome=frame["income"].to_numpy())
+    assert len(design.names) == 60
+    assert len(design.left_out) == 21
+    assert {"x3", "x79"} <= set(design.names)
+    says = frame[names].corrwith(frame["income"]).abs().sort_values()
+    assert set(design.left_out) == set(says.index[:21])
+    assert "x3" in design.formula
+    assert design.facts["left_out"] == design.left_out
+    np.testing.assert_array_equal(apply_design(design, Table(frame)), design.matrix)
+    assert len(design_of(names, frame).names) == 81
+    assert len(design_of(names, frame, outcome=frame["income"].to_numpy(), widest=55).names) == 55
+    # Records without an outcome do not count.
+    few = np.where(np.arange(300) < 270, frame["income"], np.nan)
+    assert len(design_of(names, frame, outcome=few).names) == 54
+
+
+def test_predictors_are_not_left_out_of_a_design_of_fifty_columns():
+    frame = wide(49, 60)
+    names = [name for name in frame if name != "income"]
+    assert design_of(names, frame, outcome=frame["income"].to_numpy()).left_out == ()
+
+
+def test_a_predictor_of_many_levels_that_says_nothing_goes_before_a_number_that_says_a_little():
+    frame = many_levels(60, 400).rename(columns={"place": "levels"})
+    random = np.random.default_rng(3)
+    for name in ("a", "b"):
+        frame[name] = random.choice([f"l{i}" for i in range(45)], 400)
+    frame["number"] = frame["income"] + random.normal(0, 3, 400)
+    several = np.column_stack([frame["income"], -frame["income"]])
+    design = design_of(["levels", "a", "b", "number"], frame, outcome=several)
+    assert "number" in design.names
+    assert set(design.left_out) < {"levels", "a", "b"}
+
+
+def test_interactions_go_with_the_predictor_that_is_left_out():
+    frame = wide(40, 300).assign(group=[f"g{i % 30}" for i in range(300)])
+    formula = " + ".join(f"x{i}" for i in range(40)) + " + group*x3"
+    design = design_of(formula, frame, outcome=frame["income"].to_numpy())
+    assert "group" in design.left_out
+    assert not any("group" in name for name in design.names)
+    assert "x3" in design.names
+
+
 def test_levels_that_cannot_be_sorted_have_one_order_all_the_same():
     days = [datetime.date(2020, 1, 2), datetime.date(2020, 1, 1)]
     assert find_levels(pd.Series(days), "day", "column") == tuple(sorted(days))
     assert find_levels(pd.Series(["1", 2, 1, "a"], dtype=object), "mixed", "column") == (1, 2, "1", "a")
     frame = pd.DataFrame({"mixed": pd.Series(["1", 2, 1, "a"], dtype=object), "income": np.arange(4.0)})
-    assert design_of(["mixed"], frame).names == ("Intercept", "mixed[2]", "mixed['1']", "mixed['a']")
+    names = design_of(["mixed"], frame, kinds={"mixed": "categorical"}).names
+    assert names == ("Intercept", "mixed[2]", "mixed['1']", "mixed['a']")
 
 
 # Formulas.
@@ -250,10 +396,7 @@ def test_settings_that_are_refused(predictors, settings, words):
     assert words in problem_of(predictors, **settings)
 
 
-def test_missing_and_infinite_numbers_are_refused_with_the_remedy():
-    gap = PEOPLE.assign(hours=PEOPLE["hours"].where(PEOPLE.index != 4))
-    assert "'hours' is missing in 1 record(s), the first in row 5" in problem_of(["hours"], gap)
-    assert "breaks={'hours'" in problem_of(["hours"], gap)
+def test_infinite_numbers_are_refused():
     for breaks in ({}, {"hours": [30.0]}):
         infinite = PEOPLE.assign(hours=PEOPLE["hours"].where(PEOPLE.index != 4, np.inf))
         assert "'hours' is infinite in row 5" in problem_of(["hours"], infinite, breaks=breaks)
@@ -267,4 +410,4 @@ def test_too_many_levels_and_values_that_are_no_levels_are_refused():
     frame = pd.DataFrame({"name": names, "income": np.arange(MOST_LEVELS + 1.0)})
     assert "'name' has 501 levels" in problem_of(["name"], frame)
     frame = pd.DataFrame({"bag": [[1], [2]], "income": [1.0, 2.0]})
-    assert "cannot be compared" in problem_of(["bag"], frame)
+    assert "cannot be compared" in problem_of(["bag"], frame, kinds={"bag": "categorical"})

@@ -11,8 +11,11 @@ import pandas as pd
 import pytest
 
 from molehill.errors import InputError
+from molehill.models import normal_linear, semicontinuous
 from molehill.synthesis.fitting import draw
+from molehill.synthesis.posterior import put_back
 from molehill.synthesis.synthesizer import Synthesizer
+from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table
 from people import COUNT, PEOPLE, WAGES, made_posterior, quick_fit, user_fit
 
@@ -62,6 +65,81 @@ def test_missing_values_stay_missing_and_take_no_part(kind):
     full = PEOPLE.assign(pay=PEOPLE["pay"].round())
     whole = quick_fit(WAGES, full, weights)
     assert whole.draws["slope"].mean() == pytest.approx(posterior.draws["slope"].mean(), rel=0.02)
+
+
+# Decimals and heaps like those of the column.
+
+
+def multiples(values: Any, unit: float) -> bool:
+    times = np.asarray(values, dtype=float) / unit
+    return bool((np.abs(times - np.rint(times)) < 1e-3).all())
+
+
+@pytest.mark.parametrize(
+    ("unit", "kind"),
+    [(1.0, "float64"), (0.01, "float64"), (0.5, "Float64"), (100.0, "int64"), (0.1, "float32"), (1.0, "Int64")],
+)
+def test_released_values_have_the_unit_of_the_column(unit, kind):
+    heaped = PEOPLE.assign(pay=(40 * PEOPLE["pay"]).round().mul(unit).round(2).astype(kind))
+    heaped.loc[[3, 50], "pay"] = pd.NA if kind in ("Int64", "Float64") else np.nan if kind[0] == "f" else 0
+    scaled = Synthesizer(wages_in(40 * unit), sensitive=("pay",))
+    posterior = made_posterior(scaled, heaped.fillna({"pay": 0}), slope=2.0)
+    posterior = replace(posterior, table=Table(heaped))
+    assert posterior.units == {"pay": pytest.approx(unit)}
+    released = draw(posterior, datasets=1, seed=3)[0]["pay"]
+    assert released.dtype == heaped["pay"].dtype
+    assert multiples(released.dropna(), unit)
+    assert released.nunique() > 40
+    assert released.dropna().astype(str).str.len().max() <= 8
+
+
+def wages_in(scale):
+    def model(age, pay=None):
+        slope = numpyro.sample("slope", dist.Normal(0, 1))
+        with numpyro.plate("records", len(age)):
+            numpyro.sample("pay", dist.Normal(scale * slope * age, scale), obs=pay)
+
+    return model
+
+
+def test_values_without_a_unit_are_released_as_drawn():
+    posterior = user_fit()
+    assert posterior.units == {"pay": 0.0}
+    assert len(repr(float(draw(posterior, datasets=1, seed=3)[0]["pay"][0]))) > 12
+
+
+def test_rounded_values_stay_within_the_support():
+    hundreds = PEOPLE.assign(pay=(PEOPLE["pay"] * 10).round() * 100)
+    synthesizer = normal_linear("pay", ["age"], lower=-1949.0, upper=1951.0)
+    released = draw(quick_fit(synthesizer, hundreds), datasets=4, seed=3, unconverged="allow")
+    values = np.concatenate([table["pay"] for table in released])
+    assert multiples(values, 100)
+    assert values.min() == -1900
+    assert values.max() == 1900
+
+
+def test_positive_amounts_are_not_rounded_to_zero():
+    tens = PEOPLE.assign(wage=(PEOPLE["wage"] / 10).round().clip(1) * 10)
+    released = draw(quick_fit(normal_linear("wage", transform="log"), tens), datasets=4, seed=3, unconverged="allow")
+    values = np.concatenate([table["wage"] for table in released])
+    assert multiples(values, 10)
+    assert values.min() == 10
+
+
+def test_the_shares_of_the_signs_do_not_change_by_rounding():
+    coarse = PEOPLE.assign(income=(PEOPLE["income"] / 1000).round() * 1000)
+    released = draw(quick_fit(semicontinuous("income"), coarse), datasets=4, seed=3, unconverged="allow")
+    values = np.concatenate([table["income"] for table in released])
+    assert multiples(values, 1000)
+    assert np.mean(values == 0) == pytest.approx(np.mean(coarse["income"] == 0), abs=0.06)
+
+
+def test_what_is_known_of_the_other_columns_is_kept():
+    table = Table(PEOPLE)
+    infer_schema(table)
+    kept = put_back(table, {"pay": PEOPLE["pay"].to_numpy() + 1}, {})
+    assert set(kept.kinds) == set(PEOPLE.columns) - {"pay"}
+    assert "pay" in table.kinds
 
 
 def test_labels_of_a_table_survive():

@@ -59,6 +59,56 @@ def test_without_a_name_a_model_is_called_what_its_function_is():
     assert WAGES.words == "the agency's own model, called wages"
 
 
+def test_one_column_may_be_named_alone():
+    one: Any = "pay"
+    assert Synthesizer(wages, sensitive=one).sensitive == ("pay",)
+    assert Synthesizer(wages, sensitive=["pay", "bonus"]).sensitive == ("pay", "bonus")  # pyright: ignore[reportArgumentType]
+    parts: Any = {}
+    assert Composite(one, parts, parts).sensitive == ("pay",)
+    found, same = (quick_fit(synthesizer, PEOPLE) for synthesizer in (Synthesizer(wages, sensitive=one), WAGES))
+    assert found.draws["slope"].tobytes() == same.draws["slope"].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "argument", "words"),
+    [
+        (Synthesizer, (wages, None), "sensitive", "it is of type NoneType, not names of columns"),
+        (Synthesizer, (wages, ()), "sensitive", "no column is named"),
+        (Synthesizer, (wages, (1,)), "sensitive", "a column's name must be text, not int"),
+        (Synthesizer, ("wages", "pay"), "model", "it is of type str, not a function"),
+        (Composite, ((), dict, dict), "sensitive", "no column is named"),
+        (Chain, ((),), "links", "it holds no synthesizer"),
+        (Chain, ("pay",), "links", "it holds something of type str, not a synthesizer"),
+        (Chain, ((WAGES, "bonus"),), "links", "it holds something of type str, not a synthesizer"),
+        (Chain, (None,), "links", "it is of type NoneType, not synthesizers"),
+    ],
+)
+def test_what_cannot_be_a_synthesizer_is_named_at_once(make: Any, given: Any, argument, words):
+    assert words in refusal(lambda: make(*given), argument)
+
+
+def test_a_chain_of_one_or_of_a_list_is_a_chain():
+    alone: Any = WAGES
+    listed: Any = [WAGES, BONUS]
+    assert Chain(alone).links == (WAGES,)
+    assert Chain(listed).links == (WAGES, BONUS)
+
+
+@pytest.mark.parametrize("given", ["x", None, wages, WAGES.model, PEOPLE])
+def test_what_is_fitted_is_a_synthesizer(given: Any):
+    text = refusal(lambda: quick_fit(given, PEOPLE), "synthesizer")
+    assert "of type" in text
+    assert "not a Synthesizer" in text
+
+
+def test_a_seed_of_numpy_is_the_same_seed(tmp_path):
+    seed: Any = np.int64(1)
+    found = quick_fit(Chain((WAGES, BONUS)), FIRM, seed=seed, draws=50, patience=0, checkpoint=tmp_path)
+    same = quick_fit(Chain((WAGES, BONUS)), FIRM, seed=1, draws=50, patience=0)
+    for site, values in found.draws.items():
+        assert values.tobytes() == same.draws[site].tobytes()
+
+
 def test_what_was_learned_shows_names_and_shapes_and_no_value():
     shown = repr(_learn_by_name(WAGES)(Table(PEOPLE)))
     assert shown == f"Learned(inputs: age ({COUNT},), pay ({COUNT},); facts: levels)"

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from molehill.errors import InputError, nearest
-from molehill.tables.schema import Column, Schema, cut_into_groups, find_columns, group_labels, infer_kind, infer_schema
-from molehill.tables.table import Table
+from molehill.tables.schema import Column, Schema, cut_into_groups, group_labels, infer_kind, infer_schema
+from molehill.tables.table import Table, find_columns
 
 PEOPLE = pd.DataFrame(
     {

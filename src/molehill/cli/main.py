@@ -4,10 +4,12 @@ Each command imports what it needs when it is called: help must not wait for pan
 """
 
 import json
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing import active_children
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +19,7 @@ from rich.text import Text
 
 import molehill
 from molehill.cli import reproduce as cli_reproduce
+from molehill.cli.entry import StoppedError, answer_signals, stop, tell_stop
 from molehill.cli.options import SettingsCommand, read_given
 from molehill.errors import InputError
 
@@ -43,13 +46,15 @@ Breaks = Annotated[list[str] | None, typer.Option(help="Groups of a known column
 Kinds = Annotated[
     list[str] | None, typer.Option(help="Kind of a column: income=continuous (or count, semicontinuous, categorical).")
 ]
-Data = Annotated[Path, typer.Argument(help="Confidential table: .csv, .parquet, .dta, .sav, .sas7bdat or .xpt.")]
+Data = Annotated[
+    Path, typer.Argument(help="Confidential table: .csv, .tsv, .xlsx, .parquet, .dta, .sav, .sas7bdat or .xpt.")
+]
 SettingsFile = Annotated[Path, typer.Argument(help="Settings file, as init writes it.")]
 Given = Annotated[
     list[str] | None, typer.Option("--set", help="NAME=VALUE: a setting, in place of what the file says; may repeat.")
 ]
 Out = Annotated[Path | None, typer.Option(help="Folder for the release; by default named like the file.")]
-Encoding = Annotated[str | None, typer.Option(help="Encoding of a .csv file, if not UTF-8.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a text file; else it is found out.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what exists.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
@@ -66,19 +71,26 @@ app.add_typer(cli_reproduce.app)
 
 
 def main() -> None:
-    """Run the command line: turn errors into one clear line and an exit code."""
+    """Run the command line: turn errors and signals into one clear line and an exit code."""
     # Left to itself, the command parser ends an interrupted run like any failed one.
-    resumable = "; add --resume to go on" if {"run", "demo", "reproduce", "search"} & set(sys.argv[1:2]) else ""
-    signal.signal(signal.SIGINT, lambda *_: _complain(f"interrupted; no file was written in part{resumable}", 130))
+    answer_signals(stop)
     try:
         app()
+    except StoppedError as stopped:
+        for child in active_children():
+            child.terminate()
+        _complain(tell_stop(stopped.code), stopped.code)
     except InputError as error:
         _complain(str(error), 2)
     except OSError as error:
-        _complain(f"the system refused: {error.strerror or type(error).__name__}", 1)
+        where = "" if error.filename is None else f" ({str(error.filename)!r})"
+        _complain(f"the system refused: {error.strerror or type(error).__name__}{where}", 1)
+    finally:
+        # All is written, or given up; what is left is Python's to end.
+        answer_signals(signal.SIG_DFL)
 
 
-def _complain(text: str, code: int) -> None:
+def _complain(text: str, code: Any) -> None:
     Console(stderr=True, soft_wrap=True).print(Text.assemble(("Error: ", "bold red"), text))
     sys.exit(code)
 
@@ -196,6 +208,9 @@ def init(
     data: Data,
     out: Annotated[Path, typer.Option(help="Settings file to write (owner only).")] = Path("settings.toml"),
     encoding: Encoding = None,
+    separator: Annotated[str | None, typer.Option(help="What divides the cells of a text file.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="Decimal mark of a text file.")] = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Look at a table and write settings to edit, with the reasons as comments."""
@@ -205,7 +220,10 @@ def init(
 
     _refuse_existing(out, "out", overwrite=overwrite)
     with _working("Looking at the table"):
-        suggested = suggest_settings(molehill.read_table(data, encoding=encoding), path=str(data))
+        # A run looks for the table from where the settings lie.
+        path = os.path.relpath(data, out.parent)
+        reading: dict[str, Any] = {"encoding": encoding, "separator": separator, "decimal": decimal, "sheet": sheet}
+        suggested = suggest_settings(molehill.read_table(data, **reading), path=path, reading=reading)
     settings = ask_about(suggested) if sys.stdin.isatty() and sys.stdout.isatty() else suggested.settings
     write_settings(settings, out, notes=suggested.notes, reasons=suggested.reasons)
     typer.echo(tell_suggestion(suggested, settings))
@@ -213,11 +231,11 @@ def init(
 
 
 @app.command(cls=SettingsCommand)
-def plan(settings: SettingsFile, given: Given = None, encoding: Encoding = None) -> None:
+def plan(settings: SettingsFile, given: Given = None) -> None:
     """Say on one page what will be made of a table, before anything is fitted: every column and its fate."""
     from molehill.plan.plan import plan_settings
 
-    chosen, table = _read(settings, given or [], encoding)
+    chosen, table = _read(settings, given or [])
     typer.echo(str(plan_settings(table, chosen)))
 
 
@@ -228,7 +246,6 @@ def run(
     out: Out = None,
     resume: Resume = False,
     quiet: Quiet = False,
-    encoding: Encoding = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -236,7 +253,7 @@ def run(
 
     Ctrl-C and kill lose little: the same command with --resume goes on, to the same bytes.
     """
-    chosen, table = _read(settings, given or [], encoding)
+    chosen, table = _read(settings, given or [])
     if chosen.targets and not quiet:
         typer.echo("The settings name targets: only `molehill search` keeps to them, this run does not.", err=True)
     folder = out or Path(f"{settings.stem}-release")
@@ -256,7 +273,6 @@ def search(
     out: Out = None,
     resume: Resume = False,
     quiet: Quiet = False,
-    encoding: Encoding = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -268,7 +284,7 @@ def search(
     from molehill.cli.terminal import plain_found, tell_found
     from molehill.release.runs import run_search
 
-    chosen, table = _read(settings, given or [], encoding)
+    chosen, table = _read(settings, given or [])
     chosen = chosen if chosen.targets else chosen.but(targets=(DEFAULT_TARGET,))
     folder = out or Path(f"{settings.stem}-search")
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
@@ -340,12 +356,12 @@ def _intruder(
     )
 
 
-def _read(path: Path, given: list[str], encoding: str | None) -> "tuple[Settings, Any]":
+def _read(path: Path, given: list[str]) -> "tuple[Settings, Any]":
     """Read settings, those given on the line in place of the file's, and then the table."""
     chosen = molehill.read_settings(path).but(**read_given(given))
     if chosen.data is None:
         raise InputError("settings", "'data' is missing", "Say in the file where the confidential table is")
-    return chosen, molehill.read_table(path.parent / chosen.data, encoding=encoding)
+    return chosen, molehill.read_table(path.parent / chosen.data, **chosen.reading)
 
 
 def _stages(*, quiet: bool) -> Callable[[str], None]:

@@ -45,6 +45,8 @@ def parse_pairs(given: list[str], argument: str, example: str) -> dict[str, str]
         name, equals, value = text.rpartition("=")
         if not equals or not name or not value:
             raise InputError(argument, f"{text!r} is not of the form NAME=...", f"Write {example}")
+        if name in pairs:
+            raise InputError(argument, f"{name!r} is given more than once", "Give it once")
         pairs[name] = value
     return pairs
 
@@ -69,6 +71,8 @@ def read_releases(files: list[Path], against: list[str], encoding: str | None) -
     """Read the released tables, and those of other releases given as NAME=FILE,FILE."""
     named = {"released": files}
     for name, value in parse_pairs(against, "against", "topcoded=top.csv").items():
+        if name in ("released", "confidential"):
+            raise InputError("against", f"{name!r} is taken", "Choose another name, such as topcoded=top.csv")
         named[name] = [Path(file) for file in value.split(",")]
     return {name: [read_table(file, encoding=encoding) for file in paths] for name, paths in named.items()}
 

@@ -1,6 +1,6 @@
 """What a release gives away and what it keeps: risk and utility of any released tables, in tidy frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +11,7 @@ import pandas as pd
 from molehill.arrays import named_seed
 from molehill.errors import InputError, check_choice, nearest
 from molehill.evaluation.expected import ExpectedRisk, expected_risk
-from molehill.evaluation.measure import COLUMNS, Measure, describe_measures, measure_scene
+from molehill.evaluation.measure import COLUMNS, Measure, check_measures, describe_measures, measure_scene
 from molehill.evaluation.risk_measures import RISK_MEASURES, other_radii
 from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.utility_measures import UTILITY_MEASURES, default_analyses
@@ -106,20 +106,20 @@ def evaluate(
     released: Any,
     intruder: Intruder | None = None,
     *,
-    analyses: Sequence[Analysis] | None = None,
+    analyses: Analysis | Sequence[Analysis] | None = None,
     groups: str | Sequence[str] | None = None,
     interval: Literal["combined", "bootstrap"] = "combined",
     rule: Literal["partial", "full"] = "partial",
-    propensity_methods: Sequence[Method] = ("logistic", "tree"),
+    propensity_methods: Method | Sequence[Method] = ("logistic", "tree"),
     posteriors: "Mapping[str, Posterior] | None" = None,
     reference: str | None = None,
-    radii: Sequence[Radius] | None = None,
+    radii: Radius | Sequence[Radius] = None,
     step: float = 0.2,
     datasets: int = 400,
     unconverged: Literal["error", "allow"] = "error",
     seed: int = 0,
     key: str | None = None,
-    measures: Sequence[Measure] = MEASURES,
+    measures: Measure | Sequence[Measure] = MEASURES,
 ) -> Evaluation:
     """Say what releases give away and what they keep, whoever made them.
 
@@ -171,12 +171,15 @@ def evaluate(
     """
     view = look(data, intruder)
     schemes = _read_releases(view, released, key)
-    _check_names(schemes, posteriors or {}, reference)
-    wanted = default_analyses(view.schema) if analyses is None else list(analyses)
-    others = other_radii(view.intruder.radius) if radii is None else list(radii)
-    options = Options(wanted, groups, interval, rule, propensity_methods, others, step, seed)
-    how: dict[str, Any] = {"datasets": datasets, "unconverged": unconverged, "seed": seed}
-    expected = _expect(view, posteriors or {}, schemes, **how)
+    known = _check_names(schemes, posteriors, reference)
+    taken = check_measures(measures)
+    check_choice("unconverged", unconverged, ("error", "allow"))
+    wanted = _several(default_analyses(view.schema) if analyses is None else analyses, Analysis)
+    others = _several(other_radii(view.intruder.radius) if radii is None else radii, Mapping)
+    options = Options(wanted, groups, interval, rule, _several(propensity_methods, str), others, step, seed)
+    for radius in options.radii:
+        view.at(radius)
+    expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)
     scenes = _set_scenes(view, schemes, options, expected, reference)
 
     column = ", ".join(view.intruder.sensitive)
@@ -184,7 +187,7 @@ def evaluate(
         family: [
             row
             for name, scene in scenes.items()
-            for row in measure_scene([one for one in measures if one.family == family], scene, name, column)
+            for row in measure_scene([one for one in taken if one.family == family], scene, name, column)
         ]
         for family in ("risk", "utility")
     }
@@ -197,8 +200,13 @@ def evaluate(
         pd.concat([_describe(name, scene) for name, scene in scenes.items()], ignore_index=True),
         top_records(scenes[CONFIDENTIAL].confidential, view.table, realised),
         pd.concat([_list_records(name, scene) for name, scene in scenes.items()], ignore_index=True),
-        describe_measures(measures),
+        describe_measures(taken),
     )
+
+
+def _several(given: Any, alone: Any) -> tuple[Any, ...]:
+    """Take one, which may be something to go through itself, for a list of one."""
+    return (given,) if isinstance(given, alone | str) or not isinstance(given, Iterable) else tuple(given)
 
 
 def _read_releases(view: View, released: Any, key: str | None) -> dict[str, list[Reading]]:
@@ -212,11 +220,25 @@ def _read_releases(view: View, released: Any, key: str | None) -> dict[str, list
     return {name: read_released(view, tables, key) for name, tables in named.items()}
 
 
-def _check_names(schemes: Mapping[str, Any], posteriors: Mapping[str, Any], reference: str | None) -> None:
-    for argument, names in (("posteriors", list(posteriors)), ("reference", [] if reference is None else [reference])):
+def _check_names(schemes: Mapping[str, Any], posteriors: Any, reference: Any) -> "Mapping[str, Posterior]":
+    """Accept names of releases, and give the posteriors by them."""
+    known = {} if posteriors is None else posteriors
+    if not isinstance(known, Mapping):
+        problem = f"it is of type {type(known).__name__}, not posteriors by the name of their release"
+        raise InputError("posteriors", problem, "Write for instance {'released': posterior}")
+    for argument, names in (("posteriors", list(known)), ("reference", [] if reference is None else [reference])):
         for name in names:
+            if not isinstance(name, str):
+                problem = f"it is of type {type(name).__name__}, not text"
+                raise InputError(argument, problem, nearest("", schemes))
             if name not in schemes:
-                raise InputError(argument, f"there is no release {name!r}", nearest(str(name), schemes))
+                raise InputError(argument, f"there is no release {name!r}", nearest(name, schemes))
+    for name, posterior in known.items():
+        # By what it can do: to ask for its type would load JAX.
+        if not callable(getattr(posterior, "predict_tables", None)):
+            problem = f"that of {name!r} is of type {type(posterior).__name__}, not a Posterior"
+            raise InputError("posteriors", problem, "Give what `fit` gave")
+    return known
 
 
 def _expect(

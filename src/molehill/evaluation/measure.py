@@ -4,13 +4,16 @@ To add a measure is to pass one more `Measure` to `evaluate`. Reports, charts an
 reads its words, and nothing that is not marked public ever leaves `internal/`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
+from molehill.errors import InputError, check_choice, check_whole
 from molehill.tables.intervals import Figure
 
 if TYPE_CHECKING:
@@ -18,9 +21,12 @@ if TYPE_CHECKING:
 
 Unit = Literal["share", "count", "expectation", "ratio", "percent", "number"]
 MeasureFamily = Literal["risk", "utility"]
+Coarse = Literal["", "exact", "up", "half", "ratio"]
 
 # Fewer records than this are never counted in public, nor is anything told that rests on them.
 FEW = 10
+# Where the ranges begin and end that a public figure is told by: beyond them nothing finer is published.
+RANGES: dict[str, tuple[float, ...]] = {"half": (0.5,), "ratio": (3.0, 10.0)}
 
 
 class Value(NamedTuple):
@@ -74,6 +80,12 @@ class Measure:
         Of a public one: how many records there must be, so that it does not rest on a few.
     release_only
         Of a public one: told of the release alone, never of the confidential table or of tables that stay inside.
+    reveals
+        Of a public one, and then not empty: what a reader who has the tables learns from it of the confidential one.
+    coarse
+        How coarsely a public one is told. Empty, by its unit: a share in steps of at least 10 records, a count in tens,
+        all others in two digits. "exact": as it is, for what readers can compute from the tables. "up": a share
+        that is never told too low. "half", "ratio": in the ranges of `RANGES`.
     """
 
     id: str
@@ -86,6 +98,28 @@ class Measure:
     public: bool = False
     least_records: int = 0
     release_only: bool = False
+    reveals: str = ""
+    coarse: Coarse = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or re.fullmatch(r"[A-Za-z]\w*", self.id, re.ASCII) is None:
+            raise InputError("id", "it is not a plain word", "Use letters, digits and _, such as 'largest_change'")
+        for name in ("words", "block"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(name, "it is not text", "Say it in words")
+        check_choice("family", self.family, get_args(MeasureFamily))
+        check_choice("unit", self.unit, get_args(Unit))
+        check_choice("better", self.better, ("lower", "higher", ""))
+        if not callable(self.compute):
+            raise InputError("compute", "it is not a function", "Give one that takes a scene and gives a Figure")
+        for name in ("public", "release_only"):
+            # Any text would count as true.
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(name, "it is not True or False", "Give one of the two")
+        check_whole("least_records", self.least_records, 0)
+        if self.public and not self.reveals:
+            problem = f"the measure {self.id!r} is public and does not say what it gives away"
+            raise InputError("reveals", problem, "Say it in a sentence; or keep the measure inside: public=False")
 
     def name(self, value: Value) -> str:
         """Give a value its name in words."""
@@ -99,6 +133,22 @@ FACTS = [each.name for each in fields(Measure) if each.name != "compute"]
 COLUMNS = ["scheme", "column", "measure", "of", "at", "group", "name", "value", "low", "high"]
 
 
+def check_measures(measures: Any) -> tuple[Measure, ...]:
+    """Accept measures, one or several, each with an id of its own."""
+    remedy = "Give measures, such as (*MEASURES, mine)"
+    if not isinstance(measures, Measure) and (isinstance(measures, str) or not isinstance(measures, Iterable)):
+        raise InputError("measures", f"it is of type {type(measures).__name__}, not a Measure", remedy)
+    several = (measures,) if isinstance(measures, Measure) else tuple(measures)
+    found = set()
+    for one in several:
+        if not isinstance(one, Measure):
+            raise InputError("measures", f"one is of type {type(one).__name__}, not a Measure", remedy)
+        if one.id in found:
+            raise InputError("measures", f"two are called {one.id!r}", "Give each an id of its own")
+        found.add(one.id)
+    return several
+
+
 def describe_measures(measures: Sequence[Measure]) -> pd.DataFrame:
     """Give the fields of measures as a frame, one row a measure, by which an evaluation that was saved is told."""
     return pd.DataFrame([[getattr(measure, name) for name in FACTS] for measure in measures], columns=FACTS)
@@ -108,8 +158,28 @@ def measure_scene(measures: Sequence[Measure], scene: "Scene", scheme: str, colu
     """Take every measure of a scene: rows with the columns of `COLUMNS`."""
     rows = []
     for measure in measures:
-        found = measure.compute(scene)
-        for value in [Value(found)] if isinstance(found, Figure) else found:
+        for value in _read_values(measure, measure.compute(scene)):
             about = (value.column or column, measure.id, value.of, value.at, value.group)
             rows.append((scheme, *about, measure.name(value), *value.figure))
     return rows
+
+
+def _read_values(measure: Measure, given: Any) -> list[Value]:
+    """Take what a measure computed: a figure, a value, or several values."""
+    alone = Value(given) if isinstance(given, Figure) else given
+    if isinstance(alone, str) or not isinstance(alone, Iterable):
+        raise _refuse(measure, alone)
+    values = [alone] if isinstance(alone, Value) else list(alone)
+    for value in values:
+        if not isinstance(value, Value) or not isinstance(value.figure, Figure):
+            raise _refuse(measure, value)
+        if not all(isinstance(number, Real) for number in (*value.figure, value.at)):
+            raise _refuse(measure, value, " whose numbers are none")
+        if not all(isinstance(text, str) for text in (value.column, value.of, value.group)):
+            raise _refuse(measure, value, " whose column, of or group is no text")
+    return values
+
+
+def _refuse(measure: Measure, given: Any, why: str = "") -> InputError:
+    problem = f"{measure.id!r} gave something of type {type(given).__name__}{why}"
+    return InputError("measures", problem, "Give a Figure, or a list of Value(Figure(value, low, high))")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,16 +37,20 @@ def _profile(name: str) -> list[Measure]:
 
         return compute
 
-    found = [Measure(f"{name}_mean", f"mean {what}", "risk", block, "share", take("mean"), public=True)]
+    over = "in the tables" if name == "risk" else "over all tables that the scheme could have drawn"
+    told = f"how far a record can be recognised on average, {over}; with the tables, roughly the agency's radius"
+    found = [Measure(f"{name}_mean", f"mean {what}", "risk", block, "share", take("mean"), public=True, reveals=told)]
     for key, share in QUANTILES.items():
         words = {"median": f"median {what}", "largest": f"largest {what}"}.get(key, f"{share:.0%} quantile of {what}")
         # The largest risk is that of one record; the other quantiles need enough records beyond them.
         least = 0 if share == 1 else math.ceil(FEW / min(share, 1 - share) - 1e-9)
-        about = {"public": share < 1, "least_records": least}
+        about: dict[str, Any] = {"public": share < 1, "least_records": least}
+        about["reveals"] = f"the risk that {share:.0%} of the records do not pass, {over}; not whose it is"
         found.append(Measure(f"{name}_{key}", words, "risk", block, "share", take(key), **about))
     for key, threshold in ABOVE.items():
         words = f"records with {what} above {threshold}"
-        found.append(Measure(f"{name}_{key}", words, "risk", block, "count", take(key), public=True))
+        about = {"public": True, "reveals": f"how many records have a risk above {threshold}, {over}; not which"}
+        found.append(Measure(f"{name}_{key}", words, "risk", block, "count", take(key), **about))
     return found
 
 
@@ -103,17 +107,27 @@ def _guessed(choose: "Callable[[Guesses], Gain | None]", end: str) -> Callable[[
     return compute
 
 
-def _guesses(id_: str, words: str, choose: "Callable[[Guesses], Gain | None]") -> list[Measure]:
-    ends = {"own": ("", ""), "without": ("_without", ", without the record")}
-    ends["gain"] = ("_gain", ", gain over without the record")
+def _guesses(id_: str, words: str, guess: str, choose: "Callable[[Guesses], Gain | None]") -> list[Measure]:
+    ends = {"own": ("", "", "a person's own record"), "without": ("_without", ", without the record", "the others")}
+    ends["gain"] = ("_gain", ", gain over without the record", "a person's own record beyond the others")
     return [
-        Measure(f"{id_}{suffix}", f"{words}{more}", "risk", GUESSES, "share", _guessed(choose, end), public=True)
-        for end, (suffix, more) in ends.items()
+        Measure(
+            f"{id_}{suffix}",
+            f"{words}{more}",
+            "risk",
+            GUESSES,
+            "share",
+            _guessed(choose, end),
+            public=True,
+            reveals=f"{guess}, from {whose}, over all records; nothing of one of them",
+        )
+        for end, (suffix, more, whose) in ends.items()
     ]
 
 
-def _count(id_: str, words: str, unit: Unit, name: str) -> Measure:
-    return Measure(f"matches_{id_}", words, "risk", MATCHES, unit, _matches(name), public=True)
+def _count(id_: str, words: str, unit: Unit, name: str, reveals: str = "") -> Measure:
+    about: dict[str, Any] = {"public": bool(reveals), "reveals": reveals}
+    return Measure(f"matches_{id_}", words, "risk", MATCHES, unit, _matches(name), **about)
 
 
 RISK_MEASURES = (
@@ -127,7 +141,16 @@ RISK_MEASURES = (
         "count",
         _by_radius("above_50"),
     ),
-    Measure("pooled_mean", "mean risk, tables pooled", "risk", POOLED, "share", _pooled("mean"), public=True),
+    Measure(
+        "pooled_mean",
+        "mean risk, tables pooled",
+        "risk",
+        POOLED,
+        "share",
+        _pooled("mean"),
+        public=True,
+        reveals="how far a record can be recognised on average by whoever takes all tables together",
+    ),
     Measure(
         "pooled_picks",
         "share of right picks, tables pooled",
@@ -136,10 +159,18 @@ RISK_MEASURES = (
         "share",
         _pooled("right_picks"),
         public=True,
+        reveals="how often such an intruder picks the right record; not when",
     ),
-    _count("expected", "expected right matches", "count", "expected"),
-    _count("unique", "unique matches", "count", "unique"),
-    _count("true", "true match rate", "share", "true"),
+    _count(
+        "expected",
+        "expected right matches",
+        "count",
+        "expected",
+        "how many records would be matched rightly by picking among the close ones; not which",
+    ),
+    _count("unique", "unique matches", "count", "unique", "how often exactly one record is close; not when"),
+    _count("true", "true match rate", "share", "true", "how many of the records are matched uniquely and rightly"),
+    # A share of the unique matches, which may be few.
     _count("false", "false match rate", "share", "false"),
     *_profile("expected"),
     Measure(
@@ -150,6 +181,7 @@ RISK_MEASURES = (
         "count",
         _rises,
         public=True,
+        reveals="how many records are at more risk than without weights, be it by chance; not which",
     ),
     Measure(
         "rises_by_chance",
@@ -160,6 +192,7 @@ RISK_MEASURES = (
         _chance,
         "",
         public=True,
+        reveals="how many would rise between two runs without weights",
     ),
     Measure(
         "moles",
@@ -169,10 +202,26 @@ RISK_MEASURES = (
         "count",
         _moles,
         public=True,
+        reveals="how many records are at more risk because of the weights; not which",
     ),
-    *_guesses("guess_right", "right guesses of the value", lambda guesses: guesses.right),
-    *_guesses("guess_error", "mean relative error of the guess", lambda guesses: guesses.error),
-    *_guesses("guess_pooled", "right guesses of the value, tables pooled", lambda guesses: guesses.pooled),
+    *_guesses(
+        "guess_right",
+        "right guesses of the value",
+        "how often a guess of the value is close",
+        lambda guesses: guesses.right,
+    ),
+    *_guesses(
+        "guess_error",
+        "mean relative error of the guess",
+        "how far such a guess is off on average, each at most 1",
+        lambda guesses: guesses.error,
+    ),
+    *_guesses(
+        "guess_pooled",
+        "right guesses of the value, tables pooled",
+        "how often a guess from all tables is close",
+        lambda guesses: guesses.pooled,
+    ),
 )
 
 

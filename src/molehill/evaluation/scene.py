@@ -1,14 +1,16 @@
 """One release beside the confidential table: what measures share, each part computed once and when it is asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from molehill.arrays import Floats
+from molehill.errors import InputError, check_choice, check_number, check_whole
 from molehill.risk.attacks import Guesses, PooledRisk, guess_values, pooled_risk
 from molehill.risk.identification import ConfidentialRisk, MatchRates, ReleaseRisk, match_rates, release_risk
 from molehill.risk.intruder import Radius, Reading, View
@@ -44,6 +46,20 @@ class Options:
     radii: Sequence[Radius]
     step: float
     seed: int
+
+    def __post_init__(self) -> None:
+        check_choice("interval", self.interval, ("combined", "bootstrap"))
+        check_choice("rule", self.rule, ("partial", "full"))
+        check_number("step", self.step)
+        object.__setattr__(self, "seed", check_whole("seed", self.seed, 0))
+        if not all(isinstance(one, Analysis) for one in self.analyses):
+            raise InputError("analyses", "it holds something else", "Give for instance [mean('income')]")
+        for method in self.methods:
+            check_choice("propensity_methods", method, tuple(METHODS))
+        for radius in self.radii:
+            if not isinstance(radius, Real | Mapping):
+                problem = f"one is of type {type(radius).__name__}, not a radius"
+                raise InputError("radii", problem, "Give numbers such as [0.1, 0.3], or numbers by column")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,9 @@
 """Every measure of utility that ships."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from molehill.evaluation.measure import Measure, Unit, Value
+from molehill.evaluation.measure import Coarse, Measure, Unit, Value
 from molehill.evaluation.scene import Scene, fixed_ends
 from molehill.tables.intervals import Figure
 from molehill.tables.schema import Schema
@@ -66,40 +66,89 @@ def _distance(id_: str) -> Callable[[Scene], Iterable[Value]]:
 
 
 def _apart(
-    id_: str, words: str, block: str = DISTANCES, better: Literal["lower", ""] = "lower", unit: Unit = "number"
+    id_: str,
+    words: str,
+    block: str = DISTANCES,
+    better: Literal["lower", ""] = "lower",
+    unit: Unit = "number",
+    coarse: Coarse = "",
+    reveals: str = "",
 ) -> Measure:
-    return Measure(id_, words, "utility", block, unit, _distance(id_), better, public=True)
+    about: dict[str, Any] = {"public": bool(reveals), "coarse": coarse, "reveals": reveals}
+    return Measure(id_, words, "utility", block, unit, _distance(id_), better, **about)
 
 
+# With the estimates of the release, which anybody computes from the tables, the width of an interval, a bias or an
+# exact overlap would give the confidential estimate; two distances in two units its standard deviation; and the score
+# of a classifier how far the means lie apart. They stay inside, or are told in ranges as wide as the sampling error.
 UTILITY_MEASURES: Sequence[Measure] = (
     Measure(
-        "estimate", "{of}", "utility", ESTIMATES, "number", _compared("released"), "", public=True, release_only=True
-    ),
-    Measure(
-        "overlap", "interval overlap of {of}", "utility", OVERLAPS, "share", _compared("overlap"), "higher", public=True
-    ),
-    Measure(
-        "width_ratio", "width ratio of {of}", "utility", WIDTHS, "ratio", _compared("width_ratio"), "", public=True
-    ),
-    Measure(
-        "relative_bias",
-        "relative bias of {of}",
+        "estimate",
+        "{of}",
         "utility",
-        BIASES,
-        "percent",
-        _compared("relative_bias"),
+        ESTIMATES,
+        "number",
+        _compared("released"),
         "",
         public=True,
+        release_only=True,
+        coarse="exact",
+        reveals="nothing that is not in the tables: anybody computes it from them",
     ),
-    _apart("U_m", "U_m"),
+    Measure(
+        "overlap",
+        "interval overlap of {of}",
+        "utility",
+        OVERLAPS,
+        "share",
+        _compared("overlap"),
+        "higher",
+        public=True,
+        coarse="half",
+        reveals="whether the confidential estimate lies within about two standard errors of the released one, or not",
+    ),
+    Measure("width_ratio", "width ratio of {of}", "utility", WIDTHS, "ratio", _compared("width_ratio"), ""),
+    Measure("relative_bias", "relative bias of {of}", "utility", BIASES, "percent", _compared("relative_bias"), ""),
+    _apart(
+        "U_m",
+        "U_m",
+        coarse="up",
+        reveals="a band around the released distribution function in which the confidential one lies, never narrower "
+        "than 10 records",
+    ),
     _apart("U_a", "U_a"),
-    _apart("U_m_fresh", "U_m of a fresh sample", better=""),
+    _apart(
+        "U_m_fresh",
+        "U_m of a fresh sample",
+        DISTANCES,
+        "",
+        coarse="exact",
+        reveals="nothing: it follows from the number of records",
+    ),
     _apart("U_a_fresh", "U_a of a fresh sample", better=""),
     _apart("wasserstein", "Wasserstein distance"),
     _apart("wasserstein_sd", "Wasserstein distance in sd"),
-    _apart("variation", "total variation", unit="share"),
-    _apart("difference", "largest difference", unit="share"),
+    _apart(
+        "variation",
+        "total variation",
+        unit="share",
+        coarse="up",
+        reveals="how many records at most would have to change their cell, never fewer than 10",
+    ),
+    _apart(
+        "difference",
+        "largest difference",
+        unit="share",
+        coarse="up",
+        reveals="a band around the released share of every cell, never narrower than 10 records",
+    ),
     _apart("pmse", "pMSE, {of}", CLASSIFIER),
     _apart("pmse_expected", "pMSE expected, {of}", CLASSIFIER, ""),
-    _apart("pmse_ratio", "pMSE ratio, {of}", CLASSIFIER),
+    _apart(
+        "pmse_ratio",
+        "pMSE ratio, {of}",
+        CLASSIFIER,
+        coarse="ratio",
+        reveals="whether released records can be told from confidential ones: hardly, somewhat, or easily",
+    ),
 )

@@ -53,10 +53,11 @@ def multinomial(
         levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
         if len(levels) < 2:
             raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is")
-        design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds)
         codes = find_codes(values, (*levels, None), column, "column")
         # A row of indicators per record: its width tells the model how many levels there are.
         outcome = codes[:, None] == np.arange(len(levels))
+        shown = np.where((codes < len(levels))[:, None], outcome, np.nan)
+        design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=shown)
         return Learned(
             {"design": design.matrix, "outcome": outcome},
             {"column": column, "levels": levels, "design": design.facts},

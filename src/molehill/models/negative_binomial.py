@@ -16,8 +16,8 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import betainc
 
 from molehill.models.amounts import Support
-from molehill.models.poisson import check_count_support, draw_truncated_count, largest_count, learn_counts, start_counts
-from molehill.synthesis.design import spread_rows
+from molehill.models.counts import check_count_support, draw_truncated_count, largest_count, learn_counts, start_counts
+from molehill.synthesis.design import WIDEST_CORRELATED, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Draw, Inputs, Prediction, Synthesizer
 from molehill.tables.schema import Kind
@@ -62,7 +62,15 @@ def negative_binomial(
         name="negative_binomial",
         words="a negative binomial regression",
         predict=partial(_predict, column=column, support=support),
-        learn=partial(learn_counts, column, predictors, support=support, breaks=breaks, kinds=kinds),
+        learn=partial(
+            learn_counts,
+            column,
+            predictors,
+            support=support,
+            breaks=breaks,
+            kinds=kinds,
+            widest=WIDEST_CORRELATED,
+        ),
         start=_start,
         functionals=_functionals,
         engine=partial(model_engine, accept=0.95, moved=_moved_model, move=_moved_sites),

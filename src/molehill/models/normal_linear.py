@@ -73,8 +73,10 @@ def normal_linear(
         raise InputError("prior_scale", "it must be a positive number", "2.5 is weakly informative")
 
     def learn(table: Table) -> Learned:
-        outcome, _, facts = learn_amount(table, column, transform, support)
-        design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds)
+        outcome, present, facts = learn_amount(table, column, transform, support)
+        design = learn_design(
+            table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=np.where(present, outcome, np.nan)
+        )
         inputs = {"design": design.matrix, "outcome": outcome, "centre": facts["centre"], "scale": facts["scale"]}
         return Learned(inputs, {**facts, "design": design.facts}, again=design.again)
 

@@ -22,7 +22,7 @@ from molehill.models.tdp_engine import Priors
 from molehill.models.tdp_mixture import Membership, Noise, tdp_mixture
 from molehill.synthesis.synthesizer import Composite, Learned, Synthesizer
 from molehill.tables.schema import Kind
-from molehill.tables.table import Table
+from molehill.tables.table import Table, with_columns
 
 SIGNS = {"negative": -1.0, "zero": 0.0, "positive": 1.0}
 LEAST_FOR_MIXTURE = 200
@@ -111,7 +111,7 @@ def _learn_sign(table: Table, *, inner: Synthesizer, column: str) -> Learned:
     codes = np.where(np.isnan(values), -1, np.sign(values) + 1).astype(int)
     signs = pd.Categorical.from_codes(codes.tolist(), pd.Index(SIGNS))
     assert inner.learn is not None
-    return inner.learn(replace(table, frame=table.frame.assign(**{column: signs})))
+    return inner.learn(with_columns(table, {column: signs}))
 
 
 def _learn_size(table: Table, *, inner: Synthesizer, column: str, sign: float) -> Learned:
@@ -119,7 +119,7 @@ def _learn_size(table: Table, *, inner: Synthesizer, column: str, sign: float) -
     applies = np.nan_to_num(values) > 0
     sizes = np.where(applies, values, np.nan)
     assert inner.learn is not None
-    return replace(inner.learn(replace(table, frame=table.frame.assign(**{column: sizes}))), applies=applies)
+    return replace(inner.learn(with_columns(table, {column: sizes})), applies=applies)
 
 
 def _join(

@@ -33,7 +33,7 @@ from molehill.models.amounts import (
     truncated_normal,
 )
 from molehill.models.tdp_engine import Priors, tdp_engine
-from molehill.synthesis.design import learn_design, spread_rows
+from molehill.synthesis.design import WIDEST_CORRELATED, learn_design, spread_rows
 from molehill.synthesis.sampling.chains import Engine
 from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
 from molehill.tables.schema import Kind
@@ -138,7 +138,15 @@ def tdp_mixture(
 
     def learn(table: Table) -> Learned:
         outcome, present, facts = learn_amount(table, column, transform, support)
-        design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds)
+        design = learn_design(
+            table,
+            predictors,
+            sensitive=column,
+            breaks=breaks,
+            kinds=kinds,
+            outcome=np.where(present, outcome, np.nan),
+            widest=WIDEST_CORRELATED,
+        )
         inputs = {
             "design": design.matrix,
             "outcome": outcome,

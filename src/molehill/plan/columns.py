@@ -20,6 +20,7 @@ from molehill.tables.table import Table
 NEARLY_ALL = 0.9
 # Fewer records than this at a place make the place a name.
 FEW_PEOPLE = 50
+MANY_PLACES = 20
 # Nobody is recognised among so few records, and too little can be told of a column.
 _LEAST = 20
 _LOOKED_AT = 2_000
@@ -196,7 +197,8 @@ def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: 
     called = _named(words, _NAMES)
     if called == "a place":
         # Coordinates, or a list of places in which some have hardly anybody.
-        few = kind != "categorical" or column.value_counts().median() < FEW_PEOPLE
+        usual = float(column.value_counts().median())
+        few = kind != "categorical" or usual < 5 or (levels > MANY_PLACES and usual < FEW_PEOPLE)
         return "places with few people" if few else ""
     if _is_date(column):
         return "exact dates" if share > 0.1 or (called == "a date of birth" and levels > 150) else ""

@@ -1,6 +1,6 @@
 """The plan: what becomes of every column, checked before anything is fitted, and told on one page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,10 @@ import pandas as pd
 
 from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns, order_tells
-from molehill.plan.settings import FATES, Settings, printable
+from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
 from molehill.risk.intruder import View
-from molehill.tables.schema import find_columns
-from molehill.tables.table import Table, as_table
+from molehill.tables.cells import declare_missing
+from molehill.tables.table import Table, as_table, find_columns
 
 # The synthesizer of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
 MODELS = {
@@ -77,9 +77,15 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     >>> plan_settings(people, settings).columns[["column", "fate", "model"]].to_numpy().tolist()
     [['town', 'keep', ''], ['pay', 'replace', 'tdp_mixture']]
     """
-    table = as_table(data)
+    table = take_table(data, settings)
     findings = check_columns(settings, table, own=settings.synthesizer == "own")
     return make_plan(complete_settings(settings, table), settings.intruder.look(table), findings)
+
+
+def take_table(data: Any, settings: Settings) -> Table:
+    """Take the table with the cells missing that settings say are."""
+    table = as_table(data)
+    return declare_missing(table, settings.missing_codes) if settings.missing_codes else table
 
 
 def complete_settings(settings: Settings, table: Table) -> Settings:
@@ -136,6 +142,9 @@ def check_columns(
     """
     for fate in (*FATES, "accept"):
         find_columns(table, getattr(settings, fate), fate)
+    for field in OF_COLUMNS.values():
+        value = getattr(settings, field)
+        find_columns(table, list(value) if isinstance(value, Mapping) else [], field)
     named = {name for fate in FATES[:3] for name in getattr(settings, fate)}
     left = [name for name in table.frame.columns if name not in named]
     if left:
@@ -168,7 +177,7 @@ def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bo
         return
     for limit in ("lower", "upper", "radius", "floor"):
         value = getattr(settings, limit)
-        if (isinstance(value, dict) and name in value) or (limit in ("lower", "upper") and isinstance(value, float)):
+        if (isinstance(value, Mapping) and name in value) or (limit in ("lower", "upper") and isinstance(value, float)):
             problem = f"{name!r} is a category ({found.reason}), for which it says nothing"
             raise InputError(limit, problem, 'Leave it out; or say that the column is a number: kind = "continuous"')
     if found.levels > max(MOST_LEVELS * records, 20):

@@ -4,6 +4,7 @@ A setting is one field of `Settings`: its type and limits, the comment that peop
 whether it may be published. Nothing else lists the settings.
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from molehill.arrays import FrozenDict
 from molehill.baselines import BASELINES
 from molehill.errors import InputError, nearest
 from molehill.files import write_text
@@ -45,6 +47,8 @@ OF_COLUMNS = {
     "missing": "missing_codes",
 }
 
+WHOLE = "a whole number, 1 or more"
+
 Name = Annotated[str, Field(min_length=1)]
 Names = tuple[Name, ...]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -53,7 +57,8 @@ Amount = Annotated[float, Field(ge=0)]
 
 def setting(default: Any, comment: str, wanted: str, *, public: bool = False, **limits: Any) -> Any:
     """Describe a setting: a comment for people, what it wants in words, and whether it may be published."""
-    return Field(default, description=comment, json_schema_extra={"wanted": wanted, "public": public}, **limits)
+    fixed = FrozenDict(default) if isinstance(default, dict) else default
+    return Field(fixed, description=comment, json_schema_extra={"wanted": wanted, "public": public}, **limits)
 
 
 def _one_of(choices: Any) -> str:
@@ -69,11 +74,18 @@ class Settings(BaseModel):
     0.2
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
     data: Name | None = setting(
-        None, "The confidential table: .csv, .parquet, .dta, .sav, .sas7bdat or .xpt.", "a path"
+        None, "The confidential table: .csv, .tsv, .xlsx, .parquet, .dta, .sav, .sas7bdat or .xpt.", "a path"
     )
+    encoding: Name | None = setting(None, "Encoding of a text file; left out, it is found out.", "a name")
+    separator: Name | None = setting(None, "What divides cells of a text file; left out, it is found out.", "a mark")
+    decimal: Name | None = setting(None, "Decimal mark of a text file; left out, it is found out.", '"." or ","')
+    thousands: str | None = setting(
+        None, "Mark between thousands of a text file; left out, it is found out.", 'a mark, or "" for none'
+    )
+    sheet: Name | None = setting(None, "Sheet of a workbook, if several hold something.", "a name")
     replace: Names = setting(
         ..., "The columns to protect: their values are replaced.", "a list of column names", public=True, min_length=1
     )
@@ -102,14 +114,14 @@ class Settings(BaseModel):
     floor: Amount | dict[Name, Amount] = setting(
         0.0, "Least radius, in the units of the data.", "a number from 0 up, or one per column"
     )
-    order: int = setting(2, "1 marginal, 2 pairwise, k: how risk is measured for the weights.", "1 or more", ge=1)
+    order: int = setting(2, "1 marginal, 2 pairwise, k: how risk is measured for the weights.", WHOLE, ge=1)
     scale: float = setting(
         1.0, "Weights are scale * (1 - risk) + shift, cut to between 0 and 1.", "a number above 0", gt=0
     )
     shift: float = setting(0.0, "See scale.", "a number")
     synthesizer: str = setting("auto", "Chosen by the kind of the column, if auto.", _one_of(SYNTHESIZERS), public=True)
     components: int = setting(
-        10, "Components of a mixture: more than will be occupied. Fewer converge more easily.", "1 or more", ge=1
+        10, "Components of a mixture: more than will be occupied. Fewer converge more easily.", WHOLE, ge=1
     )
     membership: Literal["posterior", "prior"] = setting(
         "posterior",
@@ -132,7 +144,7 @@ class Settings(BaseModel):
         "Largest value that may be released, from a codebook; never the confidential maximum.",
         "a number, or one per column",
     )
-    datasets: int = setting(20, "How many synthetic tables to release.", "1 or more", public=True, ge=1)
+    datasets: int = setting(20, "How many synthetic tables to release.", WHOLE, public=True, ge=1)
     compare: Names = setting(
         COMPARED[:4],
         "What the report shows beside the release.",
@@ -146,7 +158,7 @@ class Settings(BaseModel):
     expected_tables: int = setting(
         200,
         "How many predicted tables the expected risk rests on; 0 leaves it out.",
-        "0, or a multiple of 20 from 40 up",
+        "a whole number: 0, or a multiple of 20 from 40 up",
         ge=0,
         multiple_of=20,
     )
@@ -155,7 +167,7 @@ class Settings(BaseModel):
         "Rules for `molehill search`. `molehill run` makes the release without them; its report says so.",
         f'a list of rules such as "{EXAMPLES[0]}"',
     )
-    fits: int = setting(12, "How many fits a search makes at most.", "1 or more", ge=1)
+    fits: int = setting(12, "How many fits a search makes at most.", WHOLE, ge=1)
     seconds: float | None = setting(None, "A search begins no fit after so many seconds.", "a number above 0", gt=0)
     chance: float = setting(
         0.2,
@@ -174,7 +186,7 @@ class Settings(BaseModel):
     search_tables: int = setting(
         400,
         "How many predicted tables a search measures each of its points with.",
-        "a multiple of 20 from 40 up",
+        "a whole number, a multiple of 20 from 40 up",
         ge=40,
         multiple_of=20,
     )
@@ -193,7 +205,7 @@ class Settings(BaseModel):
     seed: int | None = setting(
         None,
         "Leave it out for fresh randomness. A seed can undo the protection: keep it to yourself.",
-        "a whole number from 0 up",
+        "a whole number from 0 up, below 2**63",
         ge=0,
         lt=2**63,
     )
@@ -215,12 +227,49 @@ class Settings(BaseModel):
         "kinds of columns: " + ", ".join(f'"{kind}"' for kind in Kind.__args__),
     )
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, /, **given: Any) -> None:
         try:
             super().__init__(**given)
         except ValidationError as error:
-            # Not chained: pydantic quotes what was given.
-            raise InputError("settings", _list_problems(type(self), error), "Correct each of them") from None
+            problems = _list_problems(type(self), error)
+            told = problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)
+            remedy = "Correct it" if len(problems) == 1 else "Correct each of them"
+            # Not chained: pydantic keeps what was given.
+            raise InputError("settings", told, remedy) from None
+        except RecursionError:
+            raise InputError("settings", "they are nested too deeply", "Correct what is set") from None
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Take settings from a table of them by name, checked as a call is."""
+        if isinstance(obj, cls):
+            return obj
+        if not isinstance(obj, Mapping) or not all(isinstance(name, str) for name in obj):
+            problem = "they are not a table of settings by name"
+            raise InputError("settings", problem, "Write for instance {'replace': ['income'], 'known': ['age']}")
+        return cls(**obj)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Take settings from the text of a JSON object."""
+        try:
+            given = json.loads(json_data)
+        except (ValueError, RecursionError):
+            raise InputError("settings", "they are not JSON", "Write it by model_dump_json") from None
+        return cls.model_validate(given)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Give the same settings with some changed, checked like any others."""
+        del deep  # Nothing in them can be changed, so that there is nothing to copy.
+        return self.but(**(update or {}))
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in type(self).model_fields))
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _fix(cls, value: Any) -> Any:
+        return FrozenDict(value) if isinstance(value, dict) else value
 
     @model_validator(mode="before")
     @classmethod
@@ -295,6 +344,11 @@ class Settings(BaseModel):
         return Intruder(sensitive=self.replace, breaks=breaks, **named)
 
     @property
+    def reading(self) -> dict[str, Any]:
+        """How the file is read: what `molehill.read_table` takes beside the path."""
+        return {name: getattr(self, name) for name in ("encoding", "separator", "decimal", "thousands", "sheet")}
+
+    @property
     def column(self) -> str:
         """What the replaced columns are called together."""
         return ", ".join(self.replace)
@@ -323,7 +377,7 @@ def _plain_tuples(value: Any) -> Any:
     return value
 
 
-def _list_problems(settings: type[Settings], error: ValidationError) -> str:
+def _list_problems(settings: type[Settings], error: ValidationError) -> list[str]:
     """Say everything that is wrong, each setting once and without the value that was given."""
     problems: dict[str, str] = {}
     for found in error.errors(include_input=False, include_url=False):
@@ -336,19 +390,39 @@ def _list_problems(settings: type[Settings], error: ValidationError) -> str:
             problems[name] = f"{raised}" if name == "settings" else f"{name!r}: {raised}"
         else:
             problems.setdefault(name, f"{name!r} must be {settings.describe(name)['wanted']}")
-    told = list(problems.values())
-    return told[0] if len(told) == 1 else f"{len(told)} problems: " + "; ".join(told)
+    return list(problems.values())
 
 
 def read_settings(path: str | Path) -> Settings:
     """Read settings from a TOML file; every problem in it is told at once."""
+    text, remedy = _read_text(Path(path)), "Correct the file, or begin with init"
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("settings", f"it is not TOML ({error})", remedy) from None
+    except RecursionError:
+        raise InputError("settings", "it is nested too deeply", remedy) from None
+    except ValueError:
+        # The one thing in TOML that Python refuses to read.
+        raise InputError("settings", "a number in it has too many digits", remedy) from None
+    return Settings(**content)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        # Editors on Windows begin a file with a mark of its encoding.
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError("settings", f"there is no file {str(path)!r}", "Make one with `molehill init DATA`") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError("settings", f"it is not TOML ({error})", "Correct the file, or begin with init") from None
-    return Settings(**content)
+    except OSError as error:
+        problem = f"{str(path)!r} cannot be read ({error.strerror})"
+        raise InputError("settings", problem, "Give the path of a settings file that you may read") from None
+    except UnicodeDecodeError as error:
+        problem = f"it is not TOML (byte {error.start + 1} is not UTF-8)"
+        raise InputError("settings", problem, "Save the file in UTF-8, or begin with init") from None
+    except ValueError:
+        problem = f"{str(path)!r} cannot be the name of a file"
+        raise InputError("settings", problem, "Give the path of a settings file") from None
 
 
 def write_settings(

@@ -1,6 +1,6 @@
 """Settings to begin with, from a look at the table: what an agency then edits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns, propose_limits
 from molehill.plan.settings import Settings
+from molehill.tables.cells import declare_missing, find_missing_codes
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table
@@ -30,11 +31,12 @@ class Suggestion:
     reasons: dict[str, str]
 
 
-def suggest_settings(data: Any, *, path: str | None = None, missing_codes: dict[str, Any] | None = None) -> Suggestion:
+def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str, Any] | None = None) -> Suggestion:
     """Suggest settings for a table: a fate for every column, what an intruder may know, limits of what is replaced.
 
     The replaced column is the amount that looks most like money, or varies most for its size. A column that may name
-    people is dropped; another one that looks sensitive is left to be decided; all others are kept.
+    people is dropped; another one that looks sensitive is left to be decided; all others are kept. Cells that probably
+    stand for a missing value are named. `path` and `reading` say where the table comes from, for the settings.
 
     Examples
     --------
@@ -44,6 +46,8 @@ def suggest_settings(data: Any, *, path: str | None = None, missing_codes: dict[
     (('income',), ('age', 'gender'), ())
     """
     table = as_table(data)
+    codes = find_missing_codes(table)
+    table = declare_missing(table, codes)
     findings = look_at_columns(table)
     replaced = _choose_replaced(table, findings)
     others = [found for found in findings if found.name != replaced.name]
@@ -64,9 +68,15 @@ def suggest_settings(data: Any, *, path: str | None = None, missing_codes: dict[
         lower={replaced.name: low} if numeric else None,
         upper={replaced.name: high} if numeric else None,
         missing="keep" if replaced.missing else "error",
-        missing_codes=missing_codes or {},
+        missing_codes=codes,
+        **{name: value for name, value in (reading or {}).items() if value is not None},
     )
     notes = {"known": about_patterns, "columns": _tell_open(decide)}
+    if table.dialect is not None:
+        notes["data"] = f"Read with {table.dialect}."
+    if codes:
+        told = "The codes for missing values are proposals: look them up in a codebook."
+        notes["columns"] = f"{notes['columns']}\n{told}".strip()
     if replaced.missing:
         notes["missing"] = f"{replaced.missing:,} records have no {replaced.name}."
     reasons = {found.name: _reason(found, replaced.name) for found in findings}

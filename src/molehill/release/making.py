@@ -23,19 +23,20 @@ from molehill.evaluation.evaluation import MEASURES, Evaluation, evaluate
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.utility_measures import default_analyses
 from molehill.models import BUILT_IN
-from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan
+from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, take_table
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme, weigh
+from molehill.report.dossier import Searched
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
 from molehill.risk.intruder import View
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
-from molehill.tables.schema import column_numbers, find_columns, infer_schema
-from molehill.tables.table import Table, as_table
-from molehill.utility import Analysis, regression
+from molehill.tables.schema import column_numbers, infer_schema
+from molehill.tables.table import Table, as_table, find_columns
+from molehill.utility import Analysis, estimate, regression
 from molehill.utility.analyses import read_formula
 
 # The schemes of the paper, by the names that settings compare them under.
@@ -101,7 +102,7 @@ def prepare(
     """Read the table once, complete the settings, and check everything that only the table can tell."""
     if not isinstance(settings, Settings):
         raise InputError("settings", "they are not Settings", "Write Settings(replace=['income'], known=['age'])")
-    table = as_table(data)
+    table = take_table(data, settings)
     findings = check_columns(settings, table, own=synthesizer is not None)
     settings = _complete(settings, table, synthesizer)
     view = settings.intruder.look(table)
@@ -118,7 +119,13 @@ def prepare(
         find_columns(table, read_formula(formula).columns, "regressions")
     wanted = default_analyses(view.schema) if analyses is None else analyses
     wanted = [*wanted, *map(regression, settings.regressions)]
+    # What the table and the columns cannot do must be told now, and not after hours of fitting.
+    if wanted:
+        estimate(table, table, wanted, missing=settings.missing)
     model, own = synthesizer or choose_synthesizer(view, settings), synthesizer is not None
+    if set(model.sensitive) != set(settings.replace):
+        problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
+        raise InputError("synthesizer", problem, "Name the same columns in both")
     return Job(settings, view, model, own, wanted, measures, make_plan(settings, view, findings))
 
 
@@ -219,33 +226,75 @@ def synthesize(
             allowed = "error" if name == released else "allow"
             tables[name] = draw(posterior, datasets=settings.datasets, seed=job.seed("draw", name), unconverged=allowed)
         tables |= make_baselines(job)
+    fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
+    return assemble(
+        job, tables, posteriors, weights=schemes[released], risk=risk, fitting=fitting, seconds=seconds, tell=tell
+    )
+
+
+def assemble(
+    job: Job,
+    tables: Mapping[str, Sequence[Any]],
+    posteriors: Mapping[str, Posterior],
+    *,
+    weights: Floats,
+    risk: ConfidentialRisk,
+    fitting: Mapping[str, float],
+    seconds: dict[str, float],
+    tell: Tell | None,
+    settings: Settings | None = None,
+    search: Searched | None = None,
+    by_prior: Floats | None = None,
+) -> Release:
+    """Measure tables that were drawn, and make a release of the first scheme among them.
+
+    Parameters
+    ----------
+    job, tables, posteriors
+        What was asked for; the tables of every scheme by its name, that of the release first; and the fits.
+    weights, risk
+        Of the release: the weights of its fit, and the risk that they come from.
+    fitting, seconds
+        How long every fit took, and every stage so far.
+    settings, search, by_prior
+        What a search found, if there was one: the settings of its point, the answer, and memberships.
+    """
+    released = next(iter(posteriors))
+    for column in job.settings.replace:
+        true = job.table.frame[column]
+        if any(as_table(table).frame[column].equals(true) for table in tables[released]):
+            problem = f"its values of {column!r} are the collected ones"
+            raise InputError("synthesizer", problem, "Nothing is published: mend how it predicts")
     with timed_stage("measuring risk and utility", seconds, tell):
         evaluation = evaluate_schemes(job, tables, posteriors, released=released)
     return Release(
-        [publish(table, job) for table in tables[released]],
-        released,
-        schemes[released],
-        risk,
-        posteriors[released],
-        {name: made for name, made in tables.items() if name != released},
-        list_fits(posteriors, {name: seconds[f"fitting: {name}"] for name in posteriors}),
-        {name: posterior.diagnostics for name, posterior in posteriors.items()},
-        evaluation,
-        settings,
-        seconds,
-        job.plan,
-        job.order,
+        datasets=[publish(table, job) for table in tables[released]],
+        scheme=released,
+        weights=weights,
+        risk=risk,
+        posterior=posteriors[released],
+        comparisons={name: made for name, made in tables.items() if name != released},
+        fits=list_fits(posteriors, fitting),
+        diagnostics={name: posterior.diagnostics for name, posterior in posteriors.items()},
+        evaluation=evaluation,
+        settings=settings or job.settings,
+        seconds={**seconds, **{f"fitting: {name}": value for name, value in fitting.items()}},
+        plan=job.plan,
+        order=job.order,
+        search=search,
+        by_prior=by_prior,
     )
 
 
 def publish(table: Any, job: Job) -> Any:
     """Give a synthetic table as it goes out: without the columns that are dropped, its records in their new order."""
-    whole = as_table(table)
-    frame = whole.frame.drop(columns=list(job.settings.drop)).iloc[job.order].reset_index(drop=True)
-    if not isinstance(table, Table):
+    frame = as_table(table).frame.drop(columns=list(job.settings.drop)).iloc[job.order].reset_index(drop=True)
+    source = job.table
+    if not (source.column_labels or source.value_labels or source.dialect):
         return frame
-    labels = {name: label for name, label in whole.column_labels.items() if name in frame}
-    return Table(frame, labels, {name: codes for name, codes in whole.value_labels.items() if name in frame})
+    labels = {name: label for name, label in source.column_labels.items() if name in frame}
+    codes = {name: of_column for name, of_column in source.value_labels.items() if name in frame}
+    return Table(frame, labels, codes, source.dialect)
 
 
 def evaluate_schemes(

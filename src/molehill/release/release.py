@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,9 +15,10 @@ import pandas as pd
 
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import Evaluation
-from molehill.files import write_text, written_whole
+from molehill.files import folder_written_whole, is_set_aside, restore_folder, write_text, written_whole
 from molehill.plan.plan import Plan
 from molehill.plan.settings import Settings
+from molehill.release.locks import held
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import Dossier, Searched, read_dossier, write_dossier
 from molehill.risk.identification import ConfidentialRisk
@@ -27,10 +26,13 @@ from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.tables.formats import FORMATS, write_table
 
+# What tells when a release was made and how long it took; all else is the same whenever it is made.
+TIMES = "times.json"
+_TIMED = ("fit_seconds", "seconds")
 VERSIONS = ("molehill", "numpy", "pandas", "jax", "numpyro", "blackjax", "numba")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Release:
     """Synthetic tables, and the evidence for and against publishing them.
 
@@ -91,7 +93,8 @@ class Release:
 def save_release(release: Release, folder: str | Path, *, overwrite: bool = False) -> Path:
     """Write a release: `release/` to publish, `internal/` to keep. The folder appears whole or not at all.
 
-    If a search found nothing that is fit to publish, there is no `release/`.
+    If a search found nothing that is fit to publish, there is no `release/`. When it was made and how long it took is
+    in `internal/times.json` alone: all else is the same bytes for the same table, settings, seed and versions.
 
     Parameters
     ----------
@@ -104,8 +107,17 @@ def save_release(release: Release, folder: str | Path, *, overwrite: bool = Fals
     """
     target = Path(folder)
     check_target(target, overwrite=overwrite)
+    with held(target):
+        take_back(target)
+        check_target(target, overwrite=overwrite)
+        write_release(release, target)
+    return target
+
+
+def write_release(release: Release, target: Path) -> None:
+    """Write a release in place of whatever is there; the caller holds the target (see `molehill.release.locks`)."""
     dossier = make_dossier(release)
-    with _whole_folder(target) as temporary:
+    with folder_written_whole(target) as temporary:
         public, internal = temporary / "release", temporary / "internal"
         internal.mkdir(mode=0o700)
         if dossier.fit_to_publish:
@@ -119,7 +131,7 @@ def save_release(release: Release, folder: str | Path, *, overwrite: bool = Fals
             np.savez(path, allow_pickle=False, **release.posterior.draws)
         manifest = {"files": _hash_files(temporary), **dossier.facts}
         write_text(internal / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False), private=True)
-    return target
+        write_text(internal / TIMES, json.dumps(_tell_times(release), indent=2, ensure_ascii=False), private=True)
 
 
 def make_dossier(release: Release) -> Dossier:
@@ -143,7 +155,7 @@ def make_dossier(release: Release) -> Dossier:
         "tables": len(release.datasets),
         "model": posterior.synthesizer.name,
         "words": posterior.synthesizer.words,
-        "balanced": posterior.synthesizer.options.get("noise") == "balanced",
+        "balanced": posterior.options.get("noise") == "balanced",
         "outside": posterior.outside,
         "columns": release.plan.columns.to_dict("records"),
         "order": list(release.plan.order),
@@ -151,30 +163,62 @@ def make_dossier(release: Release) -> Dossier:
         "kind": column.kind,
         "reason": column.reason,
         "versions": {name: version(name) for name in VERSIONS},
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": dict(release.seconds),
     }
     return Dossier(
         settings,
         release.scheme,
         release.evaluation,
         weights,
-        release.fits,
+        release.fits.drop(columns="seconds"),
         pd.concat(tables, ignore_index=True),
         dict(risk.policies),
         facts,
-        release.search,
+        None if release.search is None else _without_times(release.search),
     )
 
 
-def rebuild_report(folder: str | Path) -> tuple[Path, ...]:
-    """Make the report of a saved release again, in both editions if it is published, and give their paths."""
-    dossier, path = read_dossier(folder), Path(folder)
+def _tell_times(release: Release) -> dict[str, Any]:
+    """Say when a release was made, and the seconds of its stages, of its fits, and of every point of a search."""
+    told: dict[str, Any] = {
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": dict(release.seconds),
+        "fits": dict(zip(release.fits["scheme"], release.fits["seconds"], strict=True)),
+    }
+    if release.search is not None:
+        cost = {name: None if math.isnan(value) else value for name, value in release.search.cost.items()}
+        told["search"] = {"cost": cost, "points": release.search.points[list(_TIMED)].to_dict("list")}
+    return told
+
+
+def _without_times(found: Searched) -> Searched:
+    """Give of what a search found all but how long it took."""
+    fields = {name: getattr(found, name) for name in Searched.__dataclass_fields__}
+    cost = {"fits": found.cost["fits"]}
+    return Searched(**{**fields, "points": found.points.drop(columns=list(_TIMED)), "cost": cost})
+
+
+def rebuild_report(folder: str | Path, *, tell: Callable[[str], None] | None = None) -> tuple[Path, ...]:
+    """Make the report of a saved release again, in both editions if it is published, and give their paths.
+
+    A release that was about to be replaced when its process was killed is first taken back to its place, and `tell` is
+    called with that.
+    """
+    path = Path(folder)
+    if is_set_aside(path):
+        with held(path):
+            take_back(path, tell)
+    dossier = read_dossier(path)
     public, internal = path / "release" / "report.html", path / "internal" / "report.html"
     if dossier.fit_to_publish:
         write_text(public, render_report(dossier, edition="public"))
     write_text(internal, render_report(dossier, edition="internal"), private=True)
     return (public, internal) if dossier.fit_to_publish else (internal,)
+
+
+def take_back(target: Path, tell: Callable[[str], None] | None = None) -> None:
+    """Take back to its place a release that was about to be replaced when its process was killed, and tell it."""
+    if restore_folder(target) and tell is not None:
+        tell(f"the earlier release is back in {str(target)!r}: a run was killed that was about to replace it")
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
@@ -184,26 +228,6 @@ def check_target(target: Path, *, overwrite: bool) -> None:
     if target.exists() and not (target / "internal" / "facts.json").is_file():
         problem = f"{str(target)!r} exists and holds no release of Molehill"
         raise InputError("out", problem, "Choose another folder: only an earlier release is overwritten")
-
-
-@contextmanager
-def _whole_folder(target: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the target; it takes the target's place once the block ends without an error."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f".{target.name}.writing-"
-    for left in target.parent.glob(f"{prefix}*"):
-        shutil.rmtree(left)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
-    try:
-        yield temporary
-        temporary.chmod(0o755)
-        old = temporary.with_name(temporary.name + "-old")
-        if target.exists():
-            target.rename(old)
-        temporary.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _write_tables(release: Release, folder: Path) -> None:

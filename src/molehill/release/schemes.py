@@ -127,7 +127,7 @@ def name_membership(by_prior: Floats | None) -> str:
 
 def has_membership(posterior: Posterior) -> bool:
     """Whether a part of the synthesizer can draw components given the true value, or not."""
-    return "membership" in posterior.synthesizer.options
+    return "membership" in posterior.options
 
 
 def with_membership(posterior: Posterior, by_prior: Floats) -> Posterior:

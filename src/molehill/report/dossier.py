@@ -44,7 +44,8 @@ class Searched:
     baselines
         scheme, risk, risk_low, risk_high, U_m, U_m_low, U_m_high: the confidential table, topcoding and noise.
     cost
-        fits, cold and warm (mean seconds of such a fit), measuring (mean seconds of a point), seconds in all.
+        fits; and, of a search that has not been saved, cold and warm (mean seconds of such a fit), measuring (mean
+        seconds of a point), seconds in all.
     probability, probability_low, probability_high
         That L fresh tables break a realised target: the share of independent runs of the confirmation that did, with
         a 95% interval (Clopper and Pearson). NaN without such targets.
@@ -114,8 +115,10 @@ def tell_cost(searched: Searched) -> str:
     cost = searched.cost
     if not cost["fits"]:
         return "No fit was made."
-    fits = f"{cost['fits']:.0f} fit{'' if cost['fits'] == 1 else 's'}"
-    told = f"{fits} and {len(searched.points)} points in {cost['seconds']:.0f} s; a cold fit took {cost['cold']:.1f} s"
+    told = f"{cost['fits']:.0f} fit{'' if cost['fits'] == 1 else 's'} and {len(searched.points)} points"
+    if "seconds" not in cost:
+        return f"{told}."
+    told += f" in {cost['seconds']:.0f} s; a cold fit took {cost['cold']:.1f} s"
     told += "" if math.isnan(cost["warm"]) else f", one that starts from the draws of another {cost['warm']:.1f} s"
     return f"{told}, measuring a point {cost['measuring']:.1f} s."
 
@@ -133,18 +136,19 @@ class Dossier:
     evaluation
         Risk and utility of the release and of what it is compared with.
     weights
-        record, value, risk, weight, and by_prior, the chance of prior membership, where a search chose it: one row a
-        record. Not for publication.
+        record, value, risk, weight, row (in the published tables), and by_prior, the chance of prior membership, where
+        a search chose it: one row a record. Not for publication.
     fits
-        scheme, converged, problems, sweeps, effective_size, largest_rhat, divergent, seconds: one row a fitted scheme.
+        scheme, converged, problems, sweeps, effective_size, largest_rhat, divergent: one row a fitted scheme.
     diagnostics
         scheme, functional, mean, sd, rhat, bulk, tail, error.
     policies
         How many records each edge policy touched.
     facts
         records, patterns, tables; model (its name), words (what the model is), balanced (whether its draws are);
-        outside, the share of predictive mass outside the support; kind and reason of the column; versions, when it was
-        made, seconds by stage.
+        outside, the share of predictive mass outside the support; columns, what became of each: column, label, fate,
+        kind, model, limits, remark; order, the replaced columns that the order of the file tells of, and shuffled,
+        whether the records were put in another; kind and reason of the column; versions. Nothing in it tells the time.
     search
         What a search found, if the release comes from one.
     """

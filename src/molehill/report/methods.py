@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from html import escape
 
 from molehill.charts.style import short_label
+from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier
 
 _LONGEST_WORDS = 500
@@ -13,8 +14,9 @@ _NOTE = """\
 # How these tables were made
 
 {number}. They are *partially synthetic*: the values of {column} are not those that were collected.
-Every one of them was replaced, anew in every table.{missing} All other columns are as they were collected, and a record
-stands in the same row of every table.
+Every one of them was replaced, anew in every table.{missing} {kept}
+
+{order}
 
 ## How the values were made
 
@@ -36,6 +38,9 @@ record.
 Made with Molehill {version}, after Hu, Savitsky and Williams, *Risk-Efficient Bayesian Data Synthesis for Privacy
 Protection*.
 """
+
+_SHUFFLED = "The records were put in a random order: where one stands says nothing."
+_SAME_ROW = "A record stands in the same row of every table."
 
 _WEIGHTED = """\
 Records that stand out among those with the same {known} are easier to recognise. The model was
@@ -82,18 +87,22 @@ def methods_note(dossier: Dossier) -> str:
     dossier
         Of the release. Of what it holds only public settings, the number of records and tables, the words that the
         author of the synthesizer has for it, the version, whether there are weights, whether draws are balanced and
-        whether they could be made anew are used.
+        whether they could be made anew are used. All columns are named, those that were dropped too.
     """
     settings, facts = dossier.settings.public, dossier.facts
     tables, records, column = int(facts["tables"]), int(facts["records"]), _list(settings.replace)
     number = f"There are {tables} tables of {records:,} records, one file each"
-    note = _NOTE
+    note, order = _NOTE, [_SHUFFLED] if settings.shuffle else []
     if tables == 1:
         number = f"There is 1 table of {records:,} records"
         note = note.replace("They are *", "It is *").replace(", anew in every table", "").replace("every table", "it")
+    else:
+        order.append(_SAME_ROW)
     return note.format(
         number=number,
         column=column,
+        kept=_tell_columns(settings),
+        order=" ".join(order),
         model=_inert(tell_model(dossier)),
         predictors=_list(settings.predictors) if settings.predictors else "the other columns",
         weighting=_WEIGHTED.format(known=_list(settings.known)) if is_weighted(dossier) else _UNWEIGHTED,
@@ -103,6 +112,12 @@ def methods_note(dossier: Dossier) -> str:
         use=(_ONE if tables == 1 else _SEVERAL).format(tables=tables, fewer=tables - 1, column=column),
         version=short_label(f"{facts['versions']['molehill']}"),
     )
+
+
+def _tell_columns(settings: Settings) -> str:
+    """Name what is published as it was collected, and what is not published."""
+    kept = f"As they were collected: {_list(settings.keep)}." if settings.keep else "No other column is published."
+    return f"{kept} Not published: {_list(settings.drop)}." if settings.drop else kept
 
 
 def tell_model(dossier: Dossier) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.charts.style import short_label
-from molehill.evaluation.measure import FEW, Unit
+from molehill.evaluation.measure import FEW, RANGES, Unit
 from molehill.tables.intervals import Figure
 
 Edition = Literal["internal", "public"]
@@ -25,7 +25,10 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Teller:
-    """Puts numbers into words, as an edition allows: in public, counts go in tens and none below ten is told."""
+    """Puts numbers into words, as an edition allows: in public, counts go in tens and none below ten is told.
+
+    What an edition may tell of a figure is settled before, by `molehill.report.public`; here it is only said.
+    """
 
     edition: Edition
     records: int
@@ -40,18 +43,29 @@ class Teller:
             return f"all but fewer than {FEW}"
         return f"about {round_count(value):,}"
 
-    def figure(self, unit: Unit, figure: Figure | None) -> Told:
-        """Tell a figure of an evaluation by the unit of its measure."""
+    def share(self, value: float) -> str:
+        """Tell a share."""
+        return f"{value:.{3 if self.edition == 'internal' else 2}f}"
+
+    def percentage(self, value: float) -> str:
+        """Tell a share in hundredths."""
+        return f"{value:.{1 if self.edition == 'internal' else 0}%}"
+
+    def figure(self, unit: Unit, figure: Figure | None, coarse: str = "") -> Told:
+        """Tell a figure of an evaluation by the unit of its measure, in public also by how coarse that is."""
         if figure is None or np.isnan(figure.value):
             return Told("")
+        if self.edition == "public" and coarse in RANGES:
+            return Told(tell_range(coarse, figure.value))
+        if self.edition == "public" and coarse == "up":
+            return Told(f"up to {figure.value:.2f}")
         if unit in ("count", "expectation"):
             return self._counted(unit, figure)
         if unit == "percent":
             text = f"{100 * figure.value:+.{1 if self.edition == 'internal' else 0}f}%"
             return Told(text if text.strip("+-0.%") else text[1:])
-        if unit == "ratio" and self.edition == "public":
-            return Told(f"{figure.value:.1f}")
-        number = significant if unit == "number" else "{:.3f}".format
+        plain = unit == "number" or (unit == "ratio" and self.edition == "public")
+        number = significant if plain else self.share if unit == "share" else "{:.3f}".format
         text, low, high = (number(part) for part in figure)
         # What is the same for every table has no interval to speak of.
         missing = np.isnan(figure.low) or np.isnan(figure.high) or (unit == "number" and text == low == high)
@@ -99,6 +113,47 @@ def round_count(count: float) -> int:
     30
     """
     return int(np.floor(count / FEW + 0.5)) * FEW
+
+
+def in_range(name: str, value: float) -> float:
+    """Give a number that stands for the range of `RANGES` in which a value lies.
+
+    Examples
+    --------
+    >>> in_range("ratio", 1.0), in_range("ratio", 9.9), in_range("ratio", 10.0)
+    (1.5, 6.5, 15.0)
+    """
+    ends = RANGES[name]
+    place = int(np.searchsorted(ends, value, side="right"))
+    if place == len(ends):
+        return 1.5 * ends[-1]
+    return (ends[place] + (ends[place - 1] if place else 0.0)) / 2
+
+
+def tell_range(name: str, value: float) -> str:
+    """Tell the range of `RANGES` in which a value lies.
+
+    Examples
+    --------
+    >>> tell_range("half", 0.2), tell_range("ratio", 5.0), tell_range("ratio", 12.0)
+    ('below 0.5', '3 to 10', '10 or more')
+    """
+    ends = RANGES[name]
+    place = int(np.searchsorted(ends, value, side="right"))
+    if place == 0:
+        return f"below {ends[0]:g}"
+    return f"{ends[-1]:g} or more" if place == len(ends) else f"{ends[place - 1]:g} to {ends[place]:g}"
+
+
+def round_digits(value: float) -> float:
+    """Round a number to two digits.
+
+    Examples
+    --------
+    >>> round_digits(61234.5), round_digits(0.01263)
+    (61000.0, 0.013)
+    """
+    return float(f"{value:.2g}")
 
 
 def significant(value: float) -> str:

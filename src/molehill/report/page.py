@@ -19,9 +19,10 @@ from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_u
 from molehill.report.methods import is_weighted, tell_model
 from molehill.report.numbers import Edition, Teller, cut_name, join_names, tell_by_column
 from molehill.report.pictures import Picture, list_pictures
-from molehill.report.public import redact
+from molehill.report.public import count_replaced, redact
 from molehill.report.tables import (
     TableView,
+    list_column_tables,
     list_fit_tables,
     list_group_tables,
     list_measure_tables,
@@ -90,6 +91,7 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
         "facts": facts,
         "column": join_names(settings.replace),
         "known": join_names(settings.known),
+        "replaced": count_replaced(dossier),
         "predictors": join_names(settings.predictors or ()),
         "radius": tell_by_column(settings.radius),
         "floor": tell_by_column(settings.floor) if settings.floor else "",
@@ -97,11 +99,9 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
         "schemes": list(enumerate(evaluation_looks(dossier.evaluation).values())),
         "others": join_names(name for name in schemes if name != dossier.scheme),
         "model": tell_model(dossier),
-        "made": f"{facts['made']}".replace("T", " ").replace("+00:00", " UTC"),
         "command": _tell_command(dossier),
         "fits": dossier.fits.to_dict("records"),
         "problems": _list_problems(dossier),
-        "seconds": {cut_name(name): f"{value:,.1f}" for name, value in facts.get("seconds", {}).items()},
     }
 
 
@@ -123,6 +123,7 @@ def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, 
     tables = {
         "standing": list_standing_tables(shown.search),
         "found": list_search_tables(shown.search),
+        "columns": list_column_tables(shown, teller),
         "risk": [*list_measure_tables(shown, teller, "risk"), *list_group_tables(shown, teller)],
         "top": list_top_tables(shown),
         "utility": list_measure_tables(shown, teller, "utility"),

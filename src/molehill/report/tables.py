@@ -47,6 +47,7 @@ NOTES = {
     ),
     CLASSIFIER: "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
 }
+FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped"}
 # Measures of what users compute: their block says what they are, so that a row need only name the analysis.
 _OF_ANALYSES = ("estimate", "overlap", "width_ratio", "relative_bias")
 # What is told by the intruder's radius, each with the measure that is the same under the agency's.
@@ -59,7 +60,6 @@ _FIT: dict[str, tuple[str, Callable[[float], str]]] = {
     "largest_rhat": ("largest R-hat", "{:.3f}".format),
     "divergent": ("divergent", "{:.2%}".format),
     "sweeps": ("sweeps", "{:,.0f}".format),
-    "seconds": ("seconds", "{:,.0f}".format),
 }
 
 
@@ -83,13 +83,30 @@ class Row:
 
 @dataclass(frozen=True)
 class TableView:
-    """A table as it is shown."""
+    """A table as it is shown; `words` if its cells are read like text."""
 
     caption: str
     first: str
     headings: tuple[Heading, ...]
     rows: tuple[Row, ...]
     note: str = ""
+    words: bool = False
+
+
+def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
+    """What became of every column; inside the agency also how, within which limits, and what was found of it."""
+    fields = ["label", "fate", "kind"]
+    if teller.edition == "internal":
+        fields += ["model", "limits", "remark"]
+    rows = []
+    for column in dossier.facts["columns"]:
+        told = {**column, "fate": FATES[column["fate"]]}
+        cells = [Told(cut_measure(f"{told[name]}") if told[name] else "") for name in fields]
+        rows.append(Row(cut_name(f"{column['column']}"), tuple(cells), column["fate"] == "replace"))
+    note = "Of columns that were dropped only the name is told." if teller.edition == "public" else ""
+    return [
+        TableView("What became of every column", "column", tuple(map(Heading, fields)), tuple(rows), note, words=True)
+    ]
 
 
 def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily) -> list[TableView]:
@@ -135,7 +152,7 @@ def list_group_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     means = _add_unit(dossier, groups[groups["measure"] == "risk_mean"])
     means = means.assign(key=means["group"], label=means["group"])
     public = teller.edition == "public"
-    note = f"Ranges with fewer than {FEW} records are left out." if public else ""
+    note = f"In tenths. Ranges with fewer than {FEW} records are left out." if public else ""
     tables = []
     for (by, column), part in means.groupby(["by", "column"], sort=False):
         rows, first, title = part, "range", f"Mean risk by size of {cut_name(f'{column}')}"
@@ -253,7 +270,7 @@ def _tell_point(point: dict[Any, Any], searched: Searched) -> list[Told]:
         small = "" if math.isnan(error) else f"± {error:.4f}"
         small = small if math.isnan(chance) else f"chance {chance:.0%}"
         cells.append(Told(text if met else f"{text}, missed", small))
-    return [*cells, Told(fit, f"{'warm' if point['warm'] else 'cold'}, {point['fit_seconds']:.1f} s")]
+    return [*cells, Told(fit, "warm" if point["warm"] else "cold")]
 
 
 def _with_interval(point: dict[Any, Any], name: str, digits: int) -> Told:
@@ -285,8 +302,8 @@ def _name_rows(dossier: Dossier, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _add_unit(dossier: Dossier, rows: pd.DataFrame) -> pd.DataFrame:
-    units = dossier.evaluation.measures.set_index("id")["unit"]
-    return rows.assign(unit=rows["measure"].map(units))
+    measures = dossier.evaluation.measures.set_index("id")
+    return rows.assign(**{name: rows["measure"].map(measures[name]) for name in ("unit", "coarse")})
 
 
 def _by_scheme(
@@ -302,7 +319,7 @@ def _by_scheme(
     for _, part in rows.groupby("key", sort=False):
         about: Any = part.iloc[0]
         figures = {row["scheme"]: as_figure(row) for row in part.to_dict("records")}
-        cells = [teller.figure(about["unit"], figures.get(scheme)) for scheme in schemes]
+        cells = [teller.figure(about["unit"], figures.get(scheme), about["coarse"]) for scheme in schemes]
         before = [Told(about["counted"])] if "counted" in rows else []
         shown.append(Row(cut_measure(f"{about['label']}"), (*before, *cells)))
     before = [Heading("records")] if "counted" in rows else []

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from molehill.evaluation.evaluation import CONFIDENTIAL
 from molehill.report.dossier import Dossier
@@ -18,6 +19,7 @@ from molehill.report.numbers import (
     list_figures,
     tell_by_column,
 )
+from molehill.report.public import count_replaced
 from molehill.tables.intervals import Figure
 
 # Where a remark is made; docs/review-boards.md says why.
@@ -60,24 +62,37 @@ def list_cards(dossier: Dossier, teller: Teller) -> list[Card]:
         before, after = (teller.figure("count", figure).text for figure in above)
         cards.append(Card("records with risk above 0.5", after, before, of_all))
     overlaps = list_overlaps(dossier)
-    if overlaps:
+    if overlaps and teller.edition == "public":
+        low = _list_low(dossier)
+        value = f"{len(overlaps) - len(low)} of {len(overlaps)}"
+        cards.append(
+            Card(f"estimates whose intervals overlap by {LOW_OVERLAP} or more", value, "", "1 is the same interval")
+        )
+    elif overlaps:
         lowest = min(overlaps, key=lambda name: overlaps[name])
         note = f"mean of {len(overlaps)}; lowest {overlaps[lowest]:.2f}, {cut_measure(lowest)}"
         cards.append(Card("interval overlap of estimates", f"{np.mean(list(overlaps.values())):.2f}", "", note))
     for column, distance, fresh in _list_gaps(dossier):
         note = f"a fresh sample of the same people: {teller.figure('number', fresh).text}"
         title = f"largest gap of the distributions{_of(dossier, column)}, U_m"
-        cards.append(Card(title, teller.figure("number", distance).text, "", note))
+        cards.append(Card(title, teller.figure("number", distance, "up").text, "", note))
     return cards
 
 
 def tell_verdict(dossier: Dossier, teller: Teller) -> list[tuple[str, str]]:
     """Say in a few sentences, each with its topic, what the release gives away and what it keeps."""
-    sentences = [*_tell_risk(dossier, teller), *_tell_rises(dossier, teller), *_tell_overlaps(dossier, teller)]
+    sentences = [
+        *_tell_columns(dossier),
+        *_tell_risk(dossier, teller),
+        *_tell_rises(dossier, teller),
+        *_tell_overlaps(dossier, teller),
+    ]
     risk = dossier.evaluation.risk
     others = [name for name in dossier.evaluation.schemes if name != dossier.scheme]
     beside = {name: find_figure(risk, name, "risk_mean") for name in others}
-    told = [f"{figure.value:.3f} under {cut_name(name)}" for name, figure in beside.items() if figure is not None]
+    told = [
+        f"{teller.share(figure.value)} under {cut_name(name)}" for name, figure in beside.items() if figure is not None
+    ]
     return (
         [*sentences, ("Other schemes", f"For comparison, the mean risk is {', '.join(told)}.")] if told else sentences
     )
@@ -87,6 +102,7 @@ def list_remarks(dossier: Dossier, teller: Teller) -> list[Remark]:
     """Find what a board should look at before it signs, the gravest first."""
     remarks = [
         *_remark_search(dossier, teller),
+        *_remark_columns(dossier, teller),
         *_remark_model(dossier),
         *_remark_risk(dossier, teller),
         *_remark_utility(dossier, teller),
@@ -104,6 +120,10 @@ def list_overlaps(dossier: Dossier) -> dict[str, float]:
     """Interval overlap of the release's estimates by analysis, without those within groups."""
     rows = list_figures(dossier.evaluation.utility, dossier.scheme, "overlap")
     return {row["of"]: float(row["value"]) for row in rows}
+
+
+def _list_low(dossier: Dossier) -> list[str]:
+    return [name for name, value in list_overlaps(dossier).items() if value < LOW_OVERLAP]
 
 
 def _before_and_after(dossier: Dossier, measure: str) -> tuple[Figure | None, Figure] | None:
@@ -125,13 +145,28 @@ def _of(dossier: Dossier, column: str) -> str:
     return f" of {cut_name(column)}" if len(dossier.settings.replace) > 1 else ""
 
 
+def _tell_columns(dossier: Dossier) -> Iterator[tuple[str, str]]:
+    """Say how many values are new, and in which order the records stand."""
+    facts, column = dossier.facts, join_names(dossier.settings.replace)
+    records, replaced = int(facts["records"]), count_replaced(dossier)
+    text = f"The values of {column} are new in {replaced:,} of {records:,} records"
+    missing = "" if replaced == records else f"; the other {records - replaced:,} have none, and stay without"
+    yield "Replaced", f"{text}{missing}."
+    if facts["order"] and facts["shuffled"]:
+        text = (
+            f"The order of the file tells of {join_names(facts['order'])}: the records are published in another order."
+        )
+        yield "Order", text
+
+
 def _tell_risk(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
     risk, release = dossier.evaluation.risk, dossier.scheme
     mean, above = _before_and_after(dossier, "risk_mean"), _before_and_after(dossier, "risk_above_50")
     if mean and mean[0] is not None:
         words = "falls" if mean[1].value < mean[0].value else "does not fall: it goes"
         text = (
-            f"The mean identification risk of a record {words} from {mean[0].value:.3f} in the confidential table to "
+            f"The mean identification risk of a record {words} from {teller.share(mean[0].value)} in the confidential "
+            "table to "
         )
         text += f"{teller.sentence('share', mean[1])} in the release"
         if above and above[0] is not None:
@@ -148,8 +183,9 @@ def _tell_risk(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
         if without is not None:
             whose = f"{_of(dossier, row['column'])} in a person's record" if several else " of a person's record"
             text = (
-                f"Whoever takes the released value{whose} for the true one is close in {row['value']:.1%} of the "
-                f"cases; without that record, from the others like it, in {without.value:.1%}."
+                f"Whoever takes the released value{whose} for the true one is close in "
+                f"{teller.percentage(row['value'])} of the cases; without that record, from the others like it, in "
+                f"{teller.percentage(without.value)}."
             )
             yield "Guessing the value", text
 
@@ -172,6 +208,11 @@ def _tell_rises(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
 def _tell_overlaps(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
     overlaps = list_overlaps(dossier)
     if not overlaps:
+        return
+    if teller.edition == "public":
+        enough = len(overlaps) - len(_list_low(dossier))
+        text = f"Of {len(overlaps)} estimates the intervals of {enough} overlap those of the confidential table by"
+        yield "Utility", f"{text} {LOW_OVERLAP} or more."
         return
     lowest = min(overlaps, key=lambda name: overlaps[name])
     biases = list_figures(dossier.evaluation.utility, dossier.scheme, "relative_bias")
@@ -201,6 +242,34 @@ def _remark_search(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
         yield Remark(f"{text}. Without that, {often}.", "found")
 
 
+def _remark_columns(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
+    facts, settings = dossier.facts, dossier.settings
+    named = [name for name in settings.accept if name in settings.keep]
+    if named:
+        yield Remark(
+            f"Published as collected although they may name people, knowingly: {join_names(named)}.", "columns"
+        )
+    if facts["order"] and not facts["shuffled"]:
+        text = f"The order of the records tells of {join_names(facts['order'])}, and they are published in that order."
+        yield Remark(f"{text} Let them be shuffled.", "columns")
+    sensitive = [f"{row['column']}" for row in facts["columns"] if row["fate"] == "keep" and row.get("sensitive")]
+    if sensitive:
+        yield Remark(f"Published as collected although they look sensitive: {join_names(sensitive)}.", "columns")
+    outside = _count_outside(dossier)
+    if outside:
+        text = f"Records whose {join_names(settings.replace[:1])} lies outside the limits of what may be released"
+        yield Remark(f"{text}: {teller.count(outside)}. Such a value is never released.", "columns")
+
+
+def _count_outside(dossier: Dossier) -> int:
+    """How many confidential values of the first replaced column lie outside its limits; nothing of it is public."""
+    values = pd.to_numeric(dossier.weights["value"], errors="coerce")
+    low, high = (dossier.settings.of_column(end, dossier.settings.replace[0]) for end in ("lower", "upper"))
+    outside = [values < low] if low is not None else []
+    outside += [values > high] if high is not None else []
+    return int(sum(part.sum() for part in outside))
+
+
 def _remark_model(dossier: Dossier) -> Iterator[Remark]:
     for fit in dossier.fits.to_dict("records"):
         if not fit["converged"]:
@@ -219,7 +288,9 @@ def _remark_risk(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
     names = ("risk_mean", "pooled_mean", ABOVE_HIGH, "rises", "rises_by_chance", "moles")
     mean, pooled, high, rises, null, moles = (find_figure(risk, release, name) for name in names)
     if mean is not None and pooled is not None and pooled.value > mean.value + RISK_STEP:
-        text = f"Pooling the tables raises the mean risk from {mean.value:.3f} to {pooled.value:.3f}."
+        text = (
+            f"Pooling the tables raises the mean risk from {teller.share(mean.value)} to {teller.share(pooled.value)}."
+        )
         yield Remark(f"{text} Fewer tables would give away less.", "risk")
     if high is not None and high.value > 0:
         yield Remark(f"Records with a risk above {HIGH_RISK} in the release: {teller.count(high.value)}.", "risk")
@@ -230,7 +301,7 @@ def _remark_risk(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
     for row in list_figures(risk, release, "guess_right_gain"):
         if row["value"] > RISK_STEP:
             text = f"A person's own record makes guesses of the value{_of(dossier, row['column'])} right in"
-            yield Remark(f"{text} {row['value']:.1%} more of the cases.", "risk")
+            yield Remark(f"{text} {teller.percentage(row['value'])} more of the cases.", "risk")
     others = list_figures(risk, release, "radius_mean")
     worst: Any = max(others, key=lambda row: row["value"], default=None)
     if mean is not None and worst is not None and worst["value"] > mean.value + RISK_STEP:
@@ -241,18 +312,19 @@ def _remark_risk(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
 
 def _remark_utility(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
     utility, release = dossier.evaluation.utility, dossier.scheme
-    low = [name for name, value in list_overlaps(dossier).items() if value < LOW_OVERLAP]
+    low = _list_low(dossier)
     if low:
         text = f"Estimates whose intervals overlap by less than {LOW_OVERLAP}: {join_names(low)}."
         yield Remark(f"{text} Users should not rely on them.", "utility")
     for column, distance, fresh in _list_gaps(dossier):
         if distance.value > FAR * fresh.value:
             text = f"The distribution{_of(dossier, column)} differs from the confidential one by"
-            often = f"{distance.value / fresh.value:.1f} times what a fresh sample would show (U_m)"
+            upto = "up to " if teller.edition == "public" else ""
+            often = f"{upto}{distance.value / fresh.value:.1f} times what a fresh sample would show (U_m)"
             yield Remark(f"{text} {often}.", "utility")
     for row in list_figures(utility, release, "pmse_ratio"):
         if row["value"] > TELLABLE:
-            told = f"{row['name']} {teller.figure('number', as_figure(row)).text}"
+            told = f"{row['name']} {teller.figure('number', as_figure(row), 'ratio').text}"
             yield Remark(f"A classifier tells released records from confidential ones: {told}.", "utility")
     better = [name for name in dossier.evaluation.schemes if name != release and _beats(dossier, name)]
     if better:

@@ -25,8 +25,8 @@ from molehill.reproduction.stages import Arrays
 from molehill.risk.identification import release_risk
 from molehill.risk.intruder import View
 from molehill.tables.populations import consumer_survey, nb_mixture
-from molehill.tables.schema import column_numbers, find_columns
-from molehill.tables.table import as_table
+from molehill.tables.schema import column_numbers
+from molehill.tables.table import as_table, find_columns
 from molehill.utility.distances import ecdf_distances
 
 COUNTS = Survey("outcome")

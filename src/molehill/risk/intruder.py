@@ -4,7 +4,7 @@
 gives, and `read_released` reads released tables by what was learned there: patterns and kinds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from molehill.arrays import Booleans, Floats, Integers
-from molehill.errors import InputError, check_choice, nearest
+from molehill.arrays import Booleans, Floats, FrozenDict, Integers
+from molehill.errors import InputError, check_choice, check_names, nearest
 from molehill.tables.patterns import Patterns, learn_patterns, match_patterns
-from molehill.tables.schema import Kind, Missing, Schema, column_numbers, find_columns, infer_schema
-from molehill.tables.table import Table, as_table, as_tables
+from molehill.tables.schema import Kind, Missing, Schema, column_numbers, infer_schema
+from molehill.tables.table import Table, as_table, as_tables, find_columns
 
 Singletons = Literal["protect", "formula", "error"]
 SmallPatterns = Literal["error", "marginal"]
@@ -78,10 +78,19 @@ class Intruder:
         for name, choices in CHOICES.items():
             check_choice(name, getattr(self, name), choices)
         for name in ("known", "sensitive"):
-            given = getattr(self, name)
-            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+            object.__setattr__(self, name, check_names(name, getattr(self, name)))
         for name in ("breaks", "kinds"):
-            object.__setattr__(self, name, dict(getattr(self, name) or {}))
+            given = getattr(self, name)
+            if not isinstance(given, Mapping | None):
+                problem = f"it is of type {type(given).__name__}, not {name} by the name of their column"
+                example = {"breaks": "{'age': [25, 45]}", "kinds": "{'grade': 'categorical'}"}[name]
+                raise InputError(name, problem, f"Write for instance {name}={example}")
+            # What is no list of breaks is told when there is a table to say it of.
+            entries = {column: _fixed(entry) if name == "breaks" else entry for column, entry in (given or {}).items()}
+            object.__setattr__(self, name, FrozenDict(entries))
+        for name in ("radius", "floor"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, FrozenDict(given) if isinstance(given, Mapping) else given)
 
     def look(self, data: Any) -> "View":
         """Read, type and pattern a confidential table; every argument that concerns it is checked before any work.
@@ -95,6 +104,13 @@ class Intruder:
             return data
         alike = (self.known, self.breaks) == (data.intruder.known, data.intruder.breaks)
         return _see(self, data.table, data.patterns if alike else None)
+
+
+def _fixed(given: Any) -> Any:
+    """Give a list or an array as a tuple, in plain numbers."""
+    plain = given.tolist() if hasattr(given, "tolist") else given
+    listed = isinstance(plain, Iterable) and not isinstance(plain, str | Mapping)
+    return tuple(map(_fixed, plain)) if listed else plain
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,18 @@
 """From the predictors of a table to the numbers that a model multiplies with its coefficients.
 
 A design matrix has one row per record: the intercept first, then one column per numeric predictor (centred, scaled to
-standard deviation 1) and one per level of a categorical predictor but the first. What was learned (levels, centres,
-scales, groups) is kept beside the matrix, so that another table can be brought onto the same columns.
+standard deviation 1) and one per level of a categorical predictor but the first, at last one that tells where a number
+is missing. What was learned (levels, centres, scales, groups) is kept beside the matrix, so that another table can be
+brought onto the same columns. Many rare levels are one, and of far too many predictors those that say least are left
+out: a model of hundreds of columns would take days and learn little.
 
 Formulaic parses the formulas and codes the interactions. It would also evaluate Python found in a formula; here only
 names, numbers and operators are let through, and the names are replaced by neutral ones before Formulaic sees them.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,20 @@ import pandas as pd
 from formulaic import Formula, model_matrix
 from formulaic.errors import FormulaicError
 from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
 
 from molehill.arrays import Floats
 from molehill.errors import InputError
-from molehill.tables.schema import Kind, column_numbers, cut_into_groups, group_labels, infer_schema
+from molehill.tables.schema import Column, Kind, column_numbers, cut_into_groups, group_labels, infer_schema
 from molehill.tables.table import Table, find_columns, plain_code
 
 MOST_LEVELS = 500
+# A predictor with more levels keeps only so many of them, each with at least so many records; the others are one level.
+KEPT_LEVELS, LEAST_RECORDS = 50, 10
+# A design of more columns than this has at most a fifth as many as there are records.
+NARROWEST, SHARE_OF_RECORDS = 50, 5
+# For a model that learns the correlation of every two coefficients: their number grows with the square.
+WIDEST_CORRELATED = 100
 
 _TOKEN = re.compile(
     r"`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.]*)|(?P<other>\d\b|[-+:*()^])|(?P<space>\s+)|(?P<bad>.)", re.DOTALL
@@ -56,6 +65,12 @@ class Design:
         Predictors and columns left out because they are the same for every record.
     collinear
         Columns that are a linear combination of columns before them. They are kept: the prior settles their share.
+    missing
+        For each predictor that is missing in some records, in how many.
+    pooled
+        For each predictor with many levels, how many of them were made one level; it stands after the others.
+    left_out
+        Predictors left out because the design would have had too many columns: those that say least of the outcome.
     """
 
     matrix: Floats
@@ -68,6 +83,9 @@ class Design:
     breaks: Mapping[str, tuple[float, ...]]
     dropped: tuple[str, ...]
     collinear: tuple[str, ...]
+    missing: Mapping[str, int] = field(default_factory=dict)
+    pooled: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     def again(self, table: Table) -> dict[str, Floats]:
         """The input of a model that this design is, for a table with other values in the predictors."""
@@ -86,8 +104,14 @@ def learn_design(
     sensitive: str | Sequence[str],
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
+    outcome: Floats | None = None,
+    widest: int | None = None,
 ) -> Design:
     """Make the design matrix of a table.
+
+    A categorical predictor with more than 50 levels keeps the 50 most frequent of those that have at least 10 records;
+    the others are one level, "other". If the design would have more than 50 columns and more than a fifth of the
+    records, predictors are left out, beginning with the one of the least adjusted R^2 with the outcome.
 
     Parameters
     ----------
@@ -96,13 +120,18 @@ def learn_design(
     predictors
         Names of columns, or the right-hand side of a formula such as "age + education*earner", or None for the
         intercept alone. A column is categorical or numeric as `infer_schema` finds it. A missing value is a level of
-        its own in a categorical predictor, and an error in a numeric one.
+        its own in a categorical predictor; in a numeric one the mean stands for it, and a further column tells where.
     sensitive
         The columns that the model replaces: none of them can be a predictor.
     breaks
         Where the groups of a numeric predictor begin; it is categorical then. A break is in the group above it.
     kinds
         The kind of a predictor, where the inferred one is wrong.
+    outcome
+        What the model predicts, on its scale: one number per record or several, NaN where there is none. Without it no
+        predictor is left out.
+    widest
+        How many columns the model can bear, where that is less than a fifth of the records; from 50 up.
 
     Examples
     --------
@@ -119,18 +148,13 @@ def learn_design(
     schema = infer_schema(
         table, sensitive=sensitive, predictors=names, breaks=breaks, kinds=kinds, columns=names, missing="keep"
     )
-    levels, centre, scale, dropped = {}, {}, {}, []
-    for column in schema.columns:
-        if column.breaks or column.kind == "categorical":
-            levels[column.name] = find_levels(_categories(table, column.name, column.breaks), column.name, "predictors")
-            constant = len(levels[column.name]) == 1
-        else:
-            values = _numbers(table, column.name)
-            constant = bool(values.min() == values.max())
-            centre[column.name], scale[column.name] = float(values.mean()), 1.0 if constant else float(values.std())
-        dropped += [column.name] * constant
     grouped = {column.name: column.breaks for column in schema.columns if column.breaks}
-    made = Design(np.empty((0, 0)), (), _in_words(terms), tuple(terms), levels, centre, scale, grouped, (), ())
+    known = {column.name: _learn_predictor(table, column) for column in schema.columns}
+    left_out = () if outcome is None else _too_many(terms, known, _Room(table, grouped, outcome, widest))
+    terms = [term for term in terms if not set(term) & set(left_out)]
+    known = {name: one for name, one in known.items() if name not in left_out}
+    dropped = [name for name, one in known.items() if one.constant]
+    made = replace(_as_design(known.values(), grouped), formula=_in_words(terms), terms=tuple(terms))
     matrix, columns = _build(made, table)
     same = (matrix == matrix[:1]).all(axis=0)
     same[0] = False
@@ -138,11 +162,143 @@ def learn_design(
     dropped += [name for name, constant in zip(columns, same, strict=True) if constant and name not in dropped]
     matrix = np.ascontiguousarray(matrix[:, ~same])
     collinear = tuple(kept[column] for column in _dependent(matrix))
-    return replace(made, matrix=matrix, names=kept, dropped=tuple(dropped), collinear=collinear)
+    return replace(
+        made, matrix=matrix, names=kept, dropped=tuple(dropped), collinear=collinear, left_out=tuple(left_out)
+    )
+
+
+@dataclass(frozen=True)
+class _Predictor:
+    """What is learned of one predictor: levels of a categorical one, centre and scale of a number."""
+
+    name: str
+    levels: tuple[Any, ...] = ()
+    centre: float = 0.0
+    scale: float = 1.0
+    missing: int = 0
+    pooled: int = 0
+    constant: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many columns it has in a term."""
+        return len(self.levels) - 1 if self.levels else 1 - self.constant
+
+
+def _learn_predictor(table: Table, column: Column) -> _Predictor:
+    if column.breaks or column.kind == "categorical":
+        values = _categories(table, column.name, column.breaks)
+        levels = find_levels(values, column.name, "predictors")
+        levels, pooled = _pool(values, levels, column.name)
+        absent = int(values.isna().sum())
+        return _Predictor(column.name, levels, missing=absent, pooled=pooled, constant=len(levels) == 1)
+    values = _numbers(table, column.name)
+    present = values[~np.isnan(values)]
+    absent = len(values) - len(present)
+    if not len(present) or present.min() == present.max():
+        centre = float(present[0]) if len(present) else 0.0
+        return _Predictor(column.name, (), centre, missing=absent, constant=True)
+    return _Predictor(column.name, (), float(present.mean()), float(present.std()), absent)
+
+
+def _pool(column: pd.Series, levels: tuple[Any, ...], name: str) -> tuple[tuple[Any, ...], int]:
+    """Keep the frequent levels of very many, in their order, and say how many others there are."""
+    given = [level for level in levels if level is not None]
+    if len(given) <= KEPT_LEVELS:
+        return levels, 0
+    records = np.bincount(find_codes(column, (*given, None), name, "predictors"), minlength=len(given) + 1)[:-1]
+    by_size = np.argsort(-records, kind="stable")[:KEPT_LEVELS]
+    kept = [given[place] for place in sorted(by_size.tolist()) if records[place] >= LEAST_RECORDS]
+    other = "other" if "other" not in kept else "all others"
+    return (*kept, other, *[None] * (len(given) < len(levels))), len(given) - len(kept)
+
+
+def _as_design(predictors: Iterable[_Predictor], grouped: Mapping[str, tuple[float, ...]]) -> Design:
+    """Say what was learned of predictors as a design does, whose matrix is not made yet."""
+    levels, centre, scale, missing, pooled = {}, {}, {}, {}, {}
+    for one in predictors:
+        if one.levels:
+            levels[one.name] = one.levels
+        else:
+            centre[one.name], scale[one.name] = one.centre, one.scale
+        if one.missing:
+            missing[one.name] = one.missing
+        if one.pooled:
+            pooled[one.name] = one.pooled
+    kept = {name: breaks for name, breaks in grouped.items() if name in levels}
+    return Design(np.empty((0, 0)), (), "", (), levels, centre, scale, kept, (), (), missing, pooled)
+
+
+def _too_many(
+    terms: Sequence[Sequence[str]],
+    known: Mapping[str, _Predictor],
+    room: "_Room",
+) -> list[str]:
+    """Name the predictors to leave out so that the design fits the number of records."""
+
+    def width(left_out: set[str]) -> int:
+        products = [np.prod([known[name].width for name in term]) for term in terms if not set(term) & left_out]
+        told = [name for name, one in known.items() if one.missing and not one.levels and name not in left_out]
+        return int(sum(products)) + len(told)
+
+    if width(set()) <= room.columns:
+        return []
+    says = {name: room.association(one) for name, one in known.items()}
+    left_out: list[str] = []
+    for name in sorted(known, key=lambda name: says[name]):
+        if width(set(left_out)) <= room.columns:
+            break
+        left_out.append(name)
+    return [name for name in known if name in left_out]
+
+
+@dataclass(frozen=True, eq=False)
+class _Room:
+    """How many columns a design can have, and which predictors earn them."""
+
+    table: Table
+    grouped: Mapping[str, tuple[float, ...]]
+    outcome: Floats
+    widest: int | None
+
+    @property
+    def counts(self) -> NDArray[np.bool_]:
+        """Which records have an outcome."""
+        return np.asarray(np.isfinite(self.outcome.reshape(len(self.outcome), -1)).all(axis=1))
+
+    @property
+    def columns(self) -> int:
+        """How many columns there may be."""
+        allowed = max(NARROWEST, int(self.counts.sum()) // SHARE_OF_RECORDS)
+        return allowed if self.widest is None else min(allowed, self.widest)
+
+    def association(self, predictor: _Predictor) -> float:
+        """Give the adjusted R^2 of the outcome with one predictor, over the records that have an outcome."""
+        outcome = self.outcome.reshape(len(self.outcome), -1)[self.counts]
+        rest = outcome - outcome.mean(axis=0)
+        if predictor.levels:
+            codes = _codes(_as_design([predictor], self.grouped), self.table, predictor.name)[self.counts]
+            sizes = np.bincount(codes)
+            sums = np.column_stack([np.bincount(codes, column) for column in rest.T])
+            explained, width = float((sums**2 / np.maximum(sizes, 1)[:, None]).sum()), int((sizes > 0).sum()) - 1
+        else:
+            values = _numbers(self.table, predictor.name)[self.counts]
+            absent = np.isnan(values)
+            filled = np.where(absent, 0.0, (values - predictor.centre) / predictor.scale)
+            columns = np.column_stack([np.ones(len(filled)), filled, absent])
+            fitted = columns @ np.linalg.lstsq(columns, rest, rcond=None)[0]
+            explained, width = float((fitted**2).sum()), 1 + bool(absent.any())
+        total = float((rest**2).sum())
+        if total == 0 or len(rest) <= width + 1:
+            return 0.0
+        return 1.0 - (1.0 - explained / total) * (len(rest) - 1) / (len(rest) - width - 1)
 
 
 def apply_design(design: Design, table: Table) -> Floats:
-    """Bring another table onto the columns of a design; a level that the design has not seen is an error.
+    """Bring another table onto the columns of a design.
+
+    A level that the design has not seen is "other" where levels were pooled; a number or a group of numbers is the
+    nearest one seen; anything else is an error. A missing number is the mean where none was missing.
 
     Examples
     --------
@@ -180,10 +336,18 @@ def find_levels(column: pd.Series, name: str, argument: str) -> tuple[Any, ...]:
 
 def find_codes(column: pd.Series, levels: Sequence[Any], name: str, argument: str) -> NDArray[np.int64]:
     """Number the level of every record; a value that is none of the levels is an error."""
+    return _check_seen(_places(column, levels, name, argument), name, argument)
+
+
+def _places(column: pd.Series, levels: Sequence[Any], name: str, argument: str) -> NDArray[np.int64]:
+    """Number the level of every record, -1 where it is none of them."""
     codes, distinct = _distinct(column, name, argument)
     number = {level: place for place, level in enumerate(levels)}
     # A missing value has the code -1, which takes the last of these.
-    found = np.array([number.get(level, -1) for level in [*distinct, None]], dtype=np.int64)[codes]
+    return np.array([number.get(level, -1) for level in [*distinct, None]], dtype=np.int64)[codes]
+
+
+def _check_seen(found: NDArray[np.int64], name: str, argument: str) -> NDArray[np.int64]:
     if unseen := int((found < 0).sum()):
         problem = f"{name!r} has a level that was not there when the model learned, in {unseen:,} record(s)"
         raise InputError(argument, problem, "Leave these records out, or learn from a table that has the level")
@@ -264,15 +428,41 @@ def _categories(table: Table, name: str, breaks: Sequence[float]) -> pd.Series:
     return pd.Series(pd.Categorical.from_codes(groups.tolist(), pd.Index(group_labels(breaks))))
 
 
+def _codes(design: Design, table: Table, name: str) -> NDArray[np.int64]:
+    """Number the level of a categorical predictor in every record, also where its like was not seen in learning."""
+    levels, breaks = design.levels[name], design.breaks.get(name, ())
+    column = _categories(table, name, breaks)
+    if name in design.pooled:
+        other = len(levels) - 1 - (levels[-1] is None)
+        # The pooled level could be called like one of those in it.
+        named = [object() if place == other else level for place, level in enumerate(levels)]
+        found = _places(column, named, name, "predictors")
+        return np.where(found < 0, other, found)
+    found = _places(column, levels, name, "predictors")
+    unseen = (found < 0) & column.notna().to_numpy()
+    order = _order(levels, breaks)
+    if unseen.any() and order is not None and is_numeric_dtype(table.frame[name].dtype):
+        values = column_numbers(table, name)[unseen]
+        values = cut_into_groups(values, breaks, name) if breaks else values
+        found[unseen] = np.abs(values[:, None] - order).argmin(axis=1)
+    return _check_seen(found, name, "predictors")
+
+
+def _order(levels: Sequence[Any], breaks: Sequence[float]) -> Floats | None:
+    """Give the places of levels that are groups of numbers, or numbers; None for others."""
+    given = [level for level in levels if level is not None]
+    if breaks:
+        labels = group_labels(breaks)
+        given = [labels.index(level) for level in given]
+    numbers = all(isinstance(level, int | float) and not isinstance(level, bool) for level in given)
+    return np.array(given, dtype=np.float64) if given and numbers else None
+
+
 def _numbers(table: Table, name: str) -> Floats:
+    """Give a numeric predictor, NaN where it is missing."""
     values = column_numbers(table, name)
     if np.isinf(values).any():
         raise _infinite(values, name)
-    missing = np.flatnonzero(np.isnan(values))
-    if len(missing):
-        problem = f"the predictor {name!r} is missing in {len(missing):,} record(s), the first in row {missing[0] + 1}"
-        remedy = f"Group it, for instance breaks={{{name!r}: [25, 45, 65]}}: missing is then a group of its own"
-        raise InputError("data", problem, remedy)
     return values
 
 
@@ -287,15 +477,19 @@ def _build(design: Design, table: Table) -> tuple[Floats, list[str]]:
     names = list(dict.fromkeys(name for term in design.terms for name in term))
     if not names:
         return np.ones((len(table.frame), 1)), ["Intercept"]
-    frame, labels = {}, {}
+    frame, labels, missing = {}, {}, {}
     for place, name in enumerate(names):
         if name in design.levels:
             levels = design.levels[name]
-            codes = find_codes(_categories(table, name, design.breaks.get(name, ())), levels, name, "predictors")
+            codes = _codes(design, table, name)
             frame[f"x{place}"] = pd.Categorical.from_codes(codes.tolist(), pd.RangeIndex(len(levels)))
             labels[f"x{place}"] = _labels(levels)
         else:
-            frame[f"x{place}"] = (_numbers(table, name) - design.centre[name]) / design.scale[name]
+            values = _numbers(table, name)
+            absent = np.isnan(values)
+            frame[f"x{place}"] = np.where(absent, 0.0, (values - design.centre[name]) / design.scale[name])
+            if name in design.missing:
+                missing[f"{_quoted(name)}[missing]"] = absent.astype(np.float64)
     neutral = [":".join(f"x{names.index(name)}" for name in term) or "1" for term in design.terms]
     made: Any = model_matrix(" + ".join(neutral), pd.DataFrame(frame), context={}, output="numpy", na_action="raise")
 
@@ -305,8 +499,8 @@ def _build(design: Design, table: Table) -> tuple[Floats, list[str]]:
         return f"{called}[{labels[factor][int(level.removeprefix('T.'))]}]" if level else called
 
     coded = made.model_spec.column_names[1:]
-    matrix = np.asarray(made, dtype=np.float64)
-    return matrix, ["Intercept", *(":".join(map(in_words, column.split(":"))) for column in coded)]
+    matrix = np.column_stack([np.asarray(made, dtype=np.float64), *missing.values()])
+    return matrix, ["Intercept", *(":".join(map(in_words, column.split(":"))) for column in coded), *missing]
 
 
 def _labels(levels: Sequence[Any]) -> list[str]:

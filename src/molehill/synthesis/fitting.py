@@ -70,6 +70,11 @@ def fit(
     progress
         Show a bar with the time left, on a terminal.
     """
+    if not isinstance(synthesizer, AnySynthesizer):
+        problem = f"it is of type {type(synthesizer).__name__}, not a Synthesizer"
+        raise InputError(
+            "synthesizer", problem, "Give one of molehill.models, or Synthesizer(model, sensitive='income')"
+        )
     prepare_jax()
     table = as_table(data)
     check_choice("engine", engine, ("default", "nuts"))

@@ -25,7 +25,8 @@ from molehill.synthesis.synthesizer import (
     Prediction,
     Synthesizer,
 )
-from molehill.tables.table import Table
+from molehill.tables.resolution import resolution, round_to_unit
+from molehill.tables.table import Table, with_columns
 
 Values = Mapping[str, Any]
 
@@ -76,6 +77,16 @@ class Posterior:
         """How many draws there are, of all chains."""
         chains, draws = next(iter(self.draws.values())).shape[:2]
         return chains * draws
+
+    @property
+    def units(self) -> dict[str, float]:
+        """The unit that each replaced amount or count is written in, cents or hundreds for instance; 0 for none."""
+        if self.parts:
+            return {name: unit for part in self.parts.values() for name, unit in part.units.items()}
+        frame = self.table.frame
+        names = [name for name in self.synthesizer.sensitive if name not in _levels(self)]
+        numeric = [name for name in names if pd.api.types.is_numeric_dtype(frame[name].dtype)]
+        return {name: resolution(_precise(frame[name])) for name in numeric}
 
     @property
     def evidence(self) -> dict[str, Any]:
@@ -168,7 +179,8 @@ def _predict(posterior: Posterior, batch: _Batch, seed: int, drawn: Sequence[Tab
         return _predict_links(posterior, batch, seed)
     if isinstance(synthesizer, Synthesizer):
         chosen = spread_draws(posterior, batch.datasets)[batch.first : batch.last]
-        return [prediction.values for prediction in predict_from(posterior, chosen, seed, drawn)]
+        units = posterior.units
+        return [_in_units(posterior, one.values, units) for one in predict_from(posterior, chosen, seed, drawn)]
     seeds = np.random.SeedSequence(seed).generate_state(len(posterior.parts)).tolist()
     parts = {
         name: _predict(part, batch, own, drawn)
@@ -177,6 +189,24 @@ def _predict(posterior: Posterior, batch: _Batch, seed: int, drawn: Sequence[Tab
     learned = {name: part.learned for name, part in posterior.parts.items()}
     rows = range(batch.last - batch.first)
     return [synthesizer.join({name: values[row] for name, values in parts.items()}, learned) for row in rows]
+
+
+def _in_units(posterior: Posterior, values: Values, units: Mapping[str, float]) -> Values:
+    """Write predicted amounts in the unit of their column, within the support that the model was given."""
+    facts = posterior.learned.facts
+    low, high = facts.get("support", (-np.inf, np.inf))
+    # Where a model speaks of logarithms, nothing is rounded to zero.
+    low = max(low, np.finfo(np.float64).tiny) if facts.get("transform") == "log" else low
+    rounded = {name: round_to_unit(values[name], unit, low, high) for name, unit in units.items() if name in values}
+    return {**values, **rounded}
+
+
+def _precise(column: pd.Series) -> np.ndarray:
+    """The values of a column, single precision kept so, since a decimal is written less exactly in it."""
+    kind: Any = getattr(column.dtype, "numpy_dtype", column.dtype)
+    if getattr(kind, "kind", "") == "f" and kind.itemsize < 8:
+        return column.to_numpy(dtype=kind, na_value=np.nan)
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Values]:
@@ -248,7 +278,7 @@ def _run_blind(synthesizer: Synthesizer, model: Callable[..., Any], inputs: Inpu
 
 def put_back(table: Table, values: Values, levels: Mapping[str, Any]) -> Table:
     """Write predicted values into a copy of the table, in the columns' own types; `levels` by their codes."""
-    frame = table.frame.copy()
+    replaced = {}
     for name, predicted in values.items():
         column = table.frame[name]
         new = np.asarray(predicted)
@@ -257,8 +287,8 @@ def put_back(table: Table, values: Values, levels: Mapping[str, Any]) -> Table:
         else:
             new = np.rint(new) if pd.api.types.is_integer_dtype(column.dtype) else new
             _check_fits(new[column.notna()], column)
-        frame[name] = pd.Series(new, index=frame.index).where(column.notna()).astype(column.dtype)
-    return replace(table, frame=frame)
+        replaced[name] = pd.Series(new, index=column.index).where(column.notna()).astype(column.dtype)
+    return with_columns(table, replaced)
 
 
 def as_given(table: Table) -> Any:

@@ -5,13 +5,14 @@ functions. All of them are pure and written with `jax.numpy`; data are always ar
 captured array would be written, with its confidential values, into the compile cache on disk.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from molehill.errors import InputError, check_names
 from molehill.tables.table import Table
 
 Inputs = Mapping[str, Any]
@@ -75,7 +76,7 @@ class Synthesizer:
     model
         A NumPyro model. Its arguments are `inputs`; each observed site has one term per record.
     sensitive
-        The columns that it replaces.
+        The columns that it replaces, one name or several.
     name
         What it is called in settings and reports; by default the name of the model.
     words
@@ -100,7 +101,7 @@ class Synthesizer:
     """
 
     model: Callable[..., Any]
-    sensitive: tuple[str, ...]
+    sensitive: Sequence[str] | str
     name: str = ""
     words: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -112,6 +113,10 @@ class Synthesizer:
     levels: Callable[[Learned], Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
+        if not callable(self.model):
+            problem = f"it is of type {type(self.model).__name__}, not a function"
+            raise InputError("model", problem, "Give a NumPyro model, or a synthesizer of molehill.models")
+        object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))
         called = self.name or getattr(self.model, "__name__", type(self.model).__name__)
         object.__setattr__(self, "name", called)
         object.__setattr__(self, "words", self.words or f"the agency's own model, called {called}")
@@ -124,7 +129,7 @@ class Composite:
     Attributes
     ----------
     sensitive
-        The columns that it replaces.
+        The columns that it replaces, one name or several.
     parts
         `(table) -> {name: Synthesizer}`: which parts the table needs.
     join
@@ -133,12 +138,22 @@ class Composite:
         As in `Synthesizer`; an option goes to the parts that have it.
     """
 
-    sensitive: tuple[str, ...]
+    sensitive: Sequence[str] | str
     parts: Callable[[Table], Mapping[str, Synthesizer]]
     join: Callable[[Mapping[str, Mapping[str, Any]], Mapping[str, Learned]], Mapping[str, Any]]
     name: str = "composite"
     words: str = "several models, each of a part of the value"
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))
+
+
+def _check_sensitive(given: Any) -> tuple[str, ...]:
+    names = check_names("sensitive", given)
+    if not names:
+        raise InputError("sensitive", "no column is named", "Name the columns that the model replaces")
+    return names
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +173,19 @@ class Chain:
     """
 
     links: tuple[Synthesizer | Composite, ...]
+
+    def __post_init__(self) -> None:
+        remedy = "Give synthesizers in the order of drawing, such as Chain((first, second))"
+        if not isinstance(self.links, Iterable | Synthesizer | Composite):
+            raise InputError("links", f"it is of type {type(self.links).__name__}, not synthesizers", remedy)
+        links = (self.links,) if isinstance(self.links, Synthesizer | Composite) else tuple(self.links)
+        if not links:
+            raise InputError("links", "it holds no synthesizer", remedy)
+        for link in links:
+            if not isinstance(link, Synthesizer | Composite):
+                problem = f"it holds something of type {type(link).__name__}, not a synthesizer"
+                raise InputError("links", problem, remedy)
+        object.__setattr__(self, "links", links)
 
     @property
     def sensitive(self) -> tuple[str, ...]:

@@ -31,10 +31,7 @@ _LOOKED_AT = 2_000
 _DIGITS = 1_000
 
 # Decimal and thousands mark, the plain reading first; of two that fit, the one that needs fewer marks comes first.
-READINGS = tuple((decimal, thousands) for thousands in ("", "other", " ", "'") for decimal in (".", ","))
-READINGS = tuple(
-    (decimal, thousands if thousands != "other" else "," if decimal == "." else ".") for decimal, thousands in READINGS
-)
+READINGS = ((".", ""), (",", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
 _SPACES, _APOSTROPHES = " \u00a0\u2009\u202f", "'\u2019"
 _ANY_NUMBER = re.compile(
     r"[+-]?(?:(?:\d+|[1-9]\d{0,2}(?:[.,' \u00a0\u2009\u202f\u2019]\d{3})+)(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?"
@@ -47,18 +44,19 @@ _CODE = re.compile(r"[+-]?0\d|[+-]?\d{19,}$", re.ASCII)
 _DATE = re.compile(
     r"(\d{4}|\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{1,2})(?:([T ])(\d{2}:\d{2})(:\d{2})?(\.\d{1,6})?)?", re.ASCII
 )
-_MISSING_WORDS = frozenset(
-    """
-    na|n/a|n.a|n. a|nan|null|none|nil|#n/a|#null!|#value!|#ref!|-|--|---|–|—|.|..|...|?|??|???|*|**|/|:|unknown|missing|
-    refused|refusal|no answer|not applicable|not available|not stated|not reported|inapplicable|inap|undefined|
-    don't know|dont know|do not know|dk|rf|nr|blank|k.a|k. a|ka|keine angabe|keine angaben|unbekannt|fehlt|fehlend|
-    weiß nicht|weiss nicht|verweigert|trifft nicht zu|entfällt|inconnu|inconnue|manquant|sans réponse|non réponse|
-    non renseigné|refus|ne sait pas|sans objet|nsp|n.d|nd|desconocido|no sabe|no contesta|ns/nc|no aplica|sin dato|
-    sin datos|s/d|no responde|sconosciuto|non risponde|non sa|mancante|desconhecido|não sabe|não respondeu|
-    não aplicável|sem resposta|onbekend|weet niet|geen antwoord|niet van toepassing|okänd|uppgift saknas|ukjent|
-    ukendt|brak danych|nie wiem|bd|b.d|нет данных|неизвестно|不明|无|缺失
-    """.replace("\n", "").replace("    ", "").split("|")
+# In small letters and without a full stop at the end; in the larger languages of official statistics.
+_WORDS = (
+    "na|n/a|n.a|n. a|nan|null|none|nil|#n/a|#null!|#value!|#ref!|-|--|---|\u2013|\u2014|.|..|...|?|??|???|*|**|/|"
+    ":|unknown|missing|refused|refusal|no answer|not applicable|not available|not stated|not reported|"
+    "inapplicable|inap|undefined|don't know|dont know|do not know|dk|rf|nr|blank|k.a|k. a|ka|keine angabe|"
+    "keine angaben|unbekannt|fehlt|fehlend|weiß nicht|weiss nicht|verweigert|trifft nicht zu|entfällt|inconnu|"
+    "inconnue|manquant|sans réponse|non réponse|non renseigné|refus|ne sait pas|sans objet|nsp|n.d|nd|"
+    "desconocido|no sabe|no contesta|ns/nc|no aplica|sin dato|sin datos|s/d|no responde|sconosciuto|non risponde|"
+    "non sa|mancante|desconhecido|não sabe|não respondeu|não aplicável|sem resposta|onbekend|weet niet|"
+    "geen antwoord|niet van toepassing|okänd|uppgift saknas|ukjent|ukendt|brak danych|nie wiem|bd|b.d|нет данных|"
+    "неизвестно|不明|无|缺失"
 )
+_MISSING_WORDS = frozenset(_WORDS.split("|"))
 
 
 @dataclass(frozen=True)
@@ -83,8 +81,8 @@ def settle(
 
     A column says by its own cells which marks it has: 12,5 has a decimal comma, 1,234,567 has not. Where it can be
     read in two ways, as 1.234, the other columns decide; a column that has whole numbers below a thousand beside
-    numbers such as 1.250 has marks between thousands, for a number with decimals would not end in 0; a semicolon between
-    cells goes with a decimal comma. Without any of this the point is the decimal mark.
+    numbers such as 1.250 has marks between thousands, for a number with decimals would not end in 0; a semicolon
+    between cells goes with a decimal comma. Without any of this the point is the decimal mark.
 
     Parameters
     ----------
@@ -98,19 +96,25 @@ def settle(
     allowed = [reading for reading in READINGS if _allows(reading, decimal, thousands)]
     fitting = {name: _fitting_readings(column, allowed) for name, column in columns.items()}
     chosen = decimal or _elect(columns, fitting, separator)
-    done, marks, dates = {}, {}, {}
+    done, marks = dict(columns), {}
     for name, column in columns.items():
-        readings = fitting[name].readings
-        number = fitting[name].numbers
-        if readings and (number is None or chosen != "."):
+        readings, number = fitting[name].readings, fitting[name].numbers
+        if fitting[name].whole and readings and (number is None or chosen != "."):
             reading = next((one for one in readings if one[0] == chosen), readings[0])
-            number = _numbers(_without_marks(column, reading)) if fitting[name].whole else None
+            number = _numbers(_without_marks(column, reading))
             marks |= {name: mark} if number is not None and (mark := _mark(column, reading[1])) else {}
-        if number is None and (found := _dates(column)) is not None:
-            number, dates[name] = found
         done[name] = column if number is None else number
+    dates = settle_dates({name: column for name, column in done.items() if column is columns[name]})
     common = Counter(marks.values()).most_common(1)
-    return Settled(done, chosen, thousands or (common[0][0] if common else ""), tuple(marks), dates)
+    found = thousands or (common[0][0] if common else "")
+    return Settled(done | dict(dates.columns), chosen, found, tuple(marks), dates.dates)
+
+
+def settle_dates(columns: Mapping[str, pa.ChunkedArray]) -> Settled:
+    """Turn columns of text into dates where all their cells are."""
+    found = {name: dates for name, column in columns.items() if (dates := _dates(column)) is not None}
+    done = dict(columns) | {name: moments for name, (moments, _) in found.items()}
+    return Settled(done, ".", "", (), {name: form for name, (_, form) in found.items()})
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class _Fit:
 
 def _fitting_readings(column: pa.ChunkedArray, allowed: Sequence[tuple[str, str]]) -> _Fit:
     number = _numbers(column)
-    if number is not None and (pa.types.is_integer(number.type) or number.null_count == len(number)):
+    if number is not None and pa.types.is_integer(number.type):
         return _Fit((), whole=True, numbers=number)
     head = [text.strip() for text in column.drop_null()[:_HEAD].to_pylist()]
     if number is not None and (".", "") in allowed:
@@ -219,14 +223,18 @@ def _mark(column: pa.ChunkedArray, thousands: str) -> str:
 
 def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Give numbers with a decimal point, None if some cell is none."""
-    for text in (lambda: column, lambda: _trimmed(column)):
-        cells = text()
+    head = column[:_HEAD]
+    for trim in (lambda cells: cells, _trimmed):
         for kind, codes in _CODES.items():
             try:
+                # A cast that fails is slow, and mostly the first cells tell.
+                trim(head).cast(kind)
+                cells = trim(column)
                 numbers = cells.cast(kind)
             except pa.ArrowInvalid:
                 continue
-            return None if pc.any(pc.match_substring_regex(cells, codes)).as_py() else numbers
+            no_numbers = numbers.null_count == len(numbers)
+            return None if no_numbers or pc.any(pc.match_substring_regex(cells, codes)).as_py() else numbers
     return None
 
 
@@ -294,16 +302,18 @@ def write_dates(column: pa.ChunkedArray, form: str | None) -> pa.ChunkedArray:
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         return column.cast(pa.string())
     moments = column.cast(pa.timestamp("us"))
-    days = pc.all(pc.equal(moments, pc.floor_temporal(moments, unit="day"))).as_py() is not False
-    seconds = pc.all(pc.equal(moments, pc.floor_temporal(moments, unit="second"))).as_py() is not False
-    told = form is not None and (days or ("%S" in form and (seconds or "%f" in form)))
+    days, minutes, seconds = (
+        pc.all(pc.equal(moments, pc.floor_temporal(moments, unit=unit))).as_py() is not False
+        for unit in ("day", "minute", "second")
+    )
+    told = days or (form is not None and ("%f" in form or ("%S" in form and seconds) or ("%M" in form and minutes)))
     if not told or form is None:
         form = "%Y-%m-%d" if days else "%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M:%S.%f"
     # Arrow writes the fraction of a second with %S, if the clock has one.
     clock = moments if "%f" in form else moments.cast(pa.timestamp("s"), safe=False)
     texts = pc.strftime(clock, form.replace("%-", "%").replace(".%f", ""))
-    # A leading zero is between a beginning or a mark of the date and one digit; the time of day keeps its own.
-    return pc.replace_substring_regex(texts, r"(^|[-/.])0(\d)([-/.T ]|$)", r"\1\2\3") if "%-d" in form else texts
+    bare = r"^0?(\d+)([-/.])0?(\d+)([-/.])0?(\d+)"
+    return pc.replace_substring_regex(texts, bare, r"\1\2\3\4\5") if "%-d" in form else texts
 
 
 # Cells that are no numbers.
@@ -386,7 +396,7 @@ def _may_have_text(column: pd.Series) -> bool:
     dtype, values = column.dtype, column
     if isinstance(dtype, pd.CategoricalDtype):
         dtype, values = dtype.categories.dtype, dtype.categories
-    if dtype == object:
+    if dtype.kind == "O" and not isinstance(dtype, pd.StringDtype):
         return pd.api.types.infer_dtype(values, skipna=True) in ("string", "mixed", "mixed-integer")
     return pd.api.types.is_string_dtype(dtype)
 
@@ -431,8 +441,8 @@ def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
     """Propose, for every column, the cells that probably stand for a missing value. A person should look at them.
 
     - In a column that is numbers otherwise, or dates: text without a digit, such as n/a, ? and keine Angabe.
-    - Numbers such as -9, -99 and 9999 that stand apart: negative where nothing else is, or above all others by more than
-      these spread; and which occur twice, or have a value label.
+    - Numbers such as -9, -99 and 9999 that occur twice and stand apart: negative where nothing else is, or above all
+      others by more than these spread.
     - In a column of numbers, some of them with value labels: those whose label says that something is missing, or that
       lie outside the numbers without a label.
 
@@ -445,8 +455,8 @@ def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
 
     Examples
     --------
-    >>> people = Table(pd.DataFrame({"pay": ["2800", "n/a", "3100", "950", "1200", "4100"], "age": [31, 54, -9, 22, -9, 60]}))
-    >>> find_missing_codes(people)
+    >>> people = pd.DataFrame({"pay": ["2800", "n/a", "3100", "950", "1200", "4100"], "age": [31, 54, -9, 22, -9, 60]})
+    >>> find_missing_codes(Table(people))
     {'pay': ('n/a',), 'age': (-9,)}
     """
     found: dict[str, tuple[float | str, ...]] = {}
@@ -512,7 +522,8 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
     """
     frame, dialect = table.frame.copy(deep=False), table.dialect
     for name in find_columns(table, list(codes), "missing_codes"):
-        given = [codes[name]] if isinstance(codes[name], str | int | float) else list(codes[name])
+        given: Any = codes[name]
+        given = [given] if isinstance(given, str | int | float) else list(given)
         column = frame[name]
         if _is_numeric(column):
             absent = column.isin(_as_numbers(given))
@@ -538,7 +549,11 @@ def _settle_again(column: pd.Series, name: str, dialect: Dialect | None) -> Sett
     present = column.dropna()
     if not len(present) or not present.map(lambda value: isinstance(value, str | int | float)).all():
         return None
-    text = pa.chunked_array([pa.array(_cells(column).where(column.notna(), None), pa.string())])
+    try:
+        text = pa.chunked_array([pa.array(_cells(column).where(column.notna(), None), pa.string())])
+    except UnicodeError:
+        # Half a character is no digit.
+        return None
     separator = dialect.separator if dialect else ","
     for decimal in (dialect.decimal, None) if dialect else (None,):
         settled = settle({name: text}, decimal=decimal, separator=separator)
@@ -560,7 +575,9 @@ def _is_numeric(column: pd.Series) -> bool:
 
 
 def _cells(column: pd.Series) -> pd.Series:
-    return column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else str(value))
+    # From a list: pandas would try to make text of what `map` gives, and text may hold half characters.
+    cells = [value.strip() if isinstance(value, str) else str(value) for value in column.astype(object)]
+    return pd.Series(cells, dtype=object)
 
 
 def _as_numbers(codes: Sequence[float | str]) -> list[float]:

@@ -3,7 +3,7 @@
 import codecs
 import csv as plain_csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from pyarrow import csv
 
 from molehill.errors import InputError
 from molehill.files import written_whole
-from molehill.tables.cells import check_digits, settle, write_dates
+from molehill.tables.cells import check_digits, settle, settle_dates, write_dates
 from molehill.tables.table import Dialect, Table, check_unique, from_arrow, tidy_name, to_arrow
 
 # Arrow makes these functions while it is imported: type checkers do not see them.
@@ -31,7 +31,8 @@ _FORMULA = "=+\\-@\t\r\n＝＋－＠"  # noqa: RUF001
 _RUNS = rf"^('*[{_FORMULA}])"
 _MADE_INERT = rf"^'('*[{_FORMULA}])"
 # A number in quotes that needs them, for it has the separator in it.
-_QUOTED_NUMBER = re.compile(r"\"\s*[+-]?\d[\d.,' \u00a0\u2009\u202f\u2019]*\s*\"", re.ASCII)
+_NUMBER = "[+-]?[0-9][0-9.,' \u00a0\u2009\u202f\u2019]*(?:[eE][+-]?[0-9]+)?"
+_QUOTED_NUMBER = re.compile(f'"{_NUMBER}"')
 _OTHER_FILES = {
     b"PK\x03\x04": "a zip archive, perhaps an Excel workbook",
     b"PK\x05\x06": "an empty zip archive",
@@ -136,8 +137,6 @@ def _first_page(source: Path, encoding: str) -> str:
 
 def _records(page: str, separator: str, quote: str) -> list[list[str]]:
     """Give the first records of a page; the last of a full page, which may be cut, is left out."""
-    if "\0" in page or len(page) > _PAGE:
-        plain_csv.field_size_limit(2**27)
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", page)
     try:
         reader = plain_csv.reader(iter(lines), delimiter=separator, quotechar=quote)
@@ -149,16 +148,17 @@ def _records(page: str, separator: str, quote: str) -> list[list[str]]:
 
 def _find_separator(page: str, ending: str, quote: str) -> str:
     """Choose the separator that divides most records as it divides the header, and of several that with most names."""
-    best, choice = (0.0, 1), None
+    best, choice = (-1.0, 0, 0), None
     for separator in SEPARATORS:
         header, *rest = _records(page, separator, quote) or [[""]]
         if len(header) > 1:
             like = sum(len(record) == len(header) for record in rest) / max(len(rest), 1)
-            if choice is None or (like, len(header)) > best:
-                best, choice = (like, len(header)), separator
+            numbers = sum(re.fullmatch(_NUMBER, cell.strip()) is not None for record in rest for cell in record)
+            if (like, len(header), numbers) > best:
+                best, choice = (like, len(header), numbers), separator
     if choice is None:
         # One name: a comma within its numbers is a decimal mark.
-        header, *rest = _records(page, "\0", quote) or [[""]]
+        header, *rest = _records(page, "\x1f", quote) or [[""]]
         numbers = bool(rest) and all(re.fullmatch(r"\s*[+-]?[\d.' ]*,\d+\s*|\s*[+-]?\d+\s*", row[0]) for row in rest)
         choice = ";" if numbers and any("," in row[0] for row in rest) else ","
     return "\t" if ending == ".tsv" and "\t" in page.split("\n", 1)[0] else choice
@@ -207,15 +207,15 @@ def _read_encoded(source: Path, given: Given, encoding: str) -> Table:
     text = {name: _cells(arrow[name], blank=everything) for name in arrow.column_names}
     for name, column in text.items():
         check_digits(column, name)
-    open_columns = {name: text[name] for name, by_quotes in zip(text, quoted, strict=True) if everything or not by_quotes}
-    dated = {name: text[name] for name in text if name not in open_columns}
-    settled = settle(open_columns, decimal=given.decimal, thousands=given.thousands, separator=separator)
     # In quotes numbers are codes, but a date is a date.
-    dates = settle(dated, decimal="none", thousands="")
-    done = settled.columns | dates.columns
+    codes = {name: text[name] for name, by_quotes in zip(text, quoted, strict=True) if by_quotes and not everything}
+    bare = {name: column for name, column in text.items() if name not in codes}
+    settled = settle(bare, decimal=given.decimal, thousands=given.thousands, separator=separator)
+    dates = settle_dates(codes)
+    done = {**settled.columns, **dates.columns}
     columns = [_as_text(arrow[name]) if done[name] is text[name] else done[name] for name in text]
-    found = {"decimal": settled.decimal, "thousands": settled.thousands, "grouped": settled.grouped}
     frame = from_arrow(pa.table(columns, names=list(text)), "path")
+    found = {"decimal": settled.decimal, "thousands": settled.thousands, "grouped": settled.grouped}
     return Table(frame, dialect=replace(dialect, dates={**settled.dates, **dates.dates}, **found))
 
 
@@ -253,11 +253,18 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Give a column of text as it was before it was made inert; one that is missing throughout is no text."""
     if column.null_count == len(column):
         return column.cast(pa.float64())
-    if pc.any(pc.starts_with(column, "'")).as_py():
-        column = pc.replace_substring_regex(column, _MADE_INERT, r"\1")
-        if pc.all(pc.match_substring_regex(column, _PROTECTED)).as_py():
-            return pc.utf8_slice_codeunits(column, 1)
-    return column
+    if not pc.any(pc.starts_with(column, "'")).as_py():
+        return column
+    if _needs_quotes(column, f"^'+{_NUMBER}$"):
+        column = pc.utf8_slice_codeunits(column, 1)
+    return pc.replace_substring_regex(column, _MADE_INERT, r"\1")
+
+
+def _needs_quotes(column: pa.ChunkedArray, pattern: str) -> bool:
+    """Whether all cells fit a pattern of numbers, and some would be in quotes for a comma in it."""
+    return bool(
+        pc.all(pc.match_substring_regex(column, pattern)).as_py() and pc.any(pc.match_substring(column, ",")).as_py()
+    )
 
 
 def _inert_back(name: str) -> str:
@@ -265,9 +272,6 @@ def _inert_back(name: str) -> str:
 
 
 # Writing.
-
-
-_PROTECTED = r"^'+[+-]?\s*[0-9][0-9.,' \x{a0}\x{2009}\x{202f}\x{2019}]*$"
 
 
 def write_csv(table: Table, path: Path, *, private: bool) -> None:
@@ -281,7 +285,7 @@ def write_csv(table: Table, path: Path, *, private: bool) -> None:
     arrow = to_arrow(table.frame)
     columns = [_as_written(arrow[name], name, dialect) for name in arrow.column_names]
     # Arrow would quote every name; a bare one tells `read_csv` that the quotes of the values mean text.
-    header = dialect.separator.join(_name_as_written(name, dialect) for name in arrow.column_names)
+    header = dialect.separator.join(_name_as_written(name) for name in arrow.column_names)
     with written_whole(path, private=private) as temporary:
         try:
             # A file of Python's own, for its errors tell a full disk in the system's words.
@@ -299,12 +303,12 @@ def _lines(columns: Sequence[pa.ChunkedArray], separator: str) -> Iterator[str]:
     missing = "NA" if len(columns) == 1 else ""
     for start in range(0, len(columns[0]), _ROWS_AT_ONCE):
         parts = [column.slice(start, _ROWS_AT_ONCE).combine_chunks() for column in columns]
-        parts = [part.fill_null(missing) for part in parts]
-        lines = pc.binary_join_element_wise(*parts, separator) if len(parts) > 1 else parts[0]
+        parts = [part.cast(pa.large_string()).fill_null(missing) for part in parts]
+        lines = pc.binary_join_element_wise(*parts, pa.scalar(separator, pa.large_string()))
         yield "\n".join(lines.to_pylist()) + "\n"
 
 
-def _name_as_written(name: str, dialect: Dialect) -> str:
+def _name_as_written(name: str) -> str:
     inert = re.sub(_RUNS, r"'\1", name)
     if re.fullmatch(r'\w[^"\r\n]*', inert) and not any(separator in inert for separator in SEPARATORS):
         return inert
@@ -318,7 +322,7 @@ def _as_written(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.Chun
     kind = column.type
     if pa.types.is_boolean(kind):
         return pc.if_else(column, '"True"', '"False"')
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_time(kind):
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _with_quotes(write_dates(column, dialect.dates.get(name)), dialect)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         return _numbers_as_written(column, name, dialect)
@@ -327,18 +331,27 @@ def _as_written(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.Chun
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         problem = f"the column {name!r} holds values that cannot be written as text"
         raise InputError("data", problem, "Leave it out, or write .parquet")
-    text = pc.replace_substring_regex(column.cast(pa.string()), _RUNS, r"'\1")
-    if pc.all(pc.match_substring_regex(text, _PROTECTED.replace("'+", "'*", 1))).as_py():
-        # Numbers in quotes that they need would be read as numbers.
-        text = pc.binary_join_element_wise("'", text, "")
-    return pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
+    return _text_as_written(column.cast(pa.large_string()))
+
+
+def _text_as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    # Each different text once: most columns have few.
+    coded: Any = pa.chunked_array([column.combine_chunks()]).chunk(0).dictionary_encode()
+    text = pc.replace_substring_regex(coded.dictionary, _RUNS, r"'\1")
+    quote, apostrophe, nothing = (pa.scalar(mark, pa.large_string()) for mark in ('"', "'", ""))
+    if _needs_quotes(text, f"^'*{_NUMBER}$"):
+        # They would be read as numbers.
+        text = pc.binary_join_element_wise(apostrophe, text, nothing)
+    text = pc.binary_join_element_wise(quote, pc.replace_substring(text, '"', '""'), quote, nothing)
+    return pa.chunked_array([text.take(coded.indices)])
 
 
 def _numbers_as_written(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArray:
+    column = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
     text = column.cast(pa.string())
     if pa.types.is_floating(column.type):
         # Arrow writes 2.0 as 2: a column of nothing else would be read as whole numbers.
-        whole = pc.all(pc.match_substring_regex(text, r"^-?\d+$")).as_py()
+        whole = all(pc.all(pc.match_substring_regex(part, r"^-?\d+$")).as_py() for part in (text[:100], text))
         text = pc.binary_join_element_wise(text, ".0", "") if whole else text
     if name in dialect.grouped and dialect.thousands:
         grouped = _translated(_with_thousands(text), dialect)
@@ -346,10 +359,12 @@ def _numbers_as_written(column: pa.ChunkedArray, name: str, dialect: Dialect) ->
         # Marks that only the other columns of the first file could tell are left out.
         if read is not grouped and read.cast(pa.float64()).equals(column.cast(pa.float64())):
             return _with_quotes(grouped, dialect)
-    if dialect.decimal == ",":
+    if dialect.decimal == ".":
+        return text
+    if dialect.separator != ";":
         # One more digit, where three would look like thousands.
         unsure = pc.all(pc.match_substring_regex(text, r"^-?([1-9]\d{0,2}\.\d{3}|\d{1,3})$")).as_py()
-        text = pc.replace_substring_regex(text, r"(\.\d{3})$", r"\g<1>0".replace("\\g<1>", "\\1")) if unsure else text
+        text = pc.replace_substring_regex(text, r"(\.\d{3})$", r"\10") if unsure else text
     return _with_quotes(_translated(text, replace(dialect, thousands="")), dialect)
 
 
@@ -376,7 +391,3 @@ def _with_quotes(text: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
     """Wrap the cells in quotes that have the separator in them."""
     wrapped = pc.binary_join_element_wise('"', text, '"', "")
     return pc.if_else(pc.match_substring(text, dialect.separator), wrapped, text)
-
-
-def _as_mapping(dialect: Dialect) -> Mapping[str, str]:
-    return dialect.dates

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, nearest
+from molehill.tables.cells import FEW, REPEATS, numbers_as_text, stray_cells
 from molehill.tables.table import Table, as_table, find_columns
 
 Role = Literal["known", "sensitive", "predictor", "carried"]
@@ -18,8 +19,8 @@ Kind = Literal["categorical", "count", "continuous", "semicontinuous"]
 Missing = Literal["error", "keep"]
 
 _LOOKED_AT = 10_000
-_FEW = 10
-_REPEATS = 5
+# More different days than this say nothing that is common to many records.
+_FEW_DATES = 50
 _AMOUNT = 10_000
 _ZERO_SHARE = 0.005
 
@@ -142,8 +143,7 @@ def infer_schema(
     described = []
     for name in table.frame.columns if columns is None else columns:
         roles: list[Role] = [role for role, names in role_names.items() if name in names] or ["carried"]
-        if "sensitive" in roles and _holds_dates(table.frame[name]):
-            raise InputError("sensitive", f"{name!r} holds dates", "Turn it into a number, such as an age")
+        _check_role(table, name, roles)
         given = given_kinds.get(name)
         kind, reason = (given, "given by the caller") if given else infer_kind(table, name)
         policy = missing if "sensitive" in roles else "keep" if "carried" in roles else "category"
@@ -151,12 +151,28 @@ def infer_schema(
     return Schema(tuple(described))
 
 
+def _check_role(table: Table, name: str, roles: Sequence[Role]) -> None:
+    """Refuse dates and text that cannot be what the column is for, whatever kind the caller says it is."""
+    column = table.frame[name]
+    if "sensitive" in roles:
+        if _holds_dates(column):
+            raise InputError("sensitive", f"{name!r} holds dates", "Turn it into a number, such as an age")
+        _check_cells(table, name)
+        if numbers_as_text(table, name):
+            problem = f"{name!r} holds numbers that are written as text"
+            raise InputError("sensitive", problem, f"Say that they are numbers: missing_codes={{{name!r}: []}}")
+    if "predictor" in roles and _holds_dates(column) and not _few_dates(column):
+        problem = f"{name!r} holds more than {_FEW_DATES} different dates"
+        raise InputError("predictors", problem, "Turn it into a number, such as an age or a year, or leave it out")
+
+
 def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
     """Tell the kind of a column from its values, and why.
 
     The rules, of which the first that fits decides:
 
-    - text, categories, true or false, dates, and a column that is missing throughout: categorical;
+    - text, categories, true or false, dates, and a column that is missing throughout: categorical; but text of which
+      at least four of five cells are numbers is an error that names the other cells: see `stray_cells`;
     - numbers that all have value labels: categorical;
     - whole numbers, at most 10 different ones, each five times or more on average: categorical;
     - whole numbers, none negative, all below 10,000: count;
@@ -174,6 +190,8 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
 def _look_at(table: Table, name: str) -> tuple[Kind, str]:
     column = table.frame[name]
     if (reason := _reason_not_numeric(column)) is not None:
+        if reason in ("text", "categories"):
+            _check_cells(table, name)
         return "categorical", reason
     values = column_numbers(table, name)
     absent = np.isnan(values)
@@ -194,13 +212,13 @@ def _kind_of_numbers(values: Floats) -> tuple[Kind, str]:
     zeros = float(np.mean(looked_at == 0))
     # Many different values mostly show among the first hundred; only to count few takes them all.
     different = len(np.unique(looked_at[:100]))
-    different = len(np.unique(looked_at)) if different <= _FEW else different
+    different = len(np.unique(looked_at)) if different <= FEW else different
     least, most = values.min(), values.max()
     both_signs = bool(least < 0 < most)
     # A fraction is mostly found at once; only to be sure that there is none takes every record.
     if not all((part == np.floor(part)).all() for part in (looked_at, values)):
         return _amount("numbers with fractions", zeros, both_signs=both_signs and zeros > 0)
-    if different <= _FEW and len(looked_at) >= _REPEATS * different:
+    if different <= FEW and len(looked_at) >= REPEATS * different:
         seen = "" if len(looked_at) == len(values) else f" in {_LOOKED_AT:,} records looked at"
         return (
             "categorical",
@@ -220,6 +238,32 @@ def _amount(what: str, zeros: float, *, both_signs: bool) -> tuple[Kind, str]:
     return "continuous", what
 
 
+def _check_cells(table: Table, name: str) -> None:
+    """Refuse a column that is neither text nor numbers: numbers but for some cells, or what nobody can compare."""
+    stray = stray_cells(table, name)
+    if stray.rows:
+        shown = ", ".join(str(row) for row in stray.rows[:5]) + (" and more" if len(stray.rows) > 5 else "")
+        cells = f"{len(stray.rows):,} cell{'' if len(stray.rows) == 1 else 's'}"
+        where = f"in row{'' if len(stray.rows) == 1 else 's'} {shown} (the first record is row 1)"
+        problem = f"the column {name!r} holds {stray.others}, but for {cells} {where}"
+        remedy = (
+            "Declare these cells missing by missing_codes, or correct them; a list of codes is categorical by kinds"
+        )
+        raise InputError("data", problem, remedy)
+    column = table.frame[name]
+    if column.dtype != object:
+        return
+    held = pd.api.types.infer_dtype(column, skipna=True)
+    if held in ("integer", "floating", "decimal", "mixed-integer-float", "complex"):
+        problem = f"the column {name!r} holds numbers as objects"
+        raise InputError("data", problem, "Turn it into a column of numbers, for instance by pandas.to_numeric")
+    if held not in ("string", "empty", "boolean", "time"):
+        problem = (
+            f"the column {name!r} holds values that are neither all text, all numbers, all dates nor all true or false"
+        )
+        raise InputError("data", problem, "Make them one kind, or leave the column out")
+
+
 def _reason_not_numeric(column: pd.Series) -> str | None:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return "categories"
@@ -229,7 +273,13 @@ def _reason_not_numeric(column: pd.Series) -> str | None:
         return None
     if column.isna().all():
         return "every value is missing"
-    return "dates, compared as they are" if _holds_dates(column) else "text"
+    if _holds_dates(column):
+        return "dates, compared as they are" if _few_dates(column) else "dates, many different ones"
+    return "text"
+
+
+def _few_dates(column: pd.Series) -> bool:
+    return column.nunique() <= _FEW_DATES
 
 
 def _holds_dates(column: pd.Series) -> bool:
@@ -312,6 +362,6 @@ def column_numbers(table: Table, name: str, argument: str = "data") -> Floats:
     # The usual case first: this is called for every table of a release.
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return column.to_numpy().astype(np.float64, copy=False)
-    if not pd.api.types.is_numeric_dtype(column.dtype):
+    if not pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind == "c":
         raise InputError(argument, f"the column {name!r} is not numeric", "Turn it into numbers")
     return column.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -12,11 +12,14 @@ import pandas as pd
 import pyarrow as pa
 
 from molehill.errors import InputError, nearest
+from molehill.machine import available_memory
 
-# What a terminal or an editor would obey instead of showing: controls, escapes, lines and directions; and half characters.
+# What a terminal or an editor would obey instead of showing (controls, lines, directions), and half characters.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAKS = re.compile(r"\s*[\t\n\v\f\r]\s*")
 _SHOWN = 20
+# Bytes at once for a cell that is read, and for a record that is worked on: risk, weight and released values.
+_CELL_BYTES, _RECORD_BYTES = 48, 200
 _WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", ".": "point", "'": "apostrophe", "": "none"}
 
 
@@ -140,6 +143,19 @@ def as_table(data: object, *, argument: str = "data") -> Table:
     return table
 
 
+def with_columns(table: Table, columns: Mapping[str, Any]) -> Table:
+    """Give the table with other values in some columns; what is known of the kinds of the others is kept.
+
+    Examples
+    --------
+    >>> with_columns(Table(pd.DataFrame({"age": [31, 54], "pay": [2800, 3100]})), {"pay": [1, 2]}).frame["pay"].tolist()
+    [1, 2]
+    """
+    made = replace(table, frame=table.frame.assign(**columns))
+    made.kinds.update({name: kind for name, kind in table.kinds.items() if name not in columns})
+    return made
+
+
 def as_tables(released: Any) -> list[Table]:
     """Take one released table or a sequence of them."""
     tables = list(released) if isinstance(released, list | tuple) else [released]
@@ -167,6 +183,25 @@ def _check_shape(frame: pd.DataFrame, argument: str) -> None:
         raise InputError(argument, problem, "Rename them")
 
 
+def check_memory(size: int, argument: str, records: int = 0, columns: int = 0) -> None:
+    """Refuse a table of which is known, before it is read, that it needs more bytes than there are.
+
+    Parameters
+    ----------
+    size
+        The bytes that its values take.
+    argument
+        What to call the table in errors.
+    records, columns
+        How many it has, as far as its file says.
+    """
+    needed, free = size + records * (_RECORD_BYTES + _CELL_BYTES * columns), available_memory()
+    if free is not None and needed > free:
+        what = f"it has {records:,} records of {columns:,} columns, which need" if records else "it needs"
+        problem = f"{what} about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free"
+        raise InputError(argument, problem, "Give fewer records or columns, or a larger machine")
+
+
 def tidy_name(name: str) -> str:
     """Give the name of a column in one line: a break within it, as headers of spreadsheets have, becomes a space."""
     return _BREAKS.sub(" ", name).strip() if _BREAKS.search(name) else name
@@ -183,7 +218,7 @@ def show_names(names: Iterable[str]) -> str:
     """Write names as Python does, so that what they hold is shown and not obeyed; at most 20."""
     listed = list(names)
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
-    return ", ".join(repr(name) for name in listed[:_SHOWN]) + more
+    return ", ".join(repr(str(name)) for name in listed[:_SHOWN]) + more
 
 
 def find_columns(table: Table, names: str | Sequence[str], argument: str) -> list[str]:

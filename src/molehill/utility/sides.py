@@ -10,8 +10,8 @@ import pandas as pd
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError, check_choice
 from molehill.tables.patterns import learn_patterns, match_patterns
-from molehill.tables.schema import Missing, column_numbers, find_columns
-from molehill.tables.table import Table, as_table, as_tables
+from molehill.tables.schema import Missing, column_numbers
+from molehill.tables.table import Table, as_table, as_tables, find_columns
 
 GroupColumns = str | Sequence[str] | None
 
@@ -69,16 +69,17 @@ def read_parts(
     codes = [match_patterns(patterns, other) for other in others]
     labels = patterns.labels().agg(", ".join, axis=1)
     parts = []
-    for pattern in np.argsort(labels.to_numpy(dtype=object), kind="stable"):
-        group = labels[pattern]
-        own = Side("data", f"in group {group!r}, ", _pick(table, names, patterns.codes == pattern))
+    for number, pattern in enumerate(np.argsort(labels.to_numpy(dtype=object), kind="stable"), 1):
+        # In errors a group is a number: its label is a value of the table.
+        group = f"group {number} of {', '.join(map(repr, by))}"
+        own = Side("data", f"in {group}, ", _pick(table, names, patterns.codes == pattern))
         sides = []
         for where, other, code in zip(called, others, codes, strict=True):
             rows = code == pattern
             if not rows.any():
-                raise InputError("released", f"{where}there is no record of group {group!r}", "Use coarser groups")
-            sides.append(Side("released", f"{where}in group {group!r}, ", _pick(other, names, rows)))
-        parts.append(Part(group, own, tuple(sides)))
+                raise InputError("released", f"{where}there is no record of {group}", "Use coarser groups")
+            sides.append(Side("released", f"{where}in {group}, ", _pick(other, names, rows)))
+        parts.append(Part(labels[pattern], own, tuple(sides)))
     return parts
 
 

@@ -1,5 +1,6 @@
 """Runs that were interrupted, killed or damaged go on to the same bytes."""
 
+import errno
 import io
 import json
 import os
@@ -7,15 +8,17 @@ import shutil
 import signal
 import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from jax.core import Tracer
 
 from molehill.errors import InputError
 from molehill.synthesis.sampling import chains as sampling
 from molehill.synthesis.sampling.checkpoints import write_chunk
 from processes import run_python
-from walks import CENTRE, same, walk
+from walks import CENTRE, same, walk, walk_engine
 
 
 @pytest.fixture(scope="module")
@@ -230,3 +233,92 @@ def test_a_run_in_another_process_has_the_same_bytes(plain, tmp_path):
     with np.load(tmp_path / "result.npz") as saved:
         assert saved["place"].tobytes() == plain.draws["place"].tobytes()
         assert saved["accept"].tobytes() == plain.accept.tobytes()
+
+
+# Going on costs little.
+
+
+def test_a_finished_run_is_read_and_nothing_is_compiled_or_prepared(plain, finished, monkeypatch):
+    def fail(*_: Any) -> Any:
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr(sampling, "_compile", fail)
+    assert same(plain, walk(checkpoint=finished))
+
+
+def test_a_run_that_goes_on_is_not_started_again(plain, finished, monkeypatch):
+    (finished / "chunk-00005.bin").unlink()
+    compile_ = sampling._compile
+
+    def watch(*arguments: Any) -> Any:
+        start, move, placed = compile_(*arguments)
+
+        def shape_only(keys: Any, data: Any) -> Any:
+            assert isinstance(keys, Tracer), "started"
+            return start(keys, data)
+
+        return shape_only, move, placed
+
+    monkeypatch.setattr(sampling, "_compile", watch)
+    resumed = walk(checkpoint=finished)
+    assert resumed.resumed == 5
+    assert same(plain, resumed)
+
+
+@pytest.mark.parametrize(("numbers", "length"), [(3, 20), (10**6, 20), (10**7, 2), (10**9, 1)])
+def test_chunks_are_shorter_where_data_are_large(monkeypatch, numbers, length):
+    monkeypatch.setattr(sampling, "LONGEST_CHUNK", 25)
+    large = np.broadcast_to(np.float64(0.0), numbers)
+    assert sampling._chunk_length(walk_engine(), {"data": large}) == length
+
+
+def test_a_folder_of_checkpoints_that_is_removed_meanwhile_is_named(tmp_path, monkeypatch):
+    folder = tmp_path / "kept"
+
+    def remove(store: Any, number: int, *rest: Any) -> None:
+        if number == 2:
+            shutil.rmtree(folder)
+        write_chunk(store, number, *rest)
+
+    monkeypatch.setattr(sampling, "write_chunk", remove)
+    with pytest.raises(InputError, match=r"checkpoint: the folder '.*/kept' is gone.*\. Begin it again") as caught:
+        walk(checkpoint=folder)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("trouble", ["a file", "in a file"])
+def test_a_folder_that_cannot_hold_checkpoints_is_named(tmp_path, trouble):
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" if trouble == "a file" else tmp_path / "file" / "kept"
+    with pytest.raises(InputError, match=r"checkpoint: the folder '.*' cannot be used \(") as caught:
+        walk(checkpoint=folder)
+    assert str(folder) in str(caught.value)
+
+
+def test_a_chunk_that_cannot_be_read_is_told_with_its_folder(finished):
+    (finished / "chunk-00002.bin").unlink()
+    (finished / "chunk-00002.bin").mkdir()
+    with pytest.raises(InputError, match=r"checkpoint: the folder '.*/finished' cannot be used \("):
+        walk(checkpoint=finished)
+
+
+def test_a_full_disk_keeps_the_chunks_so_far(plain, tmp_path, monkeypatch):
+    write = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if len(chunks(tmp_path)) == 3:
+            write(path, content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match="No space"):
+            walk(checkpoint=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "chunk-00000.bin",
+        "chunk-00001.bin",
+        "chunk-00002.bin",
+        "run.json",
+    ]
+    assert same(plain, walk(checkpoint=tmp_path))

@@ -14,7 +14,7 @@ from molehill.charts.style import CONFIDENTIAL, short_label
 from molehill.errors import InputError
 from molehill.plan.settings import Settings, format_settings
 from molehill.plan.targets import Target
-from molehill.release.making import PAPER, Tell, evaluate_schemes, list_fits, make_baselines, publish, timed_stage
+from molehill.release.making import PAPER, Tell, assemble, make_baselines, timed_stage
 from molehill.release.release import Release
 from molehill.release.search.judging import record_figure
 from molehill.release.search.points import (
@@ -69,26 +69,18 @@ def release_point(
             drawn = datasets if name == released else []
             tables[name] = drawn or draw(entry.posterior, datasets=settings.datasets, **how)
         tables |= make_baselines(bench.job)
-    posteriors = {name: entry.posterior for name, entry in schemes.items()}
-    with timed_stage("measuring risk and utility", seconds, tell):
-        evaluation = evaluate_schemes(bench.job, tables, posteriors, released=released)
-    fitting = {name: entry.fitted.seconds for name, entry in schemes.items()}
-    return Release(
-        [publish(table, bench.job) for table in tables[released]],
-        released,
-        np.nan_to_num(point.fitted.weights),
-        confidential_risk(bench.job.view, order=settings.order),
-        point.posterior,
-        {name: made for name, made in tables.items() if name != released},
-        list_fits(posteriors, fitting),
-        {name: posterior.diagnostics for name, posterior in posteriors.items()},
-        evaluation,
-        settings,
-        seconds | {f"fitting: {name}": value for name, value in fitting.items()},
-        bench.job.plan,
-        bench.job.order,
-        searched,
-        point.by_prior,
+    return assemble(
+        bench.job,
+        tables,
+        {name: entry.posterior for name, entry in schemes.items()},
+        weights=np.nan_to_num(point.fitted.weights),
+        risk=confidential_risk(bench.job.view, order=settings.order),
+        fitting={name: entry.fitted.seconds for name, entry in schemes.items()},
+        seconds=seconds,
+        tell=tell,
+        settings=settings,
+        search=searched,
+        by_prior=point.by_prior,
     )
 
 

@@ -2,7 +2,7 @@
 
 An `Engine` says how one chain starts and moves; this module knows nothing of models. A chunk of sweeps is compiled once
 and called again and again, so that a run can show its progress, be interrupted between chunks, and go on from its last
-checkpoint to the same bytes.
+checkpoint to the same bytes. What a checkpoint holds is read, and nothing is compiled before a chunk is missing.
 
 Data are always arguments of compiled functions, never captured: a captured array would be written, with its
 confidential values, into the compile cache on disk.
@@ -29,7 +29,11 @@ from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chun
 
 State = Any
 Pytree = Any
-LONGEST_CHUNK = 100
+# Sweeps of a chunk, and numbers of the data times sweeps: a kill costs a second or two, on large tables some ten.
+LONGEST_CHUNK = 25
+LARGEST_CHUNK = 25_000_000
+# Whose other version makes other draws.
+DECIDING = ("molehill", "jax", "jaxlib", "numpyro", "blackjax")
 
 
 class Sweep(NamedTuple):
@@ -119,13 +123,11 @@ def sample(
     """
     # LAPACK with threads of its own would fight for the cores with the chains (7 times slower with 100 predictors).
     with jax.enable_x64(new_val=True), threadpool_limits(1, user_api="blas"):
-        begun = time.perf_counter()
-        length = _chunk_length(engine)
-        store = None if checkpoint is None else open_store(checkpoint, _facts(engine, seed, chains), _by_path(inputs))
-        start, move, placed = _compile(engine, engine.prepare(inputs), chains, length)
-        states = start(jax.random.split(jax.random.key(seed), chains), placed)
-        compiled = time.perf_counter()
-        chunks = _chunks(engine, lambda states: move(states, placed), states, length, store)
+        length = _chunk_length(engine, inputs)
+        facts = _facts(engine, seed, chains, length)
+        store = None if checkpoint is None else open_store(checkpoint, facts, _by_path(inputs))
+        clock = _Clock()
+        chunks = _chunks(engine, inputs, jax.random.split(jax.random.key(seed), chains), length, store, clock)
         with _bar(title, shown=progress) as (extend, advance):
 
             def take(sweeps: int) -> list[_Chunk]:
@@ -137,8 +139,7 @@ def sample(
             while True:
                 kept = take(engine.draws << max(turn - 1, 0))
                 taken += [replace(chunk, arrays={}) for chunk in kept]
-                seconds = {"compiling and starting": compiled - begun, "sampling": time.perf_counter() - compiled}
-                run = _collect(kept, taken, engine.draws << turn, seconds)
+                run = _collect(kept, taken, engine.draws << turn, clock.seconds())
                 # Asked even when it is too late to go on: the caller may want to know.
                 if enough is None or enough(run) or turn == patience:
                     return run
@@ -154,17 +155,34 @@ class _Chunk:
     resumed: bool
 
 
+class _Clock:
+    """How long a run has compiled and started, and how long it has sampled, so far."""
+
+    def __init__(self) -> None:
+        self.begun = time.perf_counter()
+        self.starting = 0.0
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds of each stage."""
+        passed = time.perf_counter() - self.begun
+        return {"compiling and starting": self.starting, "sampling": passed - self.starting}
+
+
 def _chunks(
-    engine: Engine, move: Callable[[State], tuple[State, Sweep]], states: State, length: int, store: Store | None
+    engine: Engine, inputs: Pytree, keys: jax.Array, length: int, store: Store | None, clock: _Clock
 ) -> Iterator[_Chunk]:
     """Give chunk after chunk, first those of the checkpoint."""
-    number = 0
+    number, last = 0, None
     for leaves, arrays in () if store is None else read_chunks(store):
-        states = _refill(states, leaves)
         yield _Chunk(arrays, _count_gradients(arrays), resumed=True)
-        number += 1
+        number, last = number + 1, leaves
+    begun = time.perf_counter()
+    start, move, placed = _compile(engine, engine.prepare(inputs), len(keys), length)
+    # Not started where a state is there to go on from: only its shape is needed.
+    states = start(keys, placed) if last is None else _refill(jax.eval_shape(start, keys, placed), last, len(keys))
+    clock.starting = time.perf_counter() - begun
     while True:
-        states, told = move(states)
+        states, told = move(states, placed)
         arrays = _flatten(told, _spaced(number * length - engine.warmup, length, engine.draws))
         if store is not None:
             write_chunk(store, number, [np.asarray(_plain(leaf)) for leaf in jax.tree.leaves(states)], arrays)
@@ -183,17 +201,24 @@ def _spaced(first: int, length: int, draws: int) -> slice:
     return slice(-(first + 1) % thin, length, thin)
 
 
-def _chunk_length(engine: Engine) -> int:
-    """Give the longest length up to LONGEST_CHUNK that divides both stages: one function to compile."""
+def _chunk_length(engine: Engine, inputs: Pytree = ()) -> int:
+    """Give the longest length that divides both stages, one function to compile: shorter where the data are large."""
     common = math.gcd(engine.warmup, engine.draws)
-    return max(size for size in range(1, min(common, LONGEST_CHUNK) + 1) if common % size == 0)
+    numbers = sum(np.size(leaf) for leaf in jax.tree.leaves(inputs))
+    longest = min(common, LONGEST_CHUNK, max(LARGEST_CHUNK // max(numbers, 1), 1))
+    return max(size for size in range(1, longest + 1) if common % size == 0)
+
+
+def _spread(chains: int) -> Mesh:
+    """Give the devices that share the chains evenly."""
+    devices = jax.devices("cpu")
+    number = max(count for count in range(1, len(devices) + 1) if chains % count == 0)
+    return Mesh(np.array(devices[:number]), ("chain",))
 
 
 def _compile(engine: Engine, inputs: Pytree, chains: int, length: int) -> tuple[Callable, Callable, Pytree]:
     """Spread the chains over the devices; those of one device run one after the other, not in lock step."""
-    devices = jax.devices("cpu")
-    number = max(count for count in range(1, len(devices) + 1) if chains % count == 0)
-    mesh = Mesh(np.array(devices[:number]), ("chain",))
+    mesh = _spread(chains)
     by_chain, everywhere = PartitionSpec("chain"), PartitionSpec()
 
     def move(state: State, data: Pytree) -> tuple[State, Sweep]:
@@ -209,7 +234,7 @@ def _compile(engine: Engine, inputs: Pytree, chains: int, length: int) -> tuple[
     def start_here(keys: jax.Array, data: Pytree) -> State:
         # All chains on one device. Large matrices that are solved side by side are given to JAX's pool of threads, and
         # if every thread of it held a chain that waits for them, all would wait for ever (seen with 100 predictors).
-        here = jax.device_put(data, devices[0])
+        here = jax.device_put(data, mesh.devices[0])
         return jax.device_put(jax.jit(start_all)(keys, here), NamedSharding(mesh, by_chain))
 
     arrays = jax.tree.map(jnp.asarray, inputs)
@@ -250,10 +275,10 @@ def _collect(kept: list[_Chunk], taken: list[_Chunk], sweeps: int, seconds: Mapp
     )
 
 
-def _facts(engine: Engine, seed: int, chains: int) -> list[Any]:
-    """All that decides the draws, beside the inputs."""
-    versions = {name: version(name) for name in ("molehill", "jax", "jaxlib", "numpyro", "blackjax")}
-    return [engine.name, engine.warmup, engine.draws, int(seed), chains, versions]
+def _facts(engine: Engine, seed: int, chains: int, length: int) -> list[Any]:
+    """All that decides the draws, and which of them a chunk holds, beside the inputs."""
+    versions = {name: version(name) for name in DECIDING}
+    return [engine.name, engine.warmup, engine.draws, int(seed), chains, length, versions]
 
 
 def choose(condition: Any, yes: Any, no: Any) -> Any:
@@ -278,13 +303,14 @@ def _plain(leaf: jax.Array) -> jax.Array:
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
-def _refill(template: State, leaves: list[np.ndarray]) -> State:
-    """Put saved leaves where those of a fresh state are."""
+def _refill(template: State, leaves: list[np.ndarray], chains: int) -> State:
+    """Put saved leaves where those of a fresh state would be."""
     old, shape = jax.tree.flatten(template)
+    place = NamedSharding(_spread(chains), PartitionSpec("chain"))
     new = []
     for leaf, saved in zip(old, leaves, strict=True):
         array = jax.random.wrap_key_data(jnp.asarray(saved)) if _is_key(leaf) else jnp.asarray(saved, leaf.dtype)
-        new.append(jax.device_put(array, leaf.sharding))
+        new.append(jax.device_put(array, place))
     return jax.tree.unflatten(shape, new)
 
 

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,21 +27,19 @@ def open_store(folder: str | Path, facts: Sequence[Any], inputs: Mapping[str, An
     """Open the checkpoints of a run, which is named by all that decides its draws; those of another are refused."""
     fingerprint = _fingerprint(facts, inputs)
     path = Path(folder)
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
     note = path / "run.json"
-    if note.exists() and not _is_note(note.read_bytes()):
-        # The chunks answer for themselves: each has the fingerprint in its checksum.
-        note.rename(note.with_suffix(".damaged"))
-    if note.exists():
-        if json.loads(note.read_bytes())["fingerprint"] != fingerprint:
-            raise InputError(
-                "checkpoint",
-                f"the folder {str(path)!r} holds a run of other data, settings or versions",
-                "Give another folder, or remove this one to begin anew",
-            )
-    else:
+    with _in_folder(path):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if note.exists() and not _is_note(note.read_bytes()):
+            # The chunks answer for themselves: each has the fingerprint in its checksum.
+            note.rename(note.with_suffix(".damaged"))
+        kept = json.loads(note.read_bytes())["fingerprint"] if note.exists() else None
+    if kept is None:
         with written_whole(note, private=True, argument="checkpoint") as temporary:
             temporary.write_text(json.dumps({"fingerprint": fingerprint}))
+    elif kept != fingerprint:
+        problem = f"the folder {str(path)!r} holds a run of other data, settings or versions"
+        raise InputError("checkpoint", problem, "Give another folder, or remove this one to begin anew")
     return Store(path, fingerprint)
 
 
@@ -50,6 +49,9 @@ def write_chunk(store: Store, number: int, leaves: Sequence[np.ndarray], arrays:
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **state, **arrays)
     content = buffer.getvalue()
+    if not store.folder.is_dir():
+        problem = f"the folder {str(store.folder)!r} is gone, which was there when the run began"
+        raise InputError("checkpoint", problem, "Begin it again, and leave the folder alone until it has ended")
     with written_whole(store.folder / f"chunk-{number:05}.bin", private=True, argument="checkpoint") as temporary:
         temporary.write_bytes(hashlib.sha256(content + store.fingerprint.encode()).digest() + content)
 
@@ -58,7 +60,8 @@ def read_chunks(store: Store) -> Iterator[tuple[list[np.ndarray], dict[str, np.n
     """Read the chunks that are there and whole, in order; set aside a damaged one and all that follow it."""
     number = 0
     while (path := store.folder / f"chunk-{number:05}.bin").exists():
-        content = path.read_bytes()
+        with _in_folder(store.folder):
+            content = path.read_bytes()
         if hashlib.sha256(content[32:] + store.fingerprint.encode()).digest() != content[:32]:
             for later in sorted(store.folder.glob("chunk-*.bin"))[number:]:
                 later.rename(later.with_suffix(".damaged"))
@@ -68,6 +71,16 @@ def read_chunks(store: Store) -> Iterator[tuple[list[np.ndarray], dict[str, np.n
             leaves = [saved[f"state/{i}"] for i in range(sum(name.startswith("state/") for name in names))]
             yield leaves, {name: saved[name] for name in names if not name.startswith("state/")}
         number += 1
+
+
+@contextmanager
+def _in_folder(folder: Path) -> Iterator[None]:
+    """Say of which folder it is that something in it cannot be read or made."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"the folder {str(folder)!r} cannot be used ({error.strerror or type(error).__name__})"
+        raise InputError("checkpoint", problem, "Give another, or see to it that it can be read and written") from None
 
 
 def _fingerprint(facts: Sequence[Any], inputs: Mapping[str, Any]) -> str:

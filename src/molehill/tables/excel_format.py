@@ -1,0 +1,202 @@
+"""Excel workbooks: one sheet is one table, its first row the names of the columns."""
+
+import datetime
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
+import python_calamine
+import xlsxwriter
+
+from molehill.errors import InputError
+from molehill.files import written_whole
+from molehill.tables.cells import settle_dates
+from molehill.tables.csv_format import Given
+from molehill.tables.table import Table, check_memory, check_unique, series_from_arrow, show_names, tidy_name, to_arrow
+
+# Arrow makes these functions while it is imported: type checkers do not see them.
+pc: Any = pyarrow.compute
+_MOST_ROWS, _MOST_COLUMNS, _LONGEST = 1_048_575, 16_384, 32_767
+_FIRST_DAY = datetime.datetime(1900, 3, 1)  # Excel believes that there was a 29 February 1900.
+_OFFICE = b"\xd0\xcf\x11\xe0"
+
+
+def read_excel(source: Path, given: Given) -> Table:
+    """Read a sheet of a workbook by the rules of `molehill.read_table`."""
+    _check_size(source)
+    try:
+        with python_calamine.CalamineWorkbook.from_path(source) as workbook:
+            rows = _choose_sheet(workbook, given.sheet)
+    except InputError:
+        raise
+    except python_calamine.PasswordError:
+        raise InputError("path", "the workbook is encrypted", "Save it without a password") from None
+    except (python_calamine.CalamineError, OSError, ValueError):
+        # Not chained: the reader may quote a cell.
+        raise InputError("path", "the file is damaged, or no Excel workbook", "Save it anew, or as .csv") from None
+    names, records = _split(rows)
+    columns = {name: _column(values) for name, values in zip(names, zip(*records, strict=True), strict=True)}
+    return Table(pd.DataFrame(columns))
+
+
+def _check_size(source: Path) -> None:
+    with source.open("rb") as file:
+        office = file.read(4) == _OFFICE
+    if office and source.suffix.lower() != ".xls":
+        # What a password protects is wrapped into the old kind of file.
+        problem = "the workbook is encrypted, or an old one with a new ending"
+        raise InputError("path", problem, "Save it without a password, or name it .xls")
+    size = 4 * source.stat().st_size
+    if zipfile.is_zipfile(source):
+        with zipfile.ZipFile(source) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    # A cell takes some ten bytes unpacked, and hundred in memory.
+    check_memory(10 * size, "path")
+
+
+def _choose_sheet(workbook: python_calamine.CalamineWorkbook, wanted: str | None) -> list[list[Any]]:
+    names = workbook.sheet_names
+    if wanted is not None:
+        if wanted not in names:
+            raise InputError("sheet", f"there is no sheet {wanted!r}", f"The sheets are {show_names(names)}")
+        return workbook.get_sheet_by_name(wanted).to_python()
+    filled = {name: workbook.get_sheet_by_name(name) for name in names}
+    filled = {name: sheet for name, sheet in filled.items() if sheet.height}
+    if not filled:
+        raise InputError("path", "the workbook has no records", "Give a header and records")
+    if len(filled) > 1:
+        problem = f"the workbook has several sheets: {show_names(filled)}"
+        raise InputError("sheet", problem, "Name one of them")
+    return next(iter(filled.values())).to_python()
+
+
+def _split(rows: list[list[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """Give the names and the records, without empty rows, and without columns that have neither name nor value."""
+    filled = [row for row in rows if any(cell != "" for cell in row)]
+    if len(filled) < 2:
+        raise InputError("path", "the sheet has no records", "Give a header and records")
+    used = [number for number in range(len(filled[0])) if any(row[number] != "" for row in filled)]
+    names = [tidy_name(_as_text(filled[0][number])) for number in used]
+    nameless = [str(number + 1) for number, name in zip(used, names, strict=True) if not name]
+    if nameless:
+        problem = f"columns without a name in the first row have values: number {', '.join(nameless[:10])}"
+        raise InputError("path", problem, "Begin the sheet with one row of names")
+    check_unique(names, "path")
+    return names, [[row[number] for number in used] for row in filled[1:]]
+
+
+def _column(cells: Iterable[Any]) -> pd.Series:
+    values = [None if isinstance(cell, str) and not cell.strip() else cell for cell in cells]
+    kinds = {_kind(value) for value in values if value is not None}
+    if not kinds:
+        return pd.Series(np.full(len(values), np.nan))
+    if kinds == {"number"}:
+        numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        return whole_if_whole(pd.Series(numbers))
+    if kinds == {"truth"}:
+        return pd.Series(values, dtype="boolean" if None in values else "bool")
+    if kinds == {"date"}:
+        return pd.Series(pd.to_datetime(pd.Series(values, dtype=object)).astype("datetime64[us]"))
+    texts = [None if value is None else _as_text(value) for value in values]
+    column = pa.chunked_array([pa.array(texts, pa.string())])
+    return series_from_arrow(settle_dates({"": column}).columns[""] if kinds == {"text"} else column)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, int | float):
+        return "number"
+    return "date" if isinstance(value, datetime.date) else "text" if isinstance(value, str) else "other"
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else str(value)
+
+
+def whole_if_whole(column: pd.Series) -> pd.Series:
+    """Make fractions whole numbers if none has a fraction: some files store every number as a fraction."""
+    if column.dtype == np.float64 and column.notna().any():
+        present = column.dropna().to_numpy()
+        if (np.abs(present) < 2**53).all() and (present == np.floor(present)).all():
+            return column.astype("int64" if len(present) == len(column) else "Int64")
+    return column
+
+
+def write_excel(table: Table, path: Path, *, private: bool) -> None:
+    """Write a table as the only sheet of a workbook: text as text, so that no formula runs, and dates as dates."""
+    arrow = to_arrow(table.frame)
+    if arrow.num_rows > _MOST_ROWS or arrow.num_columns > _MOST_COLUMNS:
+        problem = f"a sheet has at most {_MOST_ROWS:,} records and {_MOST_COLUMNS:,} columns"
+        raise InputError("data", problem, "Write .csv or .parquet")
+    if "" in arrow.column_names:
+        raise InputError("data", "a column has an empty name, which a sheet cannot have", "Name it")
+    columns = {name: _check_cells(arrow[name], name) for name in arrow.column_names}
+    with (
+        written_whole(path, private=private) as temporary,
+        xlsxwriter.Workbook(temporary, {"in_memory": True}) as workbook,
+    ):
+        # The same table gives the same bytes.
+        workbook.set_properties({"created": datetime.datetime(2000, 1, 1)})
+        sheet = workbook.add_worksheet("table")
+        forms = {only: workbook.add_format({"num_format": form}) for only, form in _FORMS.items()}
+        for number, (name, column) in enumerate(columns.items()):
+            sheet.write_string(0, number, name)
+            _write_column(sheet, number, column, forms)
+
+
+# Whether there are days only.
+_FORMS = {True: "yyyy-mm-dd", False: "yyyy-mm-dd hh:mm:ss"}
+
+
+def _write_column(sheet: Any, number: int, column: pa.ChunkedArray, forms: dict[bool, Any]) -> None:
+    cells = column.to_pylist()
+    if pa.types.is_timestamp(column.type):
+        days = all(cell.time() == datetime.time() for cell in cells if cell is not None)
+        for row, cell in enumerate(cells, start=1):
+            if cell is not None:
+                sheet.write_datetime(row, number, cell, forms[days])
+        return
+    text, truth = pa.types.is_string(column.type), pa.types.is_boolean(column.type)
+    write = sheet.write_string if text else sheet.write_boolean if truth else sheet.write_number
+    for row, cell in enumerate(cells, start=1):
+        if cell is not None:
+            write(row, number, cell)
+
+
+def _check_cells(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Give a column as text, truth, numbers or moments, or say what of it a sheet cannot hold."""
+    column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    kind, problem = column.type, None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        column = column.cast(pa.string())
+        if (pc.max(pc.utf8_length(column)).as_py() or 0) > _LONGEST:
+            problem = f"text of more than {_LONGEST:,} characters"
+    elif pa.types.is_null(kind):
+        column = column.cast(pa.float64())
+    elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("us"))
+        if (first := pc.min(column).as_py()) is not None and first < _FIRST_DAY:
+            problem = "dates before March 1900"
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        column = column.cast(pa.float64(), safe=False)
+        problem = _number_problem(column, whole=pa.types.is_integer(kind))
+    elif not pa.types.is_boolean(kind):
+        problem = "values that are neither numbers nor text nor dates"
+    if problem:
+        raise InputError("data", f"the column {name!r} has {problem}", "Change it, or write .parquet")
+    return column
+
+
+def _number_problem(column: pa.ChunkedArray, *, whole: bool) -> str | None:
+    largest = pc.max(pc.abs(column)).as_py() or 0.0
+    if not np.isfinite(largest) or pc.any(pc.is_nan(column)).as_py():
+        return "an infinite number"
+    return "whole numbers of more than 15 digits" if whole and largest >= 2**53 else None

@@ -1,0 +1,70 @@
+"""In which unit a column is written: cents, whole numbers, hundreds; and new values brought onto that unit."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from molehill.arrays import Floats
+
+_SMALLEST, _LARGEST = -6, 6
+# Sums and products of decimals are off by some roundings; a number kept in single precision by one of its own.
+_DOUBLE, _SINGLE = 8 * np.finfo(np.float64).eps, np.finfo(np.float32).eps
+_FIRST = 1000
+
+
+def resolution(values: ArrayLike) -> float:
+    """Give the largest unit of which all finite values are multiples, within floating error.
+
+    Units are 10^k and 5 * 10^k with k from -6 to 6. It is 0 where there is no such unit, or nothing but zeros and
+    missing values. Only the unit is told: a choice among few, which no single record's value can be read from.
+
+    Examples
+    --------
+    >>> resolution([12.5, 3.07, np.nan]), resolution([200.0, 1300.0]), resolution([4, 19, 250])
+    (0.01, 100.0, 1.0)
+    >>> resolution([0.35, 1.1]), resolution([1 / 3, 2.0])
+    (0.05, 0.0)
+    """
+    given = np.asarray(values)
+    tolerance = _DOUBLE + (_SINGLE if given.dtype.kind == "f" and given.dtype.itemsize < 8 else 0.0)
+    numbers = given.astype(np.float64)
+    numbers = numbers[np.isfinite(numbers) & (numbers != 0)]
+    if not len(numbers):
+        return 0.0
+    for exponent in range(_LARGEST, _SMALLEST - 1, -1):
+        for digit in (5, 1):
+            unit = float(f"{digit}e{exponent}")
+            # The first values mostly tell already that it is another unit.
+            if _are_multiples(numbers[:_FIRST], unit, tolerance) and _are_multiples(numbers, unit, tolerance):
+                return unit
+    return 0.0
+
+
+def _are_multiples(numbers: Floats, unit: float, tolerance: float) -> bool:
+    times = numbers / unit
+    # A number that is not zero cannot be zero times the unit.
+    nearest = np.rint(times)
+    return bool(((np.abs(times - nearest) <= tolerance * np.abs(times)) & (nearest != 0)).all())
+
+
+def round_to_unit(values: ArrayLike, unit: float, lower: float = -np.inf, upper: float = np.inf) -> Floats:
+    """Give the multiple of a unit that is nearest to each value and lies within the ends.
+
+    A unit of 0, or one of which no multiple lies within the ends, changes nothing.
+
+    Examples
+    --------
+    >>> round_to_unit([2.344, 99.999], 0.01, upper=99.995).tolist()
+    [2.34, 99.99]
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    if not unit:
+        return numbers
+    first, last = lower / unit, upper / unit
+    # An end that is a multiple itself, but for floating error, is within. An open end has no error.
+    first = np.ceil(first - _DOUBLE * abs(first)) if np.isfinite(first) else first
+    last = np.floor(last + _DOUBLE * abs(last)) if np.isfinite(last) else last
+    if first > last:
+        return numbers
+    decimals = max(0, -int(np.floor(np.log10(unit) + 1e-9)))
+    # 3 * 0.1 is not 0.3: rounding to decimals gives the number that is written so.
+    return np.round(np.clip(np.rint(numbers / unit), first, last) * unit, decimals)

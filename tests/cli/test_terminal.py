@@ -1,0 +1,43 @@
+"""What is typed, turned into arguments: nothing takes the place of something else in silence."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from molehill.cli.terminal import parse_breaks, parse_kinds, parse_pairs, read_releases
+from molehill.errors import InputError
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Three tables that can be told apart."""
+    paths = [tmp_path / f"{name}.csv" for name in "abc"]
+    for number, path in enumerate(paths):
+        pd.DataFrame({"pay": [number + 0.5, 7.5]}).to_csv(path, index=False)
+    return paths
+
+
+def test_a_name_is_given_once():
+    for call, given in (
+        (parse_breaks, ["age=25,35", "age=40"]),
+        (parse_kinds, ["pay=count", "pay=continuous"]),
+        (lambda texts: parse_pairs(texts, "against", "x=y"), ["a=1", "b=2", "a=1"]),
+    ):
+        with pytest.raises(InputError, match=r"'(age|pay|a)' is given more than once. Give it once"):
+            call(given)
+    assert parse_breaks(["age=25,35", "size=2"]) == {"age": [25.0, 35.0], "size": [2.0]}
+
+
+@pytest.mark.parametrize("name", ["released", "confidential"])
+def test_another_release_cannot_take_the_place_of_the_tables_themselves(files, name):
+    with pytest.raises(InputError, match=f"against: {name!r} is taken. Choose another name"):
+        read_releases(files[:1], [f"{name}={files[1]}"], None)
+
+
+def test_every_release_is_read_under_its_own_name(files):
+    found = read_releases(files[:2], [f"topcoded={files[2]}"], None)
+    values = {name: [table.frame["pay"][0] for table in tables] for name, tables in found.items()}
+    assert values == {"released": [0.5, 1.5], "topcoded": [2.5]}
+    with pytest.raises(InputError, match=re.escape("'topcoded' is given more than once")):
+        read_releases(files[:1], [f"topcoded={files[1]}", f"topcoded={files[2]}"], None)

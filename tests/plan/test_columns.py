@@ -1,0 +1,107 @@
+"""What a column looks like: names of people in many shapes, what an intruder may have, what is sensitive."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill.plan.columns import look_at_columns, order_tells, propose_limits
+from molehill.tables.table import Table
+
+RNG = np.random.default_rng(5)
+N = 400
+FIRST = ["Ann", "Bob", "Cleo", "Dirk", "Élise", "Fatima", "Goran", "Hui", "Ines", "Jörg"]
+
+
+def luhn(stem: int) -> int:
+    digits = [int(digit) for digit in f"{stem}0"][::-1]
+    total = sum(digits[::2]) + sum(2 * digit - 9 * (digit > 4) for digit in digits[1::2])
+    return 10 * stem + (10 - total % 10) % 10
+
+
+IDENTIFYING = {
+    "counted": (np.arange(10_001, 10_001 + N), "count up"),
+    "shuffled_count": (RNG.permutation(N) + 7, "count up"),
+    "pid": ([f"P-{number:06}" for number in RNG.permutation(10**6)[:N]], "number"),
+    "number": (RNG.permutation(9 * 10**8)[:N] + 10**8, "same length"),
+    "card": ([luhn(int(stem)) for stem in RNG.integers(10**4, 10**9, N)], "differ"),
+    "contact": ([f"p{number}@example.org" for number in range(N)], "e-mail"),
+    "reachable": ([f"+49 30 {number}" for number in RNG.integers(10**6, 10**7, N)], "telephone"),
+    "Nachname": ([f"{RNG.choice(FIRST)}son{number % 200}" for number in range(N)], "name"),
+    "who": ([f"{RNG.choice(FIRST)} {RNG.choice(FIRST)}{'abcdefghij'[number % 10]}o" for number in range(N)], "names"),
+    "birth_date": (pd.Timestamp("1950-01-01") + pd.to_timedelta(RNG.integers(0, 20_000, N), unit="D"), "dates"),
+    "postcode": ([f"{number:05}" for number in RNG.integers(1, 99_999, N)], "few people"),
+    "remarks": ([f"called {number} times about the roof and the rain" for number in RNG.permutation(N)], "free text"),
+    "lat": (RNG.uniform(40, 50, N), "few people"),
+}
+PLAIN = {
+    "sex": RNG.choice(["f", "m"], N),
+    "age": RNG.integers(0, 99, N),
+    "income": np.exp(RNG.normal(10, 1, N)),
+    "euros": RNG.permutation(10**7)[:N],
+    "region": RNG.choice(["N", "S", "E", "W"], N),
+    "grade": RNG.integers(1, 6, N),
+    "idle": RNG.choice(["yes", "no"], N),
+    "since": RNG.integers(1990, 2020, N),
+}
+
+
+@pytest.mark.parametrize("name", IDENTIFYING)
+def test_what_names_people_is_seen(name):
+    values, reason = IDENTIFYING[name]
+    (found,) = look_at_columns(Table(pd.DataFrame({name: values})))
+    assert reason in found.identifying
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_describes_people_is_not_taken_for_a_name(name):
+    (found,) = look_at_columns(Table(pd.DataFrame({name: PLAIN[name]})))
+    assert found.identifying == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "knowable", "sensitive"),
+    [
+        ("AGEP", "", "age", ""),
+        ("Alter", "", "age", ""),
+        ("v12", "Geschlecht der Person", "sex", ""),
+        ("Bundesland", "", "place", ""),
+        ("estado_civil", "", "marital status", ""),
+        ("householdSize", "", "household", ""),
+        ("nationalité", "", "", ""),
+        ("Nationality", "", "origin", ""),
+        ("diagnosis_code", "", "", "health"),
+        ("x7", "Monatliches Einkommen", "", "money"),
+        ("voted", "", "", ""),
+        ("vote", "", "", "opinion"),
+        ("religion", "", "", "opinion"),
+        ("wage", "", "", "money"),
+        ("colour", "", "", ""),
+    ],
+)
+def test_names_and_labels_tell_in_several_languages(name, label, knowable, sensitive):
+    frame = pd.DataFrame({name: RNG.choice(["a", "b", "c"], N)})
+    (found,) = look_at_columns(Table(frame, {name: label} if label else {}))
+    assert (found.knowable, found.sensitive) == (knowable, sensitive)
+
+
+def test_an_order_that_tells_is_seen_and_a_random_one_is_not():
+    income = np.exp(RNG.normal(10, 1, 600))
+    blocks = np.repeat(["a", "b", "c"], 200)
+    frame = pd.DataFrame({"sorted": np.sort(income), "random": income, "blocks": blocks, "fallen": -np.sort(income)})
+    assert order_tells(Table(frame), frame.columns) == ("sorted", "blocks", "fallen")
+    # Nearly sorted, as by a key that goes with it.
+    near = pd.DataFrame({"near": np.sort(income)[np.argsort(np.arange(600) + RNG.normal(0, 100, 600))]})
+    assert order_tells(Table(near), near.columns) == ("near",)
+    chance = [order_tells(Table(pd.DataFrame({"x": RNG.normal(size=300)})), ["x"]) for _ in range(100)]
+    assert chance.count(("x",)) == 0
+
+
+def test_proposed_limits_hold_the_values_and_tell_their_magnitude_only():
+    for _ in range(200):
+        values = RNG.normal(0, 10.0 ** RNG.uniform(-3, 7), 20)
+        low, high = propose_limits(values)
+        assert low <= values.min()
+        assert values.max() <= high
+        for end in (low, high):
+            assert f"{abs(end):.0e}"[0] in "0125"
+    assert propose_limits(np.array([0.0, 61_234.0])) == propose_limits(np.array([3.0, 66_000.0]))

@@ -1,0 +1,87 @@
+"""The plan: no column without a fate, none with one that is not safe, and one page that says it all."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill.errors import InputError
+from molehill.models import BUILT_IN
+from molehill.plan.plan import MODELS, plan_settings
+from molehill.plan.settings import Settings
+from molehill.tables.table import Table
+
+RNG = np.random.default_rng(8)
+N = 200
+PEOPLE = pd.DataFrame(
+    {
+        "id": np.arange(1, N + 1),
+        "sex": RNG.choice(["f", "m"], N),
+        "town": np.repeat(["A", "B", "C", "D"], [120, 70, 9, 1]),
+        "illness": RNG.choice(["none", "flu"], N),
+        "pay": np.exp(RNG.normal(7, 0.5, N)).round(2),
+    }
+)
+SETTINGS = Settings(
+    replace=("pay",),
+    keep=("sex", "town", "illness"),
+    drop=("id",),
+    known=("sex", "town"),
+    lower=0.0,
+    upper=3000.0,
+)
+
+
+def test_one_page_says_what_becomes_of_every_column():
+    plan = plan_settings(Table(PEOPLE, {"pay": "Monthly pay"}), SETTINGS)
+    assert plan.columns["fate"].tolist() == ["drop", "keep", "keep", "keep", "replace"]
+    assert plan.columns["model"].tolist() == ["", "", "", "", "tdp_mixture"]
+    assert plan.columns["label"].tolist()[-1] == "Monthly pay"
+    sizes = PEOPLE.groupby(["sex", "town"]).size()
+    assert plan.patterns == len(sizes)
+    for size in (2, 3, 5, 10):
+        assert plan.small[size] == (int((sizes < size).sum()), int(sizes[sizes < size].sum()))
+    assert plan.outside == {"pay": int((PEOPLE["pay"] > 3000).sum())}
+    page = str(plan)
+    assert "1 replaced, 3 published as collected, 1 dropped" in page
+    assert "looks sensitive (health), published as collected" in page
+    assert "0 to 3,000" in page
+    assert "The intruder knows sex, town" in page
+    assert "Estimate: about" in page
+    # No value of the table stands on it.
+    assert not [value for value in PEOPLE["pay"] if f"{value}" in page]
+
+
+@pytest.mark.parametrize(
+    ("change", "argument", "words"),
+    [
+        ({"drop": ()}, "columns", "'id'"),
+        ({"keep": ("sex", "town"), "decide": ("illness",)}, "columns", "'illness'"),
+        ({"keep": ("sex", "town", "ilness")}, "keep", "Did you mean 'illness'"),
+        ({"drop": ("id", "town"), "keep": ("sex", "illness")}, "known", "'town' is dropped"),
+        ({"keep": ("id", "sex", "town", "illness"), "drop": ()}, "keep", "may name people"),
+        ({"upper": None}, "columns", "no upper"),
+        ({"upper": {"sex": 3.0}}, "columns", "no upper"),
+        ({"kinds": {"pay": "categorical"}}, "lower", "is a category"),
+        ({"kinds": {"pay": "categorical"}, "lower": None, "upper": None}, "replace", "new values would be true"),
+        ({"replace": ("sex",), "keep": ("town", "illness"), "drop": ("id", "pay"), "known": "town"}, "lower", "categ"),
+    ],
+)
+def test_what_is_open_or_unsafe_is_refused(change, argument, words):
+    with pytest.raises(InputError, match=words) as caught:
+        plan_settings(PEOPLE, SETTINGS.but(**change))
+    assert caught.value.argument == argument
+
+
+def test_a_new_column_in_next_years_file_cannot_slip_out():
+    with pytest.raises(InputError, match="it is not said what becomes of 'religion'"):
+        plan_settings(PEOPLE.assign(religion="x"), SETTINGS)
+
+
+def test_models_are_those_of_the_kinds():
+    assert {model.kind: name for name, model in BUILT_IN.items() if model.kind} == MODELS
+
+
+def test_a_name_of_a_column_moves_no_cursor():
+    odd = "two\nlines"
+    plan = plan_settings(PEOPLE.rename(columns={"illness": odd}), SETTINGS.but(keep=("sex", "town", odd)))
+    assert "two\N{REPLACEMENT CHARACTER}lines" in str(plan)
