@@ -131,9 +131,15 @@ def _describe(settings: Settings, table: Table) -> dict[str, Any]:
 
 
 def _digest_column(table: Table, name: str) -> str:
-    column = table.frame[name]
-    labels = (str(column.dtype), table.column_labels.get(name), table.value_labels.get(name))
-    return _digest(repr(labels), pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
+    column: Any = table.frame[name]
+    about = [str(column.dtype), table.column_labels.get(name), table.value_labels.get(name)]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        about.append(list(column.cat.categories))
+        column = column.cat.codes
+    elif pd.api.types.is_object_dtype(column.dtype):
+        # Cells of any kind, which pandas cannot always hash.
+        column = pd.Series([repr(cell) for cell in column], dtype=object)
+    return _digest(repr(about), pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
 
 
 def _digest(words: Any, content: bytes = b"") -> str:

@@ -33,7 +33,7 @@ KEPT_LEVELS, LEAST_RECORDS = 50, 10
 # A design of more columns than this has at most a fifth as many as there are records.
 NARROWEST, SHARE_OF_RECORDS = 50, 5
 # For a model that learns the correlation of every two coefficients: their number grows with the square.
-WIDEST_CORRELATED = 100
+WIDEST_CORRELATED = 120
 
 _TOKEN = re.compile(
     r"`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.]*)|(?P<other>\d\b|[-+:*()^])|(?P<space>\s+)|(?P<bad>.)", re.DOTALL

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
-from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
+from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, read_leaves, write_chunk
 
 State = Any
 Pytree = Any
@@ -173,13 +173,13 @@ def _chunks(
 ) -> Iterator[_Chunk]:
     """Give chunk after chunk, first those of the checkpoint."""
     number, last = 0, None
-    for leaves, arrays in () if store is None else read_chunks(store):
+    for content, arrays in () if store is None else read_chunks(store):
         yield _Chunk(arrays, _count_gradients(arrays), resumed=True)
-        number, last = number + 1, leaves
+        number, last = number + 1, content
     begun = time.perf_counter()
     start, move, placed = _compile(engine, engine.prepare(inputs), len(keys), length)
     # Not started where a state is there to go on from: only its shape is needed.
-    states = start(keys, placed) if last is None else _refill(jax.eval_shape(start, keys, placed), last, len(keys))
+    states = start(keys, placed) if last is None else _refill(jax.eval_shape(start, keys, placed), read_leaves(last))
     clock.starting = time.perf_counter() - begun
     while True:
         states, told = move(states, placed)
@@ -303,10 +303,10 @@ def _plain(leaf: jax.Array) -> jax.Array:
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
-def _refill(template: State, leaves: list[np.ndarray], chains: int) -> State:
+def _refill(template: State, leaves: list[np.ndarray]) -> State:
     """Put saved leaves where those of a fresh state would be."""
     old, shape = jax.tree.flatten(template)
-    place = NamedSharding(_spread(chains), PartitionSpec("chain"))
+    place = NamedSharding(_spread(len(leaves[0])), PartitionSpec("chain"))
     new = []
     for leaf, saved in zip(old, leaves, strict=True):
         array = jax.random.wrap_key_data(jnp.asarray(saved)) if _is_key(leaf) else jnp.asarray(saved, leaf.dtype)

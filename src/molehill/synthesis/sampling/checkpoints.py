@@ -56,8 +56,11 @@ def write_chunk(store: Store, number: int, leaves: Sequence[np.ndarray], arrays:
         temporary.write_bytes(hashlib.sha256(content + store.fingerprint.encode()).digest() + content)
 
 
-def read_chunks(store: Store) -> Iterator[tuple[list[np.ndarray], dict[str, np.ndarray]]]:
-    """Read the chunks that are there and whole, in order; set aside a damaged one and all that follow it."""
+def read_chunks(store: Store) -> Iterator[tuple[bytes, dict[str, np.ndarray]]]:
+    """Read the chunks that are there and whole, in order; set aside a damaged one and all that follow it.
+
+    Of each, its content, of which `read_leaves` makes the state that it ended in, and what it gave.
+    """
     number = 0
     while (path := store.folder / f"chunk-{number:05}.bin").exists():
         with _in_folder(store.folder):
@@ -67,10 +70,15 @@ def read_chunks(store: Store) -> Iterator[tuple[list[np.ndarray], dict[str, np.n
                 later.rename(later.with_suffix(".damaged"))
             return
         with np.load(io.BytesIO(content[32:]), allow_pickle=False) as saved:
-            names = list(saved)
-            leaves = [saved[f"state/{i}"] for i in range(sum(name.startswith("state/") for name in names))]
-            yield leaves, {name: saved[name] for name in names if not name.startswith("state/")}
+            arrays = {name: saved[name] for name in saved if not name.startswith("state/")}
+        yield content, arrays
         number += 1
+
+
+def read_leaves(content: bytes) -> list[np.ndarray]:
+    """Read the leaves of the state that a chunk ended in: only the last chunk is asked for them."""
+    with np.load(io.BytesIO(content[32:]), allow_pickle=False) as saved:
+        return [saved[f"state/{i}"] for i in range(sum(name.startswith("state/") for name in saved))]
 
 
 @contextmanager

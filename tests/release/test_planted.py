@@ -1,0 +1,62 @@
+"""What was not meant to leave does not: planted in random tables, looked for in everything that is published."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill.plan.suggest import suggest_settings
+from molehill.release.runs import run
+from molehill.tables.formats import read_table, write_table
+
+N = 150
+
+
+def plant(seed: int) -> tuple[pd.DataFrame, list[str]]:
+    """A random table sorted by its amounts, with a number of every person, a name, a rare label and a true amount."""
+    random = np.random.default_rng(seed)
+    pay = np.sort(np.exp(random.normal(8, 0.7, N)).round(2))
+    pay[-1] = 918_273.64
+    frame = pd.DataFrame(
+        {
+            "person_id": random.permutation(N) + 71_000_000,
+            "surname": [f"Zyx{number}qua" for number in random.permutation(N)],
+            "birth": pd.Timestamp("1950-01-01") + pd.to_timedelta(random.integers(0, 20_000, N), unit="D"),
+            "diagnosis": np.where(np.arange(N) == 40, "kuru", random.choice(["a", "b"], N)),
+            "sex": random.choice(["f", "m"], N),
+            "region": random.choice(["N", "S"], N),
+            "pay": pay,
+        }
+    )
+    secrets = [*map(str, frame["person_id"]), *frame["surname"], "kuru", "918273.64", "918,273.64"]
+    return frame[random.permutation(frame.columns)], secrets
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_nothing_planted_is_found_in_what_is_published(tmp_path, capsys, seed):
+    frame, secrets = plant(seed)
+    write_table(frame, tmp_path / "people.csv")
+    table = read_table(tmp_path / "people.csv")
+    suggested = suggest_settings(table, path="people.csv").settings
+    assert suggested.replace == ("pay",)
+    assert set(suggested.drop) == {"person_id", "surname", "birth"}
+    assert suggested.decide == ("diagnosis",)
+    quick = {"datasets": 2, "compare": (), "expected_tables": 0, "synthesizer": "normal_linear", "seed": seed}
+    settings = suggested.but(decide=(), drop=(*suggested.drop, "diagnosis"), **quick)
+    told: list[str] = []
+    run(table, settings, tmp_path / "out", progress=False, tell=told.append)
+    said = "\n".join(told) + capsys.readouterr().out
+    for path in (tmp_path / "out" / "release").iterdir():
+        text = path.read_text(encoding="utf-8") + said
+        # Numbers of a drawing may hold any digits; what is planted is longer than those.
+        found = [secret for secret in secrets if re.search(rf"(?<![\d.]){re.escape(secret)}(?!\d)", text)]
+        assert not found, (path.name, len(found))
+    released = read_table(tmp_path / "out" / "release" / "synthetic_01.csv").frame
+    assert set(released.columns) == {"sex", "region", "pay"}
+    # The order of the file was that of the amounts: what is published is in no such order, and no amount is a true one.
+    assert abs(np.corrcoef(np.arange(N), released["pay"])[0, 1]) < 0.35
+    assert not set(released["pay"].round(2)) >= set(frame["pay"])
+    assert released["pay"].between(*(settings.of_column(end, "pay") for end in ("lower", "upper"))).all()
+    # Decimals are those of the file.
+    assert (released["pay"].round(2) == released["pay"]).all()
