@@ -2,13 +2,16 @@
 
 import ast
 import contextlib
+import copy
 import pickle
 import traceback
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from molehill.errors import InputError
+from molehill.errors import InputError, check_choice, check_names
+from molehill.synthesis.fitting import NothingCountsError
 
 SOURCE = Path(__file__).parents[1] / "src"
 HIDDEN = "4711 and a name"
@@ -50,6 +53,35 @@ def test_an_error_passes_through_whatever_sets_contexts():
 def test_an_error_comes_through_another_process():
     again = pickle.loads(pickle.dumps(raised()))  # noqa: S301
     assert (str(again), again.argument) == (str(raised()), "data")
+
+
+def pickled(error: InputError) -> InputError:
+    return pickle.loads(pickle.dumps(error))  # noqa: S301 (made here)
+
+
+@pytest.mark.parametrize("kind", [InputError, NothingCountsError])
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
+def test_an_error_survives_pickle_and_copy_whole(kind, again):
+    error = kind("radius", "it is 20, above 1", "For 20 percent write 0.2")
+    error.add_note("in the second table")
+    back = again(error)
+    assert type(back) is kind
+    assert str(back) == str(error) == "radius: it is 20, above 1. For 20 percent write 0.2."
+    assert (back.argument, back.problem, back.remedy) == ("radius", "it is 20, above 1", "For 20 percent write 0.2")
+    assert back.__notes__ == ["in the second table"]
+
+
+def test_what_is_no_text_is_told_by_its_type_and_never_shown():
+    for given in (pd.DataFrame({"pay": [4711.5, 3.0]}), pd.Series([4711.5, 3.0]), ["4711.5"], 4711.5, None):
+        with pytest.raises(InputError, match=f"rule: it is of type {type(given).__name__}, not text") as caught:
+            check_choice("rule", given, ("partial", "full"))  # pyright: ignore[reportArgumentType]
+        assert "4711" not in str(caught.value)
+    with pytest.raises(InputError, match=r"rule: 'both' is not a choice\. Choose one of 'partial', 'full'"):
+        check_choice("rule", "both", ("partial", "full"))
+    for names in (None, 4711, pd.DataFrame({"pay": [4711.5]}), [4711.5]):
+        with pytest.raises(InputError, match="known: (it is of type|a column's name must be text)") as caught:
+            check_names("known", names)
+        assert "4711" not in str(caught.value)
 
 
 def uncut(tree: ast.AST) -> list[int]:

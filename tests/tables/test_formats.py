@@ -370,3 +370,17 @@ def test_a_format_is_added_in_one_place(tmp_path, monkeypatch):
     assert ".xpt, .lines" in problem_of(lambda: read_table(tmp_path / "t.docx"))
     monkeypatch.setitem(FORMATS, ".lines", Format(read, None, "lines are for reading"))
     assert "path: lines are for reading. Write .csv" in problem_of(lambda: write_table(back, tmp_path / "t.lines"))
+
+
+@pytest.mark.parametrize("table", [labelled_table(), Table(pd.DataFrame({"a": [1.5, 2.5], "b": ["x", ""]}))])
+@pytest.mark.parametrize("ending", ["dta", "sav", "xpt"])
+def test_a_file_does_not_say_when_it_was_written(tmp_path, ending, table):
+    path = tmp_path / f"t.{ending}"
+    write_table(table, path)
+    read = {"dta": pyreadstat.read_dta, "sav": pyreadstat.read_sav, "xpt": pyreadstat.read_xport}[ending]
+    frame, about = read(str(path))
+    assert len(frame) == len(table.frame)
+    assert {about.creation_time.year, about.modification_time.year} == {1980}
+    now = datetime.datetime.now()
+    assert now.strftime("%d%b%y").upper().encode() not in path.read_bytes()
+    assert now.strftime("%d %b %y").encode() not in path.read_bytes()

@@ -334,6 +334,11 @@ _SAS = _Package(
 )
 
 
+# Where a file says when it was written, and what it says instead: the same table is the same bytes on any day.
+_WRITTEN = {".dta": (122,), ".sav": (92,), ".xpt": (144, 160, 464, 480)}
+_NO_DAY = {".dta": b"01 Jan 1980 00:00", ".sav": b"01 Jan 8000:00:00", ".xpt": b"01JAN80:00:00:00"}
+
+
 def _write_package(package: _Package, table: Table, path: Path, *, private: bool) -> None:
     """Write a Stata, SPSS or SAS transport file, refusing before the first byte what it cannot hold."""
     names, ending = list(table.frame.columns), path.suffix.lower()
@@ -355,6 +360,10 @@ def _write_package(package: _Package, table: Table, path: Path, *, private: bool
         except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError):
             problem = f"it has a name, a label or a value that {ending} cannot hold"
             raise InputError("data", problem, "Change it, or write .parquet") from None
+        with temporary.open("r+b") as file:
+            for place in _WRITTEN[ending]:
+                file.seek(place)
+                file.write(_NO_DAY[ending])
 
 
 def _for_package(column: pd.Series, name: str, largest: float) -> pd.Series:
