@@ -359,3 +359,10 @@ def test_a_folder_of_checkpoints_removed_meanwhile_is_told_in_one_line(tmp_path,
     with pytest.raises(InputError, match="is gone"):
         run(PEOPLE, SETTINGS, tmp_path / "out", resume=resume, progress=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_dossier_is_told(saved, tmp_path):
+    copy = shutil.copytree(saved, tmp_path / "copy")
+    (copy / "internal" / "facts.json").write_text("{")
+    with pytest.raises(InputError, match=r"facts.json' is damaged"):
+        read_dossier(copy)

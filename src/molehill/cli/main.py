@@ -31,7 +31,7 @@ NOTHING_FOUND = 3
 DEFAULT_TARGET = "maximum realised <= 0.5"
 EXIT_CODES = (
     "Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 3 a search found nothing, "
-    "130 interrupted."
+    "130 interrupted, 143 terminated."
 )
 
 Names = typer.Option(help="Columns that an intruder knows, with commas between; may repeat.")
@@ -304,7 +304,7 @@ def report(folder: Annotated[Path, typer.Argument(help="Folder of a saved releas
     from molehill.release.release import rebuild_report
 
     with _working("Making the report"):
-        written = rebuild_report(folder)
+        written = rebuild_report(folder, tell=lambda text: typer.echo(text, err=True))
     typer.echo(f"Written: {' and '.join(map(str, written))}")
 
 

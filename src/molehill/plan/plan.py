@@ -38,7 +38,7 @@ class Plan:
     Attributes
     ----------
     columns
-        column, label, fate, kind, model, limits, remark: one row a column of the table.
+        column, label, fate, kind, model, limits, remark, sensitive: one row a column of the table.
     known
         What the intruder knows.
     patterns, small
@@ -208,6 +208,7 @@ def _describe(table: Table, settings: Settings, found: Finding) -> dict[str, str
         "model": model,
         "limits": limits,
         "remark": "; ".join(remarks),
+        "sensitive": found.sensitive,
     }
 
 
@@ -223,7 +224,7 @@ def _design_width(settings: Settings, found: dict[str, Finding]) -> int:
 
 def tell_plan(plan: Plan) -> str:
     """Tell a plan on one page of plain text, without a value of the table."""
-    shown = plan.columns.drop(columns="label")
+    shown = plan.columns.drop(columns=["label", "sensitive"])
     # The name of a column can hold anything: nothing in it may move the cursor of a terminal.
     rows = [[printable(f"{cell}") for cell in row] for row in (list(shown.columns), *shown.to_numpy().tolist())]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]

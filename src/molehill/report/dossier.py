@@ -198,7 +198,7 @@ def read_dossier(folder: str | Path) -> Dossier:
     path = path / "internal" if (path / "internal").is_dir() else path
     if not (path / "facts.json").is_file():
         raise InputError("folder", f"{str(folder)!r} holds no saved release", "Give the folder that `run` wrote")
-    content = json.loads((path / "facts.json").read_text(encoding="utf-8"))
+    content = _read_json(path / "facts.json")
     frames = {name: _read_frame(path / f"{name}.parquet") for name in _FRAMES}
     settings, evaluation = read_settings(path / "settings.toml"), read_evaluation(path / "evaluation")
     return Dossier(settings, evaluation=evaluation, search=_read_searched(path), **frames, **content)
@@ -217,7 +217,7 @@ def _write_searched(searched: Searched, folder: Path) -> None:
 def _read_searched(folder: Path) -> Searched | None:
     if not (folder / "search.json").is_file():
         return None
-    content: dict[str, Any] = json.loads((folder / "search.json").read_text(encoding="utf-8"))
+    content = _read_json(folder / "search.json")
     frames = {name: _read_frame(folder / f"search_{name}.parquet") for name in _SEARCH_FRAMES}
     # JSON has no number that says "not known"; only the place of the chosen point may be missing otherwise.
     numbers = {name: math.nan for name, value in content.items() if value is None and name != "place"}
@@ -235,6 +235,13 @@ def _plain(value: Any) -> Any:
 
 def _write_json(content: Mapping[str, Any], path: Path) -> None:
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False), private=True)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise InputError("folder", f"{str(path)!r} is damaged", "Restore it, or make the release again") from None
 
 
 def _read_frame(path: Path) -> pd.DataFrame:
