@@ -252,7 +252,7 @@ def labelled_people() -> Table:
     return Table(frame, {"visits": "Visits to a doctor"}, {"region": labels})
 
 
-@pytest.mark.parametrize("ending", [".csv", ".sav", ".dta"])
+@pytest.mark.parametrize("ending", [".csv", ".sav", pytest.param(".dta", marks=pytest.mark.slow)])
 def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
     people = labelled_people()
     write_table(people, tmp_path / f"people{ending}")

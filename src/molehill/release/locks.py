@@ -77,7 +77,8 @@ def _open(folder: Path, path: Path) -> int | None:
         with suppress(FileNotFoundError):
             return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        if not (isinstance(error, FileExistsError) and not folder.exists()):
+        # A folder that was there, then was not, and perhaps is again, is another process coming and going.
+        if not isinstance(error, FileExistsError) or folder.is_file():
             problem = f"the folder {str(folder)!r} cannot be written to ({error.strerror})"
             raise InputError("out", problem, "Choose another folder, or ask for the right to write there") from None
     return None
