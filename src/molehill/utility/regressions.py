@@ -55,7 +55,7 @@ def fit_regression(analysis: Analysis, part: Part, missing: Missing) -> Fits:
         coded = _code(side, frame, formula, levels)
         outcome, design, spec = _design(side, coded, formula, spec)
         names = names or [formula.restore(column) for column in design.columns]
-        rows.append(_fit(side, analysis, _check_outcome(side, outcome, analysis), design.to_numpy(np.float64), names))
+        rows.append(_fit(side, analysis, _check_outcome(side, outcome, analysis), design.to_numpy(np.float64)))
     chosen = _choose(names, analysis.terms)
     points, variances, degrees = (np.stack(column) for column in zip(*rows, strict=True))
     return Fits(tuple(names[place] for place in chosen), points[:, chosen], variances[:, chosen], degrees)
@@ -127,15 +127,13 @@ def _check_outcome(side: Side, outcome: pd.DataFrame, analysis: Analysis) -> Flo
     return values
 
 
-def _fit(
-    side: Side, analysis: Analysis, outcome: Floats, design: Floats, names: Sequence[str]
-) -> tuple[Floats, Floats, float]:
+def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tuple[Floats, Floats, float]:
     """Coefficients, their variances and the degrees of freedom."""
     records, terms = design.shape
     if records <= terms:
         problem = f"there are {records} records for {terms} coefficients"
         raise side.refuse(problem, "Use more records, or fewer terms")
-    _check_rank(side, design, names)
+    _check_rank(side, design)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -150,11 +148,12 @@ def _fit(
     return np.asarray(found.params), np.asarray(found.bse) ** 2, degrees
 
 
-def _check_rank(side: Side, design: Floats, names: Sequence[str]) -> None:
+def _check_rank(side: Side, design: Floats) -> None:
     sizes = np.sqrt((design**2).sum(axis=0))
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
-        problem = f"no record says anything of the coefficient {names[empty[0]]!r}"
+        # By its number: its name may hold a level, which is a value of the table.
+        problem = f"no record says anything of the coefficient number {empty[0] + 1} of the formula"
         raise side.refuse(problem, "Leave the term out, or join rare categories")
     unit = design / sizes
     if np.linalg.eigvalsh(unit.T @ unit)[0] < _SINGULAR:
