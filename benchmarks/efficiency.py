@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def open_case(case: Case, synthesizer: Any) -> Bench:
 
 
 def compare(case: Case) -> list[dict[str, Any]]:
-    """Measure the paper's schemes, with independent noise as the paper's, and ours; one row a point."""
+    """Measure the paper's schemes and ours, all with the same noise; one row a point."""
     rows = []
     for way, synthesizer in case.synthesizers.items():
         bench = open_case(case, synthesizer)
@@ -89,8 +89,7 @@ def compare(case: Case) -> list[dict[str, Any]]:
         mixture = has_membership(plain.posterior)
         if mixture:
             points.append((measure_point(bench, plain, 1.0), ""))
-            balanced = replace(plain, posterior=plain.posterior.drawing_by(noise="balanced"))
-            points += [(measure_point(bench, balanced, share), ", balanced") for share in (0.0, *SHARES, 1.0)]
+            points += [(measure_point(bench, plain, share), "") for share in SHARES]
         if not way:
             schemes = [Scheme(2), Scheme(1)]
             if not mixture:
@@ -213,12 +212,9 @@ def show_intruder(name: str, figure: Path | None) -> None:
         "unweighted, prior": draw(with_membership(plain.posterior, ones), seed=2, **how),
         "pairwise, posterior": draw(with_membership(pairwise.posterior, 0 * ones), seed=3, **how),
         "pairwise, prior": draw(with_membership(pairwise.posterior, ones), seed=4, **how),
-        "unweighted, prior, balanced": draw(
-            with_membership(plain.posterior, ones).drawing_by(noise="balanced"), seed=5, **how
-        ),
     }
-    simple = choose_synthesizer(bench.job.view, bench.settings.but(components=2, noise="balanced", synthesizer="auto"))
-    releases["2 components, balanced"] = draw(fit(simple, case.data, seed=6, progress=False), seed=6, **how)
+    simple = choose_synthesizer(bench.job.view, bench.settings.but(components=2, synthesizer="auto"))
+    releases["2 components"] = draw(fit(simple, case.data, seed=6, progress=False), seed=6, **how)
     column = case.settings.column
     releases["topcoding"] = baselines.topcode(case.data, column)
     releases["noise, 10% of the sd"] = [baselines.add_noise(case.data, column, seed=number) for number in range(20)]

@@ -62,7 +62,7 @@ CASES = {
         200,
     ),
 }
-OTHER_CHOICES: dict[str, Any] = {"membership": "prior", "noise": "balanced"}
+OTHER_CHOICES: dict[str, Any] = {"membership": "prior"}
 
 
 @cache

@@ -13,7 +13,6 @@ from scipy import stats
 from molehill import InputError
 from molehill.models import tdp_mixture
 from molehill.models.tdp_mixture import (
-    balanced_uniforms,
     log_mass_between,
     mixture_functionals,
     predict_mixture,
@@ -85,43 +84,6 @@ def test_posterior_membership_keeps_a_record_in_its_component():
     # A value that only the wide component can explain stays with it.
     far, _ = predicted("posterior", outcome=np.full(20_000, -3.0), n=20_000)
     assert stats.kstest((far - 10) / 2, stats.norm(0.0, 1.2).cdf).pvalue > 1e-3
-
-
-def test_balanced_numbers_are_uniform_for_each_record_and_even_for_a_block():
-    means = jnp.asarray(np.random.default_rng(1).permutation(70) % 64 * 1.0)
-    draw = jax.jit(jax.vmap(lambda key: balanced_uniforms(key, means)))
-    numbers = np.asarray(draw(jax.random.split(jax.random.key(2), 4000)))
-    # Sorted by the means (ties lie within the first block): blocks of 32, 32 and 6, one number from each part.
-    ordered = numbers[:, np.argsort(np.asarray(means), kind="stable")]
-    for start, end in ((0, 32), (32, 64), (64, 70)):
-        parts = np.sort(np.floor((end - start) * ordered[:, start:end]), axis=1)
-        assert (parts == np.arange(end - start)).all()
-    # By itself every record's number is uniform, and two of different blocks know nothing of each other.
-    smallest = min(stats.kstest(numbers[:, record], "uniform").pvalue for record in range(70))
-    assert smallest > 1e-3 / 70
-    first, last = np.argmin(np.asarray(means)), np.argmax(np.asarray(means))
-    assert abs(np.corrcoef(numbers[:, first], numbers[:, last])[0, 1]) < 4 / np.sqrt(4000)
-    assert 0 <= float(jax.jit(balanced_uniforms)(jax.random.key(3), jnp.zeros(1))[0]) < 1
-
-
-@pytest.mark.parametrize("membership", ["prior", "posterior"])
-def test_balanced_noise_leaves_each_record_its_distribution_and_makes_the_table_even(membership):
-    outcome = np.tile([0.5, -3.0], 100)
-    tables = {
-        noise: predicted(membership, outcome=outcome, n=200, noise=noise, tables=300)[0]
-        for noise in ("independent", "balanced")
-    }
-    for record in (0, 1):
-        one, other = (tables[noise][:, record::2].ravel()[::40] for noise in tables)
-        same: Any = stats.ks_2samp(one, other)
-        assert same.pvalue > 1e-3
-    below = {noise: (values < 11).mean(axis=1) for noise, values in tables.items()}
-    assert below["balanced"].mean() == pytest.approx(below["independent"].mean(), abs=0.01)
-    # Of a table's share below a value, more than half of the chance is gone.
-    assert below["balanced"].std() < 0.5 * below["independent"].std()
-    values, _ = predicted(membership, outcome=outcome, n=200, noise="balanced", support=(9.0, 12.0))
-    assert values.min() >= 9
-    assert values.max() <= 12
 
 
 @pytest.mark.parametrize(

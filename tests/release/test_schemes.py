@@ -84,8 +84,7 @@ def test_membership_is_swapped_without_a_fit():
     assert shares["prior"].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(8000))
     assert (shares["some"][town == 0] == 1).all()
     assert shares["some"][town == 1].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4000))
-    even = with_membership(posterior, town).drawing_by(noise="balanced")
-    assert even.synthesizer.options["noise"] == "balanced"
+    even = with_membership(posterior, town)
     assert even.synthesizer.options["membership"] == "posterior"
     assert even.learned.inputs[BY_PRIOR] is town
     # A model without such an option has no membership to change.

@@ -562,12 +562,6 @@ def test_the_methods_note_says_whether_there_are_weights():
     assert "Every record has the same weight" in render_report(flat, edition="public")
 
 
-def test_the_methods_note_says_whether_draws_are_balanced():
-    dossier = plain_dossier()
-    assert "spread evenly" not in methods_note(dossier)
-    assert "spread evenly" in methods_note(replace(dossier, facts={**dossier.facts, "balanced": True}))
-
-
 def test_a_model_is_described_in_its_author_s_words():
     dossier = plain_dossier()
     words = "a copula that <b>we</b> wrote, `ours`"

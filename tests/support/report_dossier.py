@@ -160,7 +160,6 @@ def _make(survey, column, known, released, other, measures=MEASURES, labels=LABE
             "tables": TABLES,
             "model": "semicontinuous",
             "words": WORDS,
-            "balanced": False,
             "outside": 0.0004,
             "columns": columns.to_dict("records"),
             "order": list(plan.order),

@@ -69,22 +69,6 @@ def test_intervals_for_partial_synthesis_cover_the_population(tables):
     assert share == pytest.approx(0.95, abs=error)
 
 
-def test_intervals_of_tables_drawn_with_balanced_noise_cover_the_population():
-    """Blocks of 32 records share their random numbers evenly: the tables differ less, and the rule sees how much."""
-    rng, tables, records = np.random.default_rng(25), 5, 96
-    centre = rng.normal(size=SAMPLES) / np.sqrt(records)
-    drawn_centre = centre + rng.normal(size=(tables, SAMPLES)) / np.sqrt(records)
-    numbers = (np.arange(32) + rng.uniform(size=(tables, SAMPLES, records // 32, 32))) / 32
-    values = drawn_centre[:, :, None] + stats.norm.ppf(numbers).reshape(tables, SAMPLES, records)
-    points, variances = mean_and_variance(values)
-    share, error = covers(combine(points, variances), 0.0)
-    assert share == pytest.approx(0.95, abs=error)
-    # Half of the variance between tables was chance within them. The rule for full synthesis counts on that chance.
-    between = points.var(axis=0, ddof=1)
-    assert between.mean() == pytest.approx(1 / records, rel=0.05)
-    assert (1.2 * between - variances.mean(axis=0)).mean() < 0.5 * points.mean(axis=0).var()
-
-
 def test_intervals_for_full_synthesis_cover_the_population():
     """With few tables T is a difference of noisy numbers, and its t interval is known to cover more than it says."""
     share, error = covers(combine(*synthesize(400), rule="full"), 0.0)

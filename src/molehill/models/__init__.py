@@ -26,7 +26,7 @@ class BuiltIn:
     takes: tuple[str, ...] = ("lower", "upper")
 
 
-_MIXTURE = ("lower", "upper", "components", "membership", "noise")
+_MIXTURE = ("lower", "upper", "components", "membership")
 BUILT_IN = {
     "tdp_mixture": BuiltIn(tdp_mixture, "continuous", _MIXTURE),
     "semicontinuous": BuiltIn(semicontinuous, "semicontinuous", _MIXTURE),

@@ -19,7 +19,7 @@ from molehill.models.amounts import check_support, find_amounts
 from molehill.models.multinomial import multinomial
 from molehill.models.normal_linear import normal_linear
 from molehill.models.tdp_engine import Priors
-from molehill.models.tdp_mixture import Membership, Noise, tdp_mixture
+from molehill.models.tdp_mixture import Membership, tdp_mixture
 from molehill.synthesis.synthesizer import Composite, Learned, Synthesizer
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table, with_columns
@@ -35,7 +35,6 @@ def semicontinuous(
     loss_predictors: str | Sequence[str] | None = None,
     components: int = 10,
     membership: Membership = "posterior",
-    noise: Noise = "independent",
     priors: Priors = "weak",
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
@@ -52,8 +51,8 @@ def semicontinuous(
         What the sign and the size of gains are conditioned on: see `molehill.synthesis.design.learn_design`.
     loss_predictors
         What the size of losses is conditioned on: nothing by default, since losses are few.
-    components, membership, noise, priors
-        As in `tdp_mixture`; the signs are drawn independently.
+    components, membership, priors
+        As in `tdp_mixture`.
     lower, upper
         The public support in the units of the data; `lower` bounds the losses and `upper` the gains.
 
@@ -65,7 +64,7 @@ def semicontinuous(
     low, high = check_support(lower, upper)
     if low > 0 or high < 0:
         raise InputError("lower", "the support leaves zero out", "Use tdp_mixture for an amount without zeros")
-    shared: dict[str, Any] = {"components": components, "membership": membership, "noise": noise, "priors": priors}
+    shared: dict[str, Any] = {"components": components, "membership": membership, "priors": priors}
     grouping: dict[str, Any] = {"breaks": breaks, "kinds": kinds}
     losses: dict[str, Any] = {"breaks": {k: v for k, v in (breaks or {}).items() if k in _names(loss_predictors)}}
     about: dict[str, dict[str, Any]] = {
@@ -98,7 +97,7 @@ def semicontinuous(
         partial(_join, column=column),
         "semicontinuous",
         "a regression of the sign of the value (negative, zero, positive), and mixtures of regressions of its size",
-        {"membership": membership, "noise": noise},
+        {"membership": membership},
     )
 
 

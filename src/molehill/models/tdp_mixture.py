@@ -10,7 +10,7 @@ the power of the whole sum. Hu, Savitsky and Williams, supplement, section 1.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +30,6 @@ from molehill.models.amounts import (
     learn_amount,
     restore,
     transformed_support,
-    truncated_normal,
 )
 from molehill.models.tdp_engine import Priors, tdp_engine
 from molehill.synthesis.design import WIDEST_CORRELATED, learn_design, spread_rows
@@ -38,35 +37,6 @@ from molehill.synthesis.sampling.chains import Engine
 from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
-
-Noise = Literal["independent", "balanced"]
-NOISES = get_args(Noise)
-# Records taken together. More of them are less alike; fewer leave more to chance, and would say more of each other.
-BLOCK = 32
-
-
-def balanced_uniforms(key: jax.Array, *by: jax.Array) -> jax.Array:
-    """Draw one number from 0 to 1 for every record, evenly among neighbours.
-
-    Records are sorted by the last of `by`, ties by the one before it, and so on, at last at random. Of a block of 32
-    neighbours (the last block has fewer) one gets a number from each 32nd part of 0 to 1, in random order.
-
-    Examples
-    --------
-    >>> numbers = balanced_uniforms(jax.random.key(1), jnp.arange(32.0))
-    >>> [int(part) for part in jnp.sort(jnp.floor(32 * numbers))] == list(range(32))
-    True
-    """
-    records = by[0].shape[0]
-    for_ties, for_places, for_numbers = (jax.random.uniform(own, (records,)) for own in jax.random.split(key, 3))
-    neighbours, place = jnp.lexsort((for_ties, *by)), jnp.arange(records)
-    block = place // BLOCK
-    # Sorted by the block and then at random: every block's places, shuffled.
-    shuffled = jnp.argsort(block + for_places)
-    part = jnp.zeros_like(place).at[shuffled].set(place) - block * BLOCK
-    numbers = (part + for_numbers) / jnp.minimum(BLOCK, records - block * BLOCK)
-    return jnp.zeros_like(numbers).at[neighbours].set(numbers)
-
 
 Membership = Literal["posterior", "prior"]
 # Input of a prediction with posterior membership: how likely each record's component is drawn from pi all the same.
@@ -79,7 +49,6 @@ def tdp_mixture(
     *,
     components: int = 10,
     membership: Membership = "posterior",
-    noise: Noise = "independent",
     transform: Transform = "log",
     priors: Priors = "weak",
     least_sigma: float | None = None,
@@ -101,10 +70,6 @@ def tdp_mixture(
     membership
         "posterior" draws a record's component given its confidential value, as the paper does; "prior" draws it from
         pi, so that the new value depends on the old one only through the parameters: less risk.
-    noise
-        "independent" draws every record by itself, as the paper does; "balanced" spreads the random numbers evenly over
-        records with alike predictions. Each record's distribution, and so its risk, is the same; a table as a whole is
-        nearer to what the model says.
     transform
         "log" for positive amounts, "identity", or "signed": sign(y) log(1 + |y|).
     priors
@@ -124,7 +89,6 @@ def tdp_mixture(
     ('income',)
     """
     check_choice("membership", membership, ("posterior", "prior"))
-    check_choice("noise", noise, NOISES)
     check_choice("transform", transform, TRANSFORMS)
     check_choice("priors", priors, ("weak", "paper"))
     support = check_support(lower, upper)
@@ -161,7 +125,7 @@ def tdp_mixture(
         sensitive=(column,),
         name="tdp_mixture",
         words="a mixture of regressions",
-        options={"membership": membership, "noise": noise},
+        options={"membership": membership},
         predict=partial(predict_mixture, column=column, transform=transform, support=support),
         learn=learn,
         functionals=mixture_functionals,
@@ -248,7 +212,6 @@ def predict_mixture(
     transform: Transform,
     support: Support,
     membership: Membership,
-    noise: Noise,
 ) -> Prediction:
     """Draw each record's component, then its value from that component, both within the support.
 
@@ -269,28 +232,14 @@ def predict_mixture(
     shares = jax.nn.softmax(logs, axis=1)
     inside = log_mass_between(below, above)
     outside = jnp.sum(shares * -jnp.expm1(inside), axis=1)
-    if noise == "balanced":
-        component = _balanced_components(key_component, logs + inside, centres, draw["pi"])
-    else:
-        component = jax.random.categorical(key_component, logs + inside, axis=1)
+    component = jax.random.categorical(key_component, logs + inside, axis=1)
     rows = jnp.arange(len(component))
     centre, below, above = (of_all[rows, component] for of_all in (centres, below, above))
-    if noise == "balanced":
-        drawn = truncated_normal(balanced_uniforms(key_value, centre, component), below, above)
-    else:
-        drawn, _ = draw_truncated_normal(key_value, below, above)
+    drawn, _ = draw_truncated_normal(key_value, below, above)
     values = centre + draw["sigma"][component] * drawn
     restored = restore(inputs["centre"] + inputs["scale"] * values, transform)
     # Rounding on the way back must not step over the support.
     return Prediction({column: jnp.clip(restored, *support)}, jnp.mean(outside))
-
-
-def _balanced_components(key: jax.Array, logs: jax.Array, centres: jax.Array, pi: jax.Array) -> jax.Array:
-    """Draw components by numbers spread evenly over records with alike means; components are in order of theirs."""
-    by_place = jnp.argsort(jnp.mean(centres, axis=0))
-    upto = jnp.cumsum(jax.nn.softmax(logs, axis=1)[:, by_place], axis=1)
-    number = balanced_uniforms(key, centres @ pi)
-    return by_place[jnp.minimum(jnp.sum(upto < number[:, None], axis=1), len(pi) - 1)]
 
 
 def log_mass_between(low: jax.Array, high: jax.Array) -> jax.Array:

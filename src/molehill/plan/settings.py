@@ -128,12 +128,6 @@ class Settings(BaseModel):
         "How a mixture draws a record's component: given its true value, as the paper does, or not: less risk.",
         _one_of(("posterior", "prior")),
     )
-    noise: Literal["independent", "balanced"] = setting(
-        "independent",
-        "How a mixture draws records: each by itself, as in the paper, or evenly over records alike: as much risk.",
-        _one_of(("independent", "balanced")),
-        public=True,
-    )
     lower: float | dict[Name, float] | None = setting(
         None,
         "Least value that may be released, from a codebook; never the confidential minimum.",

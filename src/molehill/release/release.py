@@ -155,7 +155,6 @@ def make_dossier(release: Release) -> Dossier:
         "tables": len(release.datasets),
         "model": posterior.synthesizer.name,
         "words": posterior.synthesizer.words,
-        "balanced": posterior.options.get("noise") == "balanced",
         "outside": posterior.outside,
         "columns": release.plan.columns.to_dict("records"),
         "order": list(release.plan.order),

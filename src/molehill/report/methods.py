@@ -24,7 +24,7 @@ A statistical model, {model}, describes {column} given
 {predictors}. The new values are random draws from what the model, fitted to the collected data, predicts for every
 record.
 
-{weighting}{evenly}{redrawing}
+{weighting}{redrawing}
 
 ## How to use them
 
@@ -50,11 +50,6 @@ bulk of the data closely, and its rare values less closely."""
 _UNWEIGHTED = """\
 Every record counts the same in the fit. The model is smoother than the data: the tables follow the bulk of the data
 closely, and its rare values less closely."""
-
-_EVENLY = """
-
-The draws of records for which the model predicts alike were spread evenly over what it predicts. The tables differ less
-from each other than independent draws would; the rule below takes that into account."""
 
 _REDRAWN = """
 
@@ -86,8 +81,8 @@ def methods_note(dossier: Dossier) -> str:
     ----------
     dossier
         Of the release. Of what it holds only public settings, the number of records and tables, the words that the
-        author of the synthesizer has for it, the version, whether there are weights, whether draws are balanced and
-        whether they could be made anew are used. All columns are named, those that were dropped too.
+        author of the synthesizer has for it, the version, whether there are weights, and whether draws
+        could be made anew are used. All columns are named, those that were dropped too.
     """
     settings, facts = dossier.settings.public, dossier.facts
     tables, records, column = int(facts["tables"]), int(facts["records"]), _list(settings.replace)
@@ -106,7 +101,6 @@ def methods_note(dossier: Dossier) -> str:
         model=_inert(tell_model(dossier)),
         predictors=_list(settings.predictors) if settings.predictors else "the other columns",
         weighting=_WEIGHTED.format(known=_list(settings.known)) if is_weighted(dossier) else _UNWEIGHTED,
-        evenly=_EVENLY if facts["balanced"] else "",
         redrawing=_REDRAWN if dossier.search is not None and dossier.search.may_redraw else "",
         missing=" Missing values stayed missing." if settings.missing == "keep" else "",
         use=(_ONE if tables == 1 else _SEVERAL).format(tables=tables, fewer=tables - 1, column=column),

@@ -28,7 +28,7 @@ def search(
     """Find the release that keeps the most utility under the targets of the settings, or say why there is none.
 
     Order, components and synthesizer of the settings are where it begins; scale, shift and membership are for the
-    search to find, and noise is balanced. `fits`, `seconds`, `chance`, `redraw` and `search_tables` are its own
+    search to find. `fits`, `seconds`, `chance`, `redraw` and `search_tables` are its own
     settings. It abbreviates:
 
         bench = open_bench(prepare(data, settings))
@@ -62,8 +62,8 @@ def search(
     if reasons:
         told = " ".join(f"{reason}." for reason in reasons)
         return nothing_found(f"No release can meet the targets. {told}", targets)
-    # What the search finds must not make two searches differ. Balanced noise costs no record more risk, and keeps more.
-    begun = settings.but(scale=1.0, shift=0.0, membership="posterior", noise="balanced", small_patterns="marginal")
+    # What the search finds must not make two searches differ.
+    begun = settings.but(scale=1.0, shift=0.0, membership="posterior", small_patterns="marginal")
     job = prepare(data, begun, synthesizer=synthesizer, analyses=analyses)
     if not job.view.numeric:
         raise InputError("replace", f"{settings.replace[0]!r} is categorical", "The search is for numbers only")
