@@ -116,7 +116,7 @@ def numpyro_nuts(limit: int) -> None:
 
 def run_numpyro() -> None:
     _, data, synthesizer, weights = problem()
-    learned = synthesizer.learn(as_table(data))
+    learned = synthesizer.learn(as_table(data), np.ones(len(data)))
     with jax.enable_x64(new_val=True):
         inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()}
         counted = jnp.asarray(weights)
@@ -173,7 +173,7 @@ def fused(design, outcome, weights, b, log_sigma, log_pi, to_b, to_sigma, to_pi)
 def gradients() -> None:
     """One gradient of the whole potential against the likelihood alone, fused by hand."""
     _, data, synthesizer, weights = problem()
-    learned = synthesizer.learn(as_table(data))
+    learned = synthesizer.learn(as_table(data), np.ones(len(data)))
     with jax.enable_x64(new_val=True):
         prepared = tdp_engine.prepare(Data(learned.inputs, weights), least_sigma=0.0)
         inputs = {name: jnp.asarray(value) for name, value in prepared.items()}
@@ -216,7 +216,7 @@ def growth() -> None:
         synthesizer = tdp_mixture("income", ["age", "education", "earner", "marital"], components=components)
         assert synthesizer.learn is not None
         assert synthesizer.engine is not None
-        fitted_to = Data(synthesizer.learn(as_table(data)).inputs, np.ones(len(data)))
+        fitted_to = Data(synthesizer.learn(as_table(data), np.ones(len(data))).inputs, np.ones(len(data)))
         sweeps = 20 if records < 100_000 else 4
         engine = synthesizer.engine(synthesizer, fitted_to, warmup=sweeps, draws=sweeps)
         ends: list[float] = []

@@ -62,7 +62,7 @@ CASES = {
         200,
     ),
 }
-OTHER_CHOICES: dict[str, Any] = {"membership": "prior"}
+OTHER_CHOICES: dict[str, Any] = {"membership": "posterior"}
 
 
 @cache
@@ -160,10 +160,10 @@ def test_a_mixture_has_shares_and_spreads():
 def test_an_option_chosen_before_the_fit_is_that_chosen_after_it():
     posterior = contract_fit("tdp_mixture")
     case = CASES["tdp_mixture"]
-    synthesizer = BUILT_IN["tdp_mixture"].make(case.column, case.predictors, **case.settings, membership="prior")
+    synthesizer = BUILT_IN["tdp_mixture"].make(case.column, case.predictors, **case.settings, membership="posterior")
     chosen = quick_fit(synthesizer, case.data, patience=0)
     np.testing.assert_array_equal(chosen.draws["beta"], posterior.draws["beta"])
-    for one, other in zip(released_of(chosen), released_of(posterior.drawing_by(membership="prior")), strict=True):
+    for one, other in zip(released_of(chosen), released_of(posterior.drawing_by(membership="posterior")), strict=True):
         pd.testing.assert_frame_equal(one, other)
 
 

@@ -57,7 +57,7 @@ def made(name: str, **settings: Any) -> Synthesizer:
 
 def learned(synthesizer: Synthesizer, frame: pd.DataFrame = PEOPLE):
     assert synthesizer.learn
-    return synthesizer.learn(Table(frame))
+    return synthesizer.learn(Table(frame), np.ones(len(frame)))
 
 
 def density_of(synthesizer: Synthesizer, inputs, draw) -> float:

@@ -1,13 +1,19 @@
 """Losses, zeros and gains: parts that speak of their own records, within a support that may end at zero."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from molehill.errors import InputError
 from molehill.models import semicontinuous
+from molehill.synthesis.fitting import draw
 from molehill.tables import schema
 from molehill.tables.table import Table
+from people import HOUSEHOLDS, quick_fit
+
+ALLOWED: Any = {"unconverged": "allow"}
 
 
 def incomes(values):
@@ -16,7 +22,9 @@ def incomes(values):
 
 def test_semicontinuous_parts_speak_of_their_own_records():
     parts = semicontinuous("income", lower=-100, upper=1000).parts(incomes([10, 0, -30, 20, np.nan]))
-    learned = {name: part.learn(incomes([10, 0, -30, 20, np.nan])) for name, part in parts.items() if part.learn}
+    learned = {
+        name: part.learn(incomes([10, 0, -30, 20, np.nan]), np.ones(5)) for name, part in parts.items() if part.learn
+    }
     assert list(parts) == ["sign", "negative", "positive"]
     assert learned["sign"].facts["levels"] == ("negative", "zero", "positive")
     assert learned["positive"].applies is not None
@@ -51,5 +59,30 @@ def test_what_is_known_of_the_predictors_is_not_looked_for_again(monkeypatch):
     made = semicontinuous("income", ["age", "region"])
     for part in made.parts(table).values():
         assert part.learn is not None
-        part.learn(table)
+        part.learn(table, np.ones(len(table.frame)))
     assert sorted(looks) == ["age", "income", "region"]
+
+
+def test_the_sign_is_fitted_without_the_weights_of_the_amount():
+    """Weights that thin out the zeros must not thin them out of the released tables."""
+    weights = np.where(HOUSEHOLDS["income"] == 0, 0.0, 0.5)
+    posterior = quick_fit(semicontinuous("income", components=2, lower=-1e6, upper=1e6), HOUSEHOLDS, weights)
+    assert (posterior.parts["sign"].weights == 1).all()
+    np.testing.assert_array_equal(posterior.parts["positive"].weights, np.where(HOUSEHOLDS["income"] > 0, 0.5, 0.0))
+    np.testing.assert_array_equal(posterior.weights, weights)
+    share = np.mean([(table["income"] == 0).mean() for table in draw(posterior, datasets=20, seed=1, **ALLOWED)])
+    true = (HOUSEHOLDS["income"] == 0).mean()
+    assert share == pytest.approx(true, abs=4 * np.sqrt(true / 600))
+
+
+def test_what_is_simpler_speaks_of_the_same_records():
+    part = semicontinuous("income").parts(Table(HOUSEHOLDS))["positive"]
+    sizes = []
+    while part is not None:
+        assert part.learn is not None
+        applies = part.learn(Table(HOUSEHOLDS), np.ones(600)).applies
+        assert applies is not None
+        sizes.append((part.variant, int(applies.sum())))
+        part = part.simpler
+    positive = int((HOUSEHOLDS["income"] > 0).sum())
+    assert sizes == [(f"{number} components", positive) for number in (10, 5, 4, 3, 2)]

@@ -32,7 +32,6 @@ def predicted(
     support=(-np.inf, np.inf),
     outcome=None,
     n=40_000,
-    noise: Any = "independent",
     tables=1,
 ):
     draw = {name: jnp.asarray(value) for name, value in DRAW.items()}
@@ -43,7 +42,7 @@ def predicted(
         "centre": jnp.asarray(10.0),
         "scale": jnp.asarray(2.0),
     }
-    how = {"membership": membership, "noise": noise, "transform": transform, "support": support}
+    how = {"membership": membership, "transform": transform, "support": support}
     predict = jax.jit(partial(predict_mixture, column="y", **how))
     made = [predict(key, draw, inputs) for key in jax.random.split(jax.random.key(8), tables)]
     return np.stack([one.values["y"] for one in made]).squeeze(), float(made[0].outside)
@@ -109,8 +108,20 @@ def test_mass_between_two_ends_is_exact_in_the_tails():
 
 
 def test_functionals_by_hand():
-    inputs = {"design": np.array([[1.0, 2.0], [1.0, 0.0]]), "outcome": np.array([0.3, 9.0])}
-    told = jax.jit(mixture_functionals)(DRAW, inputs, np.array([0.5, 0.0]))
+    # On the scale of the data y = exp(8 + 2 t): 0.3 stands for exp(8.6).
+    shared = {"centre": np.float64(8.0), "scale": np.float64(2.0)}
+    inputs = {"design": np.array([[1.0, 2.0], [1.0, 0.0]]), "outcome": np.array([0.3, 9.0]), **shared}
+    told = jax.jit(partial(mixture_functionals, transform="log"))(DRAW, inputs, np.array([0.5, 0.0]))
+
+    def below(end, row):
+        centres = (0.5, 0.0) if row == 0 else (0.5, -1.0)
+        return 0.7 * stats.norm.cdf(end, centres[0], 0.4) + 0.3 * stats.norm.cdf(end, centres[1], 1.2)
+
+    shares = [(below(end, 0) + below(end, 1)) / 2 for end in (0.3, 9.0)]
+    np.testing.assert_allclose(told["distribution"], shares, rtol=1e-6)
+    # The second record has weight 0, and so no share in what is close.
+    near = below(0.3 + np.log(1.2) / 2, 0) - below(0.3 + np.log(0.8) / 2, 0)
+    np.testing.assert_allclose(told["share_close"], [near], rtol=1e-6)
     assert told["predictive_mean"][0] == pytest.approx(0.7 * 0.5)
     assert told["predictive_variance"][0] == pytest.approx(0.7 * (0.25 + 0.16) + 0.3 * 1.44 - 0.35**2)
     density = 0.7 * stats.norm.pdf(0.3, 0.5, 0.4) + 0.3 * stats.norm.pdf(0.3, 0.0, 1.2)
@@ -144,7 +155,7 @@ def test_logs_need_positive_values_and_show_none():
     learn = tdp_mixture("income").learn
     assert learn is not None
     with pytest.raises(InputError, match=r"transform: 'income' is not positive in 1 record\(s\), the first in row 2"):
-        learn(incomes([10, 0, 30]))
+        learn(incomes([10, 0, 30]), np.ones(3))
     learned = tdp_mixture("income", transform="signed").learn
     assert learned is not None
-    np.testing.assert_allclose(learned(incomes([10, 0, -30])).inputs["outcome"].mean(), 0.0, atol=1e-12)
+    np.testing.assert_allclose(learned(incomes([10, 0, -30]), np.ones(3)).inputs["outcome"].mean(), 0.0, atol=1e-12)

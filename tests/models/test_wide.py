@@ -39,7 +39,7 @@ def predictors_of(frame: pd.DataFrame) -> list[str]:
 )
 def test_of_five_hundred_predictors_every_model_keeps_what_it_can_bear(make, column, width):
     frame = wide(predictors=500)
-    learned = make(column, predictors_of(frame)).learn(Table(frame))
+    learned = make(column, predictors_of(frame)).learn(Table(frame), np.ones(len(frame)))
     assert learned.inputs["design"].shape == (RECORDS, width)
     facts = learned.facts["design"]
     assert len(facts["left_out"]) == 501 - width

@@ -136,7 +136,7 @@ def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
     if kind == "tdp_mixture":
         assert isinstance(chosen, Synthesizer)
         assert chosen.learn is not None
-        transform = chosen.learn(table).facts["transform"]
+        transform = chosen.learn(table, np.ones(len(table.frame))).facts["transform"]
         assert transform == ("log" if table.frame["y"].min() > 0 else "signed")
 
 

@@ -61,7 +61,7 @@ def two_heaps():
     table = Table(pd.DataFrame({"town": np.tile(["A", "B"], 100), "pay": np.repeat([1.0, 1000.0], 100)}))
     synthesizer = tdp_mixture("pay", [], components=2)
     assert synthesizer.learn is not None
-    learned = synthesizer.learn(table)
+    learned = synthesizer.learn(table, np.ones(len(table.frame)))
     draws = {"pi": [0.5, 0.5], "beta": [[-1.0], [1.0]], "sigma": [0.1, 0.1]}
     arrays = {name: np.array(value)[None, None] for name, value in draws.items()}
     nothing = Diagnostics(pd.DataFrame(), 0.0, 0.0, 0, 0, {}, ())

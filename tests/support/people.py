@@ -67,7 +67,7 @@ def user_fit() -> Posterior:
 
 def made_posterior(synthesizer: Synthesizer, frame: pd.DataFrame, **sites: Any) -> Posterior:
     """A posterior with given draws, without a fit."""
-    learned = _learn_by_name(synthesizer)(Table(frame))
+    learned = _learn_by_name(synthesizer, Table(frame))
     draws = {name: np.broadcast_to(value, (2, 10, *np.shape(value))) for name, value in sites.items()}
     return Posterior(synthesizer, Table(frame), np.ones(len(frame)), learned, draws, user_fit().diagnostics, 0.0)
 

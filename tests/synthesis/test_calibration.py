@@ -127,7 +127,7 @@ def find_cases(name: str) -> dict[str, Case]:
         assert inner.learn is not None
         rank = rank_mixture if part in {"negative", "positive"} else ranks.get(name, rank_linear)
         seed = SEED + 10 * models.__all__.index(name) + number
-        cases[part] = Case(inner, inner.learn(table), rank, seed)
+        cases[part] = Case(inner, inner.learn(table, np.ones(len(table.frame))), rank, seed)
     return cases
 
 

@@ -5,8 +5,10 @@ import re
 import signal
 import stat
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -16,6 +18,7 @@ import pytest
 from arviz_stats.base.array import array_stats
 
 from molehill.models.negative_binomial import negative_binomial
+from molehill.models.normal_linear import normal_linear
 from molehill.models.tdp_mixture import tdp_mixture
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.intruder import Intruder
@@ -99,13 +102,18 @@ def test_the_mixture_is_that_of_a_long_exact_run(shared):
     weights = risk_weights(confidential_risk(survey, intruder, order=2))
     given_weights = pd.read_csv(shared / "reference_tdp" / "weights.csv")["weight"]
     np.testing.assert_allclose(weights, given_weights, atol=1e-12)
+    logs = np.log(survey["Income"])
+    # Standardised by the plain moments, as the reference was, and not by the weighted ones.
+    survey = survey.assign(Income=(logs - logs.mean()) / logs.std(ddof=0))
     synthesizer = tdp_mixture(
         "Income",
         ["Age", *categorical],
+        components=10,
+        transform="identity",
+        standardise=False,
         breaks=breaks,
         kinds=dict.fromkeys(categorical, "categorical"),
         priors="paper",
-        upper=2e6,
     )
     posterior = fit(synthesizer, survey, weights, seed=1, progress=False)
     table = posterior.diagnostics.table
@@ -293,3 +301,82 @@ def test_checkpoints_of_parts_lie_in_private_folders(tmp_path, monkeypatch):
         os.umask(mask)
     assert {path.name for path in folder.iterdir()} == {"first"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())} == {0o700}
+
+
+MODES = dist.Normal(np.array([-50.0, 50.0]), 0.1)
+
+
+def two_modes(age, pay=None):
+    """A model whose chains stay where they begin: the size of `place` is known, and its sign is not."""
+    place = numpyro.sample("place", dist.MixtureSameFamily(dist.Categorical(np.array([0.5, 0.5])), MODES))
+    with numpyro.plate("records", len(age)):
+        numpyro.sample("pay", dist.Normal(0.0 * place * age, 3.0), obs=pay)
+
+
+def begins_left(key):
+    return jax.random.key_data(key)[-1] % 2 == 0
+
+
+def watch_both(sites, inputs, weights):
+    del inputs, weights
+    return {"size": jnp.abs(sites["place"])[None], "place": sites["place"][None]}
+
+
+LARGE = Synthesizer(
+    two_modes,
+    "pay",
+    start=lambda key, *_: {"place": jnp.where(begins_left(key), -50.0, 50.0)},
+    functionals=watch_both,
+    variant="large",
+    simpler=replace(WAGES, variant="small"),
+)
+
+
+def apart(seed: int) -> bool:
+    """Whether the two chains of a fit begin on either side."""
+    keys = [jax.random.split(key)[0] for key in jax.random.split(jax.random.key(seed), 2)]
+    return len({bool(begins_left(key)) for key in keys}) == 2
+
+
+SHORT: dict[str, Any] = {"warmup": 100, "draws": 1000, "progress": False}
+
+
+def test_what_does_not_converge_is_followed_by_what_is_simpler(tmp_path):
+    seed = next(seed for seed in range(20) if apart(seed))
+    posterior = fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **SHORT)
+    assert posterior.variant == posterior.evidence["variant"] == "small"
+    assert len(posterior.given_up) == 1
+    assert posterior.given_up[0].startswith("large: R-hat of place is")
+    assert "large" in posterior.evidence["remarks"]
+    # It is what the simpler one gives by itself, and what a call made again reads.
+    alone = fit(WAGES, PEOPLE, WEIGHTS, seed=seed, **SHORT)
+    again = fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **SHORT)
+    for other in (alone, again):
+        np.testing.assert_array_equal(other.draws["slope"], posterior.draws["slope"])
+    # Another fit that starts from it does not try the larger one again.
+    other = fit(LARGE, PEOPLE, seed=seed, start_from=posterior, **SHORT)
+    assert (other.variant, other.given_up) == ("small", ())
+
+
+def test_modes_that_change_nothing_of_a_release_are_told_and_refuse_nothing():
+    seed = next(seed for seed in range(20) if apart(seed))
+    large = replace(LARGE, simpler=None)
+    posterior = fit(replace(large, beside=("place",)), PEOPLE, seed=seed, **SHORT)
+    assert posterior.diagnostics.problems == ()
+    assert "different modes (R-hat of place is" in posterior.diagnostics.remarks[0]
+    assert posterior.diagnostics.largest_rhat < 1.02
+    with pytest.warns(ConvergenceWarning, match="R-hat of place"):
+        fit(large, PEOPLE, seed=seed, patience=0, **SHORT)
+
+
+@pytest.mark.parametrize("make", [partial(tdp_mixture, components=2), partial(normal_linear, transform="log")])
+def test_a_record_of_weight_0_is_truly_left_out(make):
+    """Its value shapes neither the moments that priors rest on nor anything else."""
+    weights = np.where(np.arange(COUNT) == 7, 0.0, 1.0)
+    frames = [PEOPLE.assign(wage=PEOPLE["wage"].where(weights > 0, value)) for value in (1.0, 1e6)]
+    one, other = (quick_fit(make("wage", "age"), frame, weights, patience=0) for frame in frames)
+    for site, values in one.draws.items():
+        np.testing.assert_array_equal(values, other.draws[site])
+    counted = np.log(PEOPLE["wage"].to_numpy()[weights > 0])
+    assert one.learned.facts["centre"] == pytest.approx(counted.mean(), rel=1e-12)
+    assert one.learned.facts["scale"] == pytest.approx(counted.std(), rel=1e-12)

@@ -110,7 +110,7 @@ def test_a_seed_of_numpy_is_the_same_seed(tmp_path):
 
 
 def test_what_was_learned_shows_names_and_shapes_and_no_value():
-    shown = repr(_learn_by_name(WAGES)(Table(PEOPLE)))
+    shown = repr(_learn_by_name(WAGES, Table(PEOPLE)))
     assert shown == f"Learned(inputs: age ({COUNT},), pay ({COUNT},); facts: levels)"
 
 
@@ -151,7 +151,7 @@ def test_the_columns_of_a_users_model_are_read_again_as_they_were_learned(kind):
         del given, pay
 
     table = Table(PEOPLE.assign(given=KINDS[kind]))
-    learned = _learn_by_name(Synthesizer(model, ("pay",)))(table)
+    learned = _learn_by_name(Synthesizer(model, ("pay",)), table)
     assert learned.again is not None
     again = learned.again(table)
     assert again.keys() == {"given"}
@@ -235,8 +235,8 @@ def spied(synthesizer: Synthesizer, seen: list[pd.DataFrame]) -> Synthesizer:
     learn = synthesizer.learn
     assert learn is not None
 
-    def watch(table: Table) -> Learned:
-        learned = learn(table)
+    def watch(table: Table, weights: Any) -> Learned:
+        learned = learn(table, weights)
         again = learned.again
         assert again is not None
 
@@ -271,9 +271,10 @@ def test_levels_survive_a_chain_and_the_design_is_made_again_from_them():
 def test_what_is_replaced_later_is_not_there_to_learn_from():
     columns = []
 
-    def learn(table: Table) -> Learned:
+    def learn(table: Table, weights: Any) -> Learned:
+        del weights
         columns.append(list(table.frame.columns))
-        return _learn_by_name(WAGES)(table)
+        return _learn_by_name(WAGES, table)
 
     quick_fit(Chain((replace(WAGES, learn=learn), BONUS)), FIRM)
     assert columns == [[name for name in FIRM.columns if name != "bonus"]]
@@ -285,8 +286,9 @@ def test_a_column_is_replaced_once():
 
 
 def test_a_link_that_cannot_be_learned_again_is_refused_before_it_is_fitted(monkeypatch):
-    def learn(table: Table) -> Learned:
-        return replace(_learn_by_name(BONUS)(table), again=None)
+    def learn(table: Table, weights: Any) -> Learned:
+        del weights
+        return replace(_learn_by_name(BONUS, table), again=None)
 
     once = replace(BONUS, learn=learn)
     quick_fit(Chain((once,)), FIRM)

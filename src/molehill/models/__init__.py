@@ -26,7 +26,7 @@ class BuiltIn:
     takes: tuple[str, ...] = ("lower", "upper")
 
 
-_MIXTURE = ("lower", "upper", "components", "membership")
+_MIXTURE = ("lower", "upper", "components", "membership", "priors", "standardise")
 BUILT_IN = {
     "tdp_mixture": BuiltIn(tdp_mixture, "continuous", _MIXTURE),
     "semicontinuous": BuiltIn(semicontinuous, "semicontinuous", _MIXTURE),

@@ -29,16 +29,16 @@ def check_support(lower: float | None, upper: float | None) -> Support:
 
 
 def learn_amount(
-    table: Table, column: str, transform: Transform, support: Support
+    table: Table, weights: Floats, column: str, transform: Transform, support: Support, *, standardise: bool = True
 ) -> tuple[Floats, Booleans, dict[str, Any]]:
-    """Transform and standardise a numeric column.
+    """Transform and standardise a numeric column, by its weighted moments: a record of weight 0 has no part in them.
 
     Returns
     -------
     outcome
         The standardised values, 0 where there is none.
-    present
-        Which records have a value.
+    counted
+        Which records have a value and a weight; if none of those with a value has one, all of these.
     facts
         How the values were made: centre and scale among it.
     """
@@ -54,10 +54,14 @@ def learn_amount(
     moved = apply_transform(chosen, transform)
     if len(moved) > 1 and moved.min() == moved.max():
         raise InputError("column", f"{column!r} is the same for every record", "Release it as it is")
-    centre, scale = float(moved.mean()), float(moved.std()) or 1.0
-    outcome = np.zeros(len(values))
-    outcome[present] = (moved - centre) / scale
-    return outcome, present, {**facts, "centre": centre, "scale": scale}
+    counts = weights[present] if weights[present].any() else np.ones(len(moved))
+    centre, scale = 0.0, 1.0
+    if standardise:
+        centre = float(np.average(moved, weights=counts))
+        scale = float(np.sqrt(np.average((moved - centre) ** 2, weights=counts))) or 1.0
+    outcome, counted = np.zeros(len(values)), np.zeros(len(values), dtype=bool)
+    outcome[present], counted[present] = (moved - centre) / scale, counts > 0
+    return outcome, counted, {**facts, "centre": centre, "scale": scale}
 
 
 def find_amounts(table: Table, column: str) -> Floats:
@@ -74,11 +78,12 @@ def find_amounts(table: Table, column: str) -> Floats:
     return values
 
 
-def apply_transform(values: Floats, transform: Transform) -> Floats:
-    """Take amounts to the scale of the model."""
+def apply_transform(values: Any, transform: Transform) -> Any:
+    """Take amounts to the scale of the model: arrays of NumPy as such, in double precision, those of JAX as such."""
+    of: Any = jnp if isinstance(values, jax.Array) else np
     if transform == "log":
-        return np.log(values)
-    return np.sign(values) * np.log1p(np.abs(values)) if transform == "signed" else values
+        return of.log(values)
+    return of.sign(values) * of.log1p(of.abs(values)) if transform == "signed" else values
 
 
 def restore(values: jax.Array, transform: Transform) -> jax.Array:

@@ -31,6 +31,7 @@ def learn_counts(
     column: str,
     predictors: str | Sequence[str] | None,
     table: Table,
+    weights: Floats,
     *,
     support: Support,
     breaks: Mapping[str, Sequence[float]] | None,
@@ -45,8 +46,9 @@ def learn_counts(
         where = f"{len(refused):,} record(s), the first in row {refused[0] + 1}"
         problem = f"{column!r} is not a whole number from 0 up in {where}"
         raise InputError("column", problem, "Choose a synthesizer for amounts")
-    # Whole numbers from 0 up have a logarithm once one is added; a missing one stays missing.
-    logs = np.log1p(values)
+    # Whole numbers from 0 up have a logarithm once one is added; a missing one stays missing, and what counts for
+    # nothing must not choose predictors.
+    logs = np.where((weights > 0) | ~weights.any(), np.log1p(values), np.nan)
     design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=logs, widest=widest)
     outcome: Floats = np.where(present, values, 0.0)
     outside = int(((values < support[0]) | (values > support[1])).sum())

@@ -14,6 +14,7 @@ import numpyro
 import numpyro.distributions as dist
 from jax.scipy.linalg import solve_triangular
 
+from molehill.arrays import Floats
 from molehill.errors import InputError
 from molehill.synthesis.design import find_codes, find_levels, learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
@@ -47,7 +48,7 @@ def multinomial(
     ('occupation',)
     """
 
-    def learn(table: Table) -> Learned:
+    def learn(table: Table, weights: Floats) -> Learned:
         find_columns(table, [column], "column")
         values = table.frame[column]
         levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
@@ -56,7 +57,8 @@ def multinomial(
         codes = find_codes(values, (*levels, None), column, "column")
         # A row of indicators per record: its width tells the model how many levels there are.
         outcome = codes[:, None] == np.arange(len(levels))
-        shown = np.where((codes < len(levels))[:, None], outcome, np.nan)
+        counted = (codes < len(levels)) & ((weights > 0) | ~weights.any())
+        shown = np.where(counted[:, None], outcome, np.nan)
         design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=shown)
         return Learned(
             {"design": design.matrix, "outcome": outcome},

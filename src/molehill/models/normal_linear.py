@@ -16,6 +16,7 @@ import numpyro
 import numpyro.distributions as dist
 from jax.scipy.stats import norm
 
+from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice
 from molehill.models.amounts import (
     TRANSFORMS,
@@ -72,10 +73,10 @@ def normal_linear(
     if isinstance(prior_scale, bool) or not 0 < prior_scale < np.inf:
         raise InputError("prior_scale", "it must be a positive number", "2.5 is weakly informative")
 
-    def learn(table: Table) -> Learned:
-        outcome, present, facts = learn_amount(table, column, transform, support)
+    def learn(table: Table, weights: Floats) -> Learned:
+        outcome, counted, facts = learn_amount(table, weights, column, transform, support)
         design = learn_design(
-            table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=np.where(present, outcome, np.nan)
+            table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=np.where(counted, outcome, np.nan)
         )
         inputs = {"design": design.matrix, "outcome": outcome, "centre": facts["centre"], "scale": facts["scale"]}
         return Learned(inputs, {**facts, "design": design.facts}, again=design.again)

@@ -2,18 +2,20 @@
 
 Three parts that share no parameter: a multinomial regression of the sign (negative, zero, positive), and a mixture of
 regressions of log|y| for the losses and for the gains, or one normal regression where there are too few of them to tell
-components apart. Each is fitted to all records with the records' weights, those that it does not speak of left out. A
-drawn record takes its sign from the first part and its size from the part of that sign.
+components apart. The sizes are fitted with the records' weights, each to the records that it speaks of. The sign is
+not: weights follow the risk of the amount, and would thin out the zeros. A drawn record takes its sign from the first
+part and its size from the part of that sign.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from molehill.arrays import Floats
 from molehill.errors import InputError
 from molehill.models.amounts import check_support, find_amounts
 from molehill.models.multinomial import multinomial
@@ -33,9 +35,10 @@ def semicontinuous(
     predictors: str | Sequence[str] | None = None,
     *,
     loss_predictors: str | Sequence[str] | None = None,
-    components: int = 10,
-    membership: Membership = "posterior",
+    components: int | Literal["auto"] = "auto",
+    membership: Membership = "prior",
     priors: Priors = "weak",
+    standardise: bool = True,
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
     lower: float | None = None,
@@ -51,7 +54,7 @@ def semicontinuous(
         What the sign and the size of gains are conditioned on: see `molehill.synthesis.design.learn_design`.
     loss_predictors
         What the size of losses is conditioned on: nothing by default, since losses are few.
-    components, membership, priors
+    components, membership, priors, standardise
         As in `tdp_mixture`.
     lower, upper
         The public support in the units of the data; `lower` bounds the losses and `upper` the gains.
@@ -65,6 +68,7 @@ def semicontinuous(
     if low > 0 or high < 0:
         raise InputError("lower", "the support leaves zero out", "Use tdp_mixture for an amount without zeros")
     shared: dict[str, Any] = {"components": components, "membership": membership, "priors": priors}
+    shared["standardise"] = standardise
     grouping: dict[str, Any] = {"breaks": breaks, "kinds": kinds}
     losses: dict[str, Any] = {"breaks": {k: v for k, v in (breaks or {}).items() if k in _names(loss_predictors)}}
     about: dict[str, dict[str, Any]] = {
@@ -88,7 +92,7 @@ def semicontinuous(
                 problem = f"{column!r} is {name} in {found[name]:,} record(s), and the support ends at zero"
                 raise InputError("lower" if name == "negative" else "upper", problem, "Widen it, or correct the table")
             inner = made[name] if found[name] >= LEAST_FOR_MIXTURE else simple[name]
-            parts[name] = replace(inner, learn=partial(_learn_size, inner=inner, column=column, sign=SIGNS[name]))
+            parts[name] = _speaking_of(inner, column, SIGNS[name])
         return parts
 
     return Composite(
@@ -98,6 +102,7 @@ def semicontinuous(
         "semicontinuous",
         "a regression of the sign of the value (negative, zero, positive), and mixtures of regressions of its size",
         {"membership": membership},
+        unweighted=("sign",),
     )
 
 
@@ -105,20 +110,26 @@ def _names(predictors: str | Sequence[str] | None) -> Sequence[str]:
     return () if predictors is None else predictors
 
 
-def _learn_sign(table: Table, *, inner: Synthesizer, column: str) -> Learned:
+def _speaking_of(inner: Synthesizer, column: str, sign: float) -> Synthesizer:
+    """The same synthesizer, and those that are simpler, of the sizes of one sign."""
+    simpler = None if inner.simpler is None else _speaking_of(inner.simpler, column, sign)
+    return replace(inner, learn=partial(_learn_size, inner=inner, column=column, sign=sign), simpler=simpler)
+
+
+def _learn_sign(table: Table, weights: Floats, *, inner: Synthesizer, column: str) -> Learned:
     values = find_amounts(table, column)
     codes = np.where(np.isnan(values), -1, np.sign(values) + 1).astype(int)
     signs = pd.Categorical.from_codes(codes.tolist(), pd.Index(SIGNS))
     assert inner.learn is not None
-    return inner.learn(with_columns(table, {column: signs}))
+    return inner.learn(with_columns(table, {column: signs}), weights)
 
 
-def _learn_size(table: Table, *, inner: Synthesizer, column: str, sign: float) -> Learned:
+def _learn_size(table: Table, weights: Floats, *, inner: Synthesizer, column: str, sign: float) -> Learned:
     values = sign * find_amounts(table, column)
     applies = np.nan_to_num(values) > 0
     sizes = np.where(applies, values, np.nan)
     assert inner.learn is not None
-    return replace(inner.learn(with_columns(table, {column: sizes})), applies=applies)
+    return replace(inner.learn(with_columns(table, {column: sizes}), weights), applies=applies)
 
 
 def _join(

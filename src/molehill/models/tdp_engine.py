@@ -55,8 +55,10 @@ STEPS, TARGET = 14, 0.65
 PI_STEPS, PI_TARGET = 10, 0.8
 # Now and then small steps, so that a chain gets out of a corner that the tuned ones reject.
 SMALL_CHANCE, SMALL_SHARE = 0.05, 0.3
-# A chain starts from an EM of so few components and iterations: near the mass, and not at a mode.
-START_COMPONENTS, START_ITERATIONS = 3, 30
+# A chain starts from an EM of at most so many components and of so few iterations: near the mass, and not at a mode.
+START_COMPONENTS, START_ITERATIONS = 4, 30
+# The number of records that a fit runs over is a multiple of this, or of about a thirtieth of itself if that is more.
+ROUND_RECORDS = 64
 # Of the weighted QR, relative to its size: collinear columns stay solvable.
 RIDGE = 1e-6
 
@@ -145,10 +147,16 @@ def _hmc() -> Any:
 
 
 def prepare(data: Data, *, least_sigma: float) -> Inputs:
-    """Whiten the design by its weighted QR factor, and leave out the records of weight 0."""
+    """Whiten the design by its weighted QR factor, and leave out the records of weight 0.
+
+    As many of them as fill up to a round number stay, so that fits to nearly as many records share what is compiled.
+    """
     design, outcome = (np.asarray(data.inputs[name], dtype=np.float64) for name in ("design", "outcome"))
     weights = np.asarray(data.weights, dtype=np.float64)
-    counted = weights > 0
+    counted = np.flatnonzero(weights > 0)
+    step = max(ROUND_RECORDS, 1 << max(len(counted).bit_length() - 5, 0))
+    spare = np.flatnonzero(weights == 0)[: -len(counted) % step]
+    counted = np.sort(np.concatenate([counted, spare]))
     total = weights.sum()
     rooted = np.vstack([design * np.sqrt(weights)[:, None], np.sqrt(RIDGE * total) * np.eye(design.shape[1])])
     factor = np.linalg.qr(rooted, mode="r") / np.sqrt(total)
@@ -159,7 +167,7 @@ def prepare(data: Data, *, least_sigma: float) -> Inputs:
         "weights": weights,
         "white": np.ascontiguousarray(white.T),
         "white_t": np.ascontiguousarray(white),
-        "counted_outcome": outcome[counted],
+        "counted_outcome": np.where(weights > 0, outcome, 0.0)[counted],
         "counted_weights": weights[counted],
         "factor": factor,
         "total": np.float64(total),
@@ -496,17 +504,25 @@ def _start_from_draw(key: jax.Array, inputs: Inputs, components: int) -> Mixture
 
 
 def _start(key: jax.Array, inputs: Inputs, components: int) -> Mixture:
-    """Weighted EM with a ridge on a few components; the others start empty, from about their prior."""
+    """Weighted EM with a ridge on a few components; the others start empty, from about their prior.
+
+    How many it has, and what the records are first divided by (residuals, their size, a direction of the design), is
+    each chain's own: chains that start alike would agree without having looked elsewhere.
+    """
     design, outcome, weights = inputs["white"], inputs["counted_outcome"], inputs["counted_weights"]
     records, size = design.shape
     occupied = min(START_COMPONENTS, components)
-    keys = jax.random.split(key, 5)
+    keys = jax.random.split(key, 8)
     weighted = design * weights[:, None]
     ridge = 0.5 * jnp.eye(size)
     centre = jnp.linalg.solve(design.T @ weighted + ridge, weighted.T @ outcome)
-    score = jnp.abs(outcome - design @ centre) + 0.3 * jax.random.normal(keys[0], (records,))
-    third = jnp.argsort(jnp.argsort(score)) * occupied // records
-    shares = 0.8 * jax.nn.one_hot(third, occupied, dtype=outcome.dtype) + 0.2 / occupied
+    residual = outcome - design @ centre
+    along = design @ jax.random.normal(keys[5], (size,)) / np.sqrt(size)
+    scores = jnp.stack([residual, jnp.abs(residual), along, 0.3 * jax.random.normal(keys[0], (records,))])
+    score = jax.random.normal(keys[6], (4,)).at[3].set(1.0) @ scores
+    groups = jax.random.randint(keys[7], (), 1, occupied + 1)
+    group = jnp.argsort(jnp.argsort(score)) * groups // records
+    shares = 0.8 * jax.nn.one_hot(group, occupied, dtype=outcome.dtype) + 0.2 / occupied
 
     def improve(_: Any, now: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         shares = now[0]

@@ -17,14 +17,16 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jax.scipy.special import log_ndtr, logsumexp
+from jax.scipy.special import log_ndtr, logsumexp, ndtr
 from jax.scipy.stats import norm
 
-from molehill.errors import InputError, check_choice
+from molehill.arrays import Floats
+from molehill.errors import InputError, check_choice, is_whole
 from molehill.models.amounts import (
     TRANSFORMS,
     Support,
     Transform,
+    apply_transform,
     check_support,
     draw_truncated_normal,
     learn_amount,
@@ -38,6 +40,11 @@ from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Predicti
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
 
+# Numbers of components that "auto" tries, from many to few.
+LADDER = (10, 5, 4, 3, 2)
+# Records that the distribution of drawn values is watched at, and how near to the old value a new one is close.
+MANY_ROWS, CLOSE = 200, 0.2
+
 Membership = Literal["posterior", "prior"]
 # Input of a prediction with posterior membership: how likely each record's component is drawn from pi all the same.
 BY_PRIOR = "chance of prior membership"
@@ -47,10 +54,11 @@ def tdp_mixture(
     column: str,
     predictors: str | Sequence[str] | None = None,
     *,
-    components: int = 10,
-    membership: Membership = "posterior",
+    components: int | Literal["auto"] = "auto",
+    membership: Membership = "prior",
     transform: Transform = "log",
     priors: Priors = "weak",
+    standardise: bool = True,
     least_sigma: float | None = None,
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
@@ -66,15 +74,18 @@ def tdp_mixture(
     predictors, breaks, kinds
         What the model conditions on: see `molehill.synthesis.design.learn_design`.
     components
-        K, more than will be occupied.
+        K; "auto" for the largest of 10, 5, 4, 3 and 2 whose chains come together.
     membership
-        "posterior" draws a record's component given its confidential value, as the paper does; "prior" draws it from
-        pi, so that the new value depends on the old one only through the parameters: less risk.
+        "prior" draws a record's component from pi, so that the new value depends on the old one only through the
+        parameters; "posterior" draws it given the confidential value, as the paper does: more risk, no more utility.
     transform
         "log" for positive amounts, "identity", or "signed": sign(y) log(1 + |y|).
     priors
         "weak", half-normal(0, 1) for sigma and D on the standardised scale, or "paper", half-t(3, 0, 1): with small
         weights its tails let a nearly empty component release absurd values.
+    standardise
+        Whether the priors see the outcome centred and scaled by its weighted moments; without it they see it as it is,
+        as in the paper's supplement, and little weight in all pulls towards one dollar.
     least_sigma
         The least standard deviation of a component on the standardised scale: 0.1 with "weak" priors, 0 with the
         paper's. Amounts are often reported as round numbers. Without a least value a component can shrink onto such a
@@ -92,45 +103,52 @@ def tdp_mixture(
     check_choice("transform", transform, TRANSFORMS)
     check_choice("priors", priors, ("weak", "paper"))
     support = check_support(lower, upper)
-    if isinstance(components, bool) or not isinstance(components, int) or components < 1:
-        raise InputError("components", "it must be a whole number from 1 up", "10 is the default")
-
+    if components != "auto" and not is_whole(components, 1):
+        raise InputError("components", "it must be a whole number from 1 up, or 'auto'", "Leave it out for 'auto'")
     least = least_sigma if least_sigma is not None else 0.1 if priors == "weak" else 0.0
     if isinstance(least, bool) or not 0 <= least < 1:
         raise InputError("least_sigma", "it must be from 0 to below 1", "0.1 is a tenth of the data's own")
-    shape: dict[str, Any] = {"components": components, "priors": priors, "least_sigma": float(least)}
+    shape: dict[str, Any] = {"priors": priors, "least_sigma": float(least)}
 
-    def learn(table: Table) -> Learned:
-        outcome, present, facts = learn_amount(table, column, transform, support)
+    def learn(table: Table, weights: Floats) -> Learned:
+        outcome, counted, facts = learn_amount(table, weights, column, transform, support, standardise=standardise)
         design = learn_design(
             table,
             predictors,
             sensitive=column,
             breaks=breaks,
             kinds=kinds,
-            outcome=np.where(present, outcome, np.nan),
+            outcome=np.where(counted, outcome, np.nan),
             widest=WIDEST_CORRELATED,
         )
         inputs = {
             "design": design.matrix,
             "outcome": outcome,
-            "present": present,
+            "present": table.frame[column].notna().to_numpy(),
             "centre": facts["centre"],
             "scale": facts["scale"],
         }
         return Learned(inputs, {**facts, "design": design.facts}, again=design.again)
 
-    return Synthesizer(
-        model=partial(mixture_model, **shape),
-        sensitive=(column,),
-        name="tdp_mixture",
-        words="a mixture of regressions",
-        options={"membership": membership},
-        predict=partial(predict_mixture, column=column, transform=transform, support=support),
-        learn=learn,
-        functionals=mixture_functionals,
-        engine=partial(mixture_engine, **shape),
-    )
+    made: Synthesizer | None = None
+    for number in LADDER[::-1] if components == "auto" else (components,):
+        own = {**shape, "components": number}
+        made = Synthesizer(
+            model=partial(mixture_model, **own),
+            sensitive=(column,),
+            name="tdp_mixture",
+            words="a mixture of regressions",
+            options={"membership": membership},
+            predict=partial(predict_mixture, column=column, transform=transform, support=support),
+            learn=learn,
+            functionals=partial(mixture_functionals, transform=transform),
+            engine=partial(mixture_engine, transform=transform, **own),
+            beside=("weighted_loglik",),
+            variant=f"{number} component{'s' if number > 1 else ''}",
+            simpler=made,
+        )
+    assert made is not None
+    return made
 
 
 def mixture_model(
@@ -166,7 +184,14 @@ def _upper_half(least: float, priors: Priors) -> dist.Distribution:
 
 
 def mixture_engine(
-    synthesizer: Synthesizer, data: Data, *, components: int, priors: Priors, least_sigma: float, **lengths: int
+    synthesizer: Synthesizer,
+    data: Data,
+    *,
+    components: int,
+    priors: Priors,
+    least_sigma: float,
+    transform: Transform,
+    **lengths: int,
 ) -> Engine:
     """The sampler made for this model; NUTS is used for `engine="nuts"`."""
     del synthesizer
@@ -174,18 +199,37 @@ def mixture_engine(
     lengths = {"warmup": 100 if data.start else 200} | lengths
 
     def report(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
-        return mixture_functionals(sites, inputs, inputs["weights"])
+        return mixture_functionals(sites, inputs, inputs["weights"], transform=transform)
 
     return tdp_engine(report, components=components, priors=priors, least_sigma=least_sigma, **lengths)
 
 
-def mixture_functionals(draw: Draw, inputs: Inputs, weights: jax.Array) -> dict[str, jax.Array]:
-    """Mean and variance of the mixture at spread-out records, and the weighted log-likelihood."""
-    mean, variance = mixture_moments(draw, inputs["design"][spread_rows(inputs["design"].shape[0])])
+def mixture_functionals(
+    draw: Draw, inputs: Inputs, weights: jax.Array, *, transform: Transform = "log"
+) -> dict[str, jax.Array]:
+    """What released tables depend on, whatever the labels are; and the weighted log-likelihood.
+
+    Mean and variance of the mixture at spread-out records; the distribution of drawn values over many records, at the
+    values of the spread-out ones; and the share of new values that come close to the old ones.
+    """
+    records = inputs["design"].shape[0]
+    rows, many = spread_rows(records), spread_rows(records, MANY_ROWS)
+    mean, variance = mixture_moments(draw, inputs["design"][rows])
     each = logsumexp(_component_logs(draw, inputs), axis=1)
+    centres = inputs["design"][many] @ draw["beta"].T
+
+    def below(ends: jax.Array) -> jax.Array:
+        return ndtr((ends[..., None] - centres) / draw["sigma"]) @ draw["pi"]
+
+    counted = weights[many] > 0
+    value = restore(inputs["centre"] + inputs["scale"] * inputs["outcome"][many], transform)
+    ends = [apply_transform(value + side * CLOSE * jnp.abs(value), transform) for side in (-1, 1)]
+    low, high = (below((end - inputs["centre"]) / inputs["scale"]) for end in ends)
     return {
         "predictive_mean": mean,
         "predictive_variance": variance,
+        "distribution": below(inputs["outcome"][rows][:, None]).mean(axis=1),
+        "share_close": (jnp.sum(jnp.where(counted, high - low, 0.0)) / jnp.maximum(counted.sum(), 1))[None],
         "weighted_loglik": jnp.sum(jnp.where(weights > 0, weights * each, 0.0))[None],
     }
 

@@ -47,6 +47,9 @@ OF_COLUMNS = {
     "missing": "missing_codes",
 }
 
+# What `scheme = "paper"` stands for.
+PAPER = {"components": 10, "membership": "posterior", "scale": 1.0, "shift": 0.0}
+
 WHOLE = "a whole number, 1 or more"
 
 Name = Annotated[str, Field(min_length=1)]
@@ -114,19 +117,37 @@ class Settings(BaseModel):
     floor: Amount | dict[Name, Amount] = setting(
         0.0, "Least radius, in the units of the data.", "a number from 0 up, or one per column"
     )
+    scheme: Literal["paper"] | None = setting(
+        None,
+        'With "paper" all is as published: 10 components, posterior membership, the paper\'s cover, weights 1 - risk.',
+        '"paper"',
+    )
     order: int = setting(2, "1 marginal, 2 pairwise, k: how risk is measured for the weights.", WHOLE, ge=1)
     scale: float = setting(
         1.0, "Weights are scale * (1 - risk) + shift, cut to between 0 and 1.", "a number above 0", gt=0
     )
     shift: float = setting(0.0, "See scale.", "a number")
     synthesizer: str = setting("auto", "Chosen by the kind of the column, if auto.", _one_of(SYNTHESIZERS), public=True)
-    components: int = setting(
-        10, "Components of a mixture: more than will be occupied. Fewer converge more easily.", WHOLE, ge=1
+    components: Annotated[int, Field(ge=1)] | Literal["auto"] = setting(
+        "auto",
+        "Components of a mixture; auto is the largest of 10, 5, 4, 3 and 2 whose chains come together.",
+        f'{WHOLE}, or "auto"',
     )
     membership: Literal["posterior", "prior"] = setting(
-        "posterior",
-        "How a mixture draws a record's component: given its true value, as the paper does, or not: less risk.",
+        "prior",
+        "How a mixture draws a record's component: given its true value, as the paper does, or from the prior: less "
+        "risk at no loss.",
         _one_of(("posterior", "prior")),
+    )
+    priors: Literal["weak", "paper"] = setting(
+        "weak",
+        "Priors of a mixture: half-normal, or half-t(3) as in the paper, whose tails allow absurd values.",
+        _one_of(("weak", "paper")),
+    )
+    standardise: bool = setting(
+        default=True,
+        comment="Whether the priors of a mixture see the amounts centred and scaled; the paper's supplement does not.",
+        wanted="true or false",
     )
     lower: float | dict[Name, float] | None = setting(
         None,
@@ -270,6 +291,11 @@ class Settings(BaseModel):
     def _take_lists(cls, given: Any) -> Any:
         """Take one text for a list of one, lists, of which TOML has no other kind, for tuples, and columns apart."""
         given = spread_columns(given)
+        if given.get("scheme") == "paper":
+            other = [name for name, value in PAPER.items() if given.get(name, value) != value]
+            if other:
+                raise _ToldError(f'scheme = "paper" sets {other[0]!r} to {PAPER[other[0]]!r}: leave one of the two out')
+            given = {**given, **PAPER}
         listed = [name for name, field in cls.model_fields.items() if field.annotation in (Names, Names | None)]
         taken = {
             name: (value,) if name in listed and isinstance(value, str) else value for name, value in given.items()

@@ -130,9 +130,6 @@ def prepare(
 
 
 def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | None) -> Settings:
-    if len(settings.replace) > 1:
-        problem = "it names several columns, and a release replaces one so far"
-        raise InputError("replace", problem, "Name one; or fit a molehill.Chain, and draw from it")
     if synthesizer is None and settings.synthesizer == "own":
         problem = "they were made with a synthesizer that was given in Python"
         raise InputError("settings", problem, "Give it again: synthesize(data, settings, synthesizer=...)")
@@ -142,16 +139,20 @@ def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | No
 
 
 def choose_synthesizer(view: View, settings: Settings) -> AnySynthesizer:
-    """Build the synthesizer that settings name, or those for the kinds of the columns, one after the other."""
-    links = [_choose_one(view, settings, column) for column in settings.replace]
+    """Build the synthesizer that settings name, or those for the kinds of the columns.
+
+    Several columns are drawn one after the other, in the order of the settings, each given those before it.
+    """
+    links = [_choose_one(view, settings, place) for place in range(len(settings.replace))]
     return links[0] if len(links) == 1 else Chain(tuple(links))
 
 
-def _choose_one(view: View, settings: Settings, column: str) -> Any:
+def _choose_one(view: View, settings: Settings, place: int) -> Any:
+    column = settings.replace[place]
     name, kind = settings.synthesizer, view.schema[column].kind
     if name == "auto":
         name = next(name for name, model in BUILT_IN.items() if model.kind == kind)
-    predictors = settings.predictors or ()
+    predictors = (*(settings.predictors or ()), *settings.replace[:place])
     given: dict[str, Any] = {setting: settings.of_column(setting, column) for setting in BUILT_IN[name].takes}
     given |= {
         setting: {key: value for key, value in getattr(settings, setting).items() if key in predictors}
@@ -220,11 +221,13 @@ def synthesize(
             how: dict[str, Any] = {"patience": 2 if name == released else 0, "start_from": posteriors.get(released)}
             own: dict[str, Any] = {"seed": job.seed("fit", name), "checkpoint": folder, "progress": progress}
             posteriors[name] = fit_quietly(job.model, job.table, weights, **how, **own)
+        # Nothing else is worth fitting if there is nothing to compare it with.
+        _check_converged(posteriors[released])
     tables: dict[str, Sequence[Any]] = {}
     with timed_stage("drawing tables", seconds, tell):
         for name, posterior in posteriors.items():
-            allowed = "error" if name == released else "allow"
-            tables[name] = draw(posterior, datasets=settings.datasets, seed=job.seed("draw", name), unconverged=allowed)
+            own = {"seed": job.seed("draw", name), "unconverged": "error" if name == released else "allow"}
+            tables[name] = draw(posterior, datasets=settings.datasets, **own)
         tables |= make_baselines(job)
     fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
     return assemble(
@@ -333,6 +336,17 @@ def fit_quietly(model: AnySynthesizer, table: Table, weights: Floats, **how: Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit(model, table, np.nan_to_num(weights), **how)
+
+
+def _check_converged(posterior: Posterior) -> None:
+    """Refuse to go on from a fit that cannot be released, with remedies that are settings."""
+    problems, given_up = posterior.diagnostics.problems, posterior.given_up
+    if problems:
+        tried = f", after {len(given_up)} larger model(s)" if given_up else ""
+        remedies = ['condition on fewer predictors, or set synthesizer = "normal_linear"']
+        remedies += ['set components = "auto"'] if posterior.variant and not given_up else []
+        problem = f"the fit of the release has not converged{tried}: {problems[0]}"
+        raise InputError("settings", problem, f"Try this: {'; or '.join(remedies[::-1])}")
 
 
 def _plan(job: Job) -> tuple[dict[str, Floats], ConfidentialRisk]:

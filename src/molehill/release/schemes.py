@@ -4,7 +4,6 @@
 does) or not ("prior"). Here every record has a chance of the latter, the same for all records of a pattern: a choice
 that looks at the known columns only and not at the value leaves the distribution of the released values what it is.
 *Weights* along a path of strength: from 1 for every record to those of the paper, and on to 0.
-*Components*: a mixture that does not converge may do so with fewer.
 *Feedback*: only the records that break a target, and those that shape their predictions, are weighted down further.
 """
 
@@ -25,7 +24,7 @@ FEEDBACK = 0.5
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to make tables: how the weights of its fit come from risk, and how many components its mixture has.
+    """A way to make tables: how the weights of its fit come from risk.
 
     Attributes
     ----------
@@ -33,8 +32,6 @@ class Scheme:
         As in `confidential_risk` and `risk_weights`; order 0 is no weighting.
     rounds, step
         Rounds of feedback after that, and how much of its weight a record loses in each.
-    components
-        Of the mixture; 0 for as many as the synthesizer has.
     """
 
     order: int = 0
@@ -42,7 +39,6 @@ class Scheme:
     shift: float = 0.0
     rounds: int = 0
     step: float = FEEDBACK
-    components: int = 0
 
     def __str__(self) -> str:
         if self.order == 0:
@@ -53,8 +49,6 @@ class Scheme:
             words += f", shift {self.shift:g}" if self.shift != 0 else ""
         if self.rounds:
             words += f", {self.rounds} round{'s' if self.rounds > 1 else ''} of feedback by {self.step:.0%}"
-        if self.components:
-            words += f", {self.components} component{'s' if self.components > 1 else ''}"
         return words
 
 

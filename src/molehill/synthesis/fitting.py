@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,10 @@ from molehill.synthesis.sampling.nuts import START_DRAWS, model_engine
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain, Composite, Data, Learned, Synthesizer
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table, find_columns
+
+# A largest R-hat above this is of chains in different places, and not of chains that are too short: after all draws,
+# and after a quarter of them, when chains that mix well can still be some way apart.
+HOPELESS, HOPELESS_EARLY = 1.1, 1.3
 
 
 class NothingCountsError(InputError):
@@ -121,7 +125,8 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
     if isinstance(synthesizer, Composite):
         for number, (name, part) in enumerate(synthesizer.parts(table).items()):
             own_seed = int(np.random.SeedSequence([how.seed, number]).generate_state(1)[0])
-            fitted[name] = _sample(part, table, weights, how.of(name, name, own_seed, title=name))
+            own = None if name in synthesizer.unweighted else weights
+            fitted[name] = _sample(part, table, own, how.of(name, name, own_seed, title=name))
     else:
         for number, link in enumerate(synthesizer.links):
             name = ", ".join(link.sensitive)
@@ -132,22 +137,43 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
             seen = replace(table, frame=table.frame.drop(columns=later))
             own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
             fitted[name] = _fit(link, seen, weights, own)
-    return _join(synthesizer, table, fitted)
+    return _join(synthesizer, table, weights, fitted)
 
 
-def _join(synthesizer: Composite | Chain, table: Table, parts: Mapping[str, Posterior]) -> Posterior:
+def _join(synthesizer: Composite | Chain, table: Table, weights: Any, parts: Mapping[str, Posterior]) -> Posterior:
     draws = {f"{name}.{site}": values for name, part in parts.items() for site, values in part.draws.items()}
     facts = {name: part.learned.facts for name, part in parts.items()}
     share = sum(part.outside * part.weights.sum() for part in parts.values())
     outside = share / sum(part.weights.sum() for part in parts.values())
     diagnostics = join_diagnostics({name: part.diagnostics for name, part in parts.items()})
-    counted = next(iter(parts.values())).weights
-    return Posterior(synthesizer, table, counted, Learned({}, facts), draws, diagnostics, float(outside), parts)
+    counted = _check_weights(weights, table)
+    given_up = tuple(f"{name}: {told}" for name, part in parts.items() for told in part.given_up)
+    fitted = Posterior(synthesizer, table, counted, Learned({}, facts), draws, diagnostics, float(outside), parts)
+    return replace(fitted, given_up=given_up)
 
 
 def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior:
-    learned = (synthesizer.learn or _learn_by_name(synthesizer))(table)
-    counted = _check_weights(weights, table, synthesizer, learned)
+    """Fit a synthesizer or, as long as that does not converge, a simpler one."""
+    while how.start_from is not None and synthesizer.simpler is not None:
+        # Another fit has found already what converges, and its draws fit no other.
+        if synthesizer.variant == getattr(how.start_from.synthesizer, "variant", ""):
+            break
+        synthesizer = synthesizer.simpler
+    given_up: list[str] = []
+    while True:
+        folder = how.checkpoint / f"simpler-{len(given_up)}" if how.checkpoint and given_up else how.checkpoint
+        posterior = _sample_one(synthesizer, table, weights, replace(how, checkpoint=folder))
+        if synthesizer.simpler is None or not posterior.diagnostics.problems:
+            return replace(posterior, given_up=tuple(given_up))
+        given_up.append(f"{synthesizer.variant}: {posterior.diagnostics.problems[0]}")
+        synthesizer = synthesizer.simpler
+        how = replace(how, start_from=None)
+
+
+def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior:
+    checked = _check_weights(weights, table)
+    learned = synthesizer.learn(table, checked) if synthesizer.learn else _learn_by_name(synthesizer, table)
+    counted = _count_records(checked, table, synthesizer, learned)
     with jax.enable_x64(new_val=True):
         # Whatever drawing will need is tried before hours of sampling, not after.
         if synthesizer.predict is None:
@@ -162,9 +188,14 @@ def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> 
         }
         judged = []
 
-        def converged(run: Run) -> bool:
-            judged.append(diagnose(run))
-            return not judged[-1].problems
+        def enough(run: Run) -> bool:
+            judged.append(diagnose(run, beside=synthesizer.beside))
+            # Chains far apart will not meet in four times the time; where there is something simpler, it is tried now.
+            return not judged[-1].problems or (synthesizer.simpler is not None and judged[-1].largest_rhat > HOPELESS)
+
+        def hopeless(run: Run) -> bool:
+            judged.append(diagnose(run, beside=synthesizer.beside))
+            return judged[-1].largest_rhat > HOPELESS_EARLY
 
         run = sample(
             chosen(synthesizer, data, **lengths),
@@ -172,10 +203,11 @@ def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> 
             seed=how.seed,
             chains=how.chains,
             checkpoint=how.checkpoint,
-            enough=converged,
+            enough=enough,
+            hopeless=None if synthesizer.simpler is None else hopeless,
             patience=how.patience,
             progress=how.progress,
-            title=f"fitting {', '.join(synthesizer.sensitive)} {how.title}".strip(),
+            title=" ".join(("fitting", ", ".join(synthesizer.sensitive), how.title, synthesizer.variant)).strip(),
         )
         posterior = Posterior(synthesizer, table, counted, learned, run.draws, judged[-1], 0.0)
         outside = np.mean([float(p.outside) for p in predict_from(posterior, spread_draws(posterior, 10), how.seed)])
@@ -223,31 +255,27 @@ def draw(
     return next(posterior.predict_tables(datasets, seed=seed))
 
 
-def _learn_by_name(synthesizer: Synthesizer) -> Callable[[Table], Learned]:
+def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:
     """Give a user's model the columns that its arguments name."""
-
-    def learn(table: Table) -> Learned:
-        names = list(inspect.signature(synthesizer.model).parameters)
-        find_columns(table, names, "model")
-        inputs, levels = {}, {}
-        for name in names:
-            column = table.frame[name]
-            if pd.api.types.is_numeric_dtype(column.dtype):
-                inputs[name] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-                refused = np.isinf(inputs[name]) if name in synthesizer.sensitive else ~np.isfinite(inputs[name])
-                if refused.any():
-                    problem = f"column {name!r} is missing or infinite in row {np.flatnonzero(refused)[0] + 1}"
-                    raise InputError("data", problem, "Correct it, or give the synthesizer a learn of its own")
-                # A missing sensitive value has weight 0, but as NaN it would still spoil gradients: any other will do.
-                filler = column.dropna().iloc[0] if column.notna().any() else 0.0
-                inputs[name] = np.where(np.isnan(inputs[name]), filler, inputs[name])
-            else:
-                # A missing predictor is a level of its own; a code of -1 would stand for the last level.
-                sensitive = name in synthesizer.sensitive
-                inputs[name], levels[name] = pd.factorize(column, sort=True, use_na_sentinel=sensitive)
-        return Learned(inputs, {"levels": levels}, again=partial(_learn_by_name_again, synthesizer, levels))
-
-    return learn
+    names = list(inspect.signature(synthesizer.model).parameters)
+    find_columns(table, names, "model")
+    inputs, levels = {}, {}
+    for name in names:
+        column = table.frame[name]
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            inputs[name] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            refused = np.isinf(inputs[name]) if name in synthesizer.sensitive else ~np.isfinite(inputs[name])
+            if refused.any():
+                problem = f"column {name!r} is missing or infinite in row {np.flatnonzero(refused)[0] + 1}"
+                raise InputError("data", problem, "Correct it, or give the synthesizer a learn of its own")
+            # A missing sensitive value has weight 0, but as NaN it would still spoil gradients: any other will do.
+            filler = column.dropna().iloc[0] if column.notna().any() else 0.0
+            inputs[name] = np.where(np.isnan(inputs[name]), filler, inputs[name])
+        else:
+            # A missing predictor is a level of its own; a code of -1 would stand for the last level.
+            sensitive = name in synthesizer.sensitive
+            inputs[name], levels[name] = pd.factorize(column, sort=True, use_na_sentinel=sensitive)
+    return Learned(inputs, {"levels": levels}, again=partial(_learn_by_name_again, synthesizer, levels))
 
 
 def _learn_by_name_again(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> dict[str, Any]:
@@ -277,13 +305,18 @@ def _check_seed(seed: int) -> None:
         raise InputError("seed", "it must be a whole number from 0 up, below 2**63", "Give any such number")
 
 
-def _check_weights(weights: Any, table: Table, synthesizer: Synthesizer, learned: Learned) -> np.ndarray:
+def _check_weights(weights: Any, table: Table) -> np.ndarray:
     records = len(table.frame)
     counted = np.ones(records) if weights is None else np.array(weights, dtype=np.float64)
     if counted.shape != (records,):
         raise InputError("weights", f"they have shape {counted.shape}", f"Give one for each of the {records:,} records")
     if not (np.isfinite(counted).all() and (counted >= 0).all()):
         raise InputError("weights", "some are negative or not finite", "Give numbers from 0 up, as from risk_weights")
+    return counted
+
+
+def _count_records(counted: np.ndarray, table: Table, synthesizer: Synthesizer, learned: Learned) -> np.ndarray:
+    """Leave out the records that the synthesizer does not speak of."""
     present = table.frame[list(synthesizer.sensitive)].notna().all(axis=1).to_numpy()
     counted = np.where(present if learned.applies is None else present & learned.applies, counted, 0.0)
     if not counted.any():

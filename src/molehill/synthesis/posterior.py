@@ -49,6 +49,8 @@ class Posterior:
         Share of the predictive mass outside the declared support, which drawing cuts off.
     parts
         Of a synthesizer that has parts or links, the posterior of each; its sites are in `draws` too, as "part.site".
+    given_up
+        What was tried first and did not converge, in words; see `Synthesizer.simpler`.
     """
 
     synthesizer: AnySynthesizer
@@ -59,6 +61,7 @@ class Posterior:
     diagnostics: Diagnostics
     outside: float
     parts: Mapping[str, "Posterior"] = field(default_factory=dict)
+    given_up: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         chains, draws = next(iter(self.draws.values())).shape[:2]
@@ -71,6 +74,14 @@ class Posterior:
         if not self.parts:
             return self.synthesizer.options
         return {name: value for part in self.parts.values() for name, value in part.options.items()}
+
+    @property
+    def variant(self) -> str:
+        """Which of several sizes of the model was fitted, of every part that has some."""
+        if isinstance(self.synthesizer, Synthesizer):
+            return self.synthesizer.variant
+        told = {name: part.variant for name, part in self.parts.items()}
+        return "; ".join(f"{name}: {variant}" for name, variant in told.items() if variant)
 
     @property
     def number(self) -> int:
@@ -95,9 +106,11 @@ class Posterior:
         return {
             "converged": not found.problems,
             "problems": "; ".join(found.problems),
+            "remarks": "; ".join((*found.remarks, *self.given_up)),
+            "variant": self.variant,
             "sweeps": found.sweeps,
             "effective_size": found.effective_size,
-            "largest_rhat": float(found.table["rhat"].max()),
+            "largest_rhat": found.largest_rhat,
             "divergent": found.divergent,
         }
 

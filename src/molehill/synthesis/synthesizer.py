@@ -88,7 +88,8 @@ class Synthesizer:
         `(key, draw, inputs, **options) -> Prediction`. Without it the model itself is run with the sensitive arguments
         None and the sites named like the sensitive columns are taken.
     learn
-        `(table) -> Learned`. Without it the inputs are the columns that the model's arguments name.
+        `(table, weights) -> Learned`: one weight per record; what has weight 0 must not shape the inputs of others.
+        Without it the inputs are the columns that the model's arguments name.
     start
         `(key, inputs, weights) -> {site: value}`: a good place to start a chain, on the scale of the sites.
     functionals
@@ -98,6 +99,12 @@ class Synthesizer:
         `(synthesizer, data) -> molehill.synthesis.sampling.chains.Engine`, where another than NUTS is the default.
     levels
         For a categorical sensitive column, its levels in the order of the codes: `(learned) -> {column: levels}`.
+    beside
+        Functionals that no released table depends on, such as a log-likelihood: told, but not asked for convergence.
+    variant
+        Which of several sizes of the model this is, in words: "10 components".
+    simpler
+        What to fit in its place, if it does not converge.
     """
 
     model: Callable[..., Any]
@@ -106,11 +113,14 @@ class Synthesizer:
     words: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     predict: Callable[..., Prediction] | None = None
-    learn: Callable[[Table], Learned] | None = None
+    learn: Callable[[Table, np.ndarray], Learned] | None = None
     start: Callable[[jax.Array, Inputs, jax.Array], Mapping[str, Any]] | None = None
     functionals: Callable[[Draw, Inputs, jax.Array], Mapping[str, jax.Array]] | None = None
     engine: Callable[..., Any] | None = None
     levels: Callable[[Learned], Mapping[str, Any]] | None = None
+    beside: tuple[str, ...] = ()
+    variant: str = ""
+    simpler: "Synthesizer | None" = None
 
     def __post_init__(self) -> None:
         if not callable(self.model):
@@ -136,6 +146,8 @@ class Composite:
         `({name of part: values}, {name of part: Learned}) -> values`, both values as in `Prediction`.
     name, words, options
         As in `Synthesizer`; an option goes to the parts that have it.
+    unweighted
+        Parts that are fitted as if every record had weight 1.
     """
 
     sensitive: Sequence[str] | str
@@ -144,6 +156,7 @@ class Composite:
     name: str = "composite"
     words: str = "several models, each of a part of the value"
     options: Mapping[str, Any] = field(default_factory=dict)
+    unweighted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))

@@ -3,7 +3,6 @@
 import json
 import re
 import stat
-import tomllib
 from dataclasses import replace
 from typing import Any
 
@@ -145,24 +144,6 @@ def test_a_fit_that_has_converged_is_preferred(monkeypatch):
     assert doubtful.met
     assert not doubtful.fit_to_publish
     assert "has not converged" in doubtful.verdict
-
-
-def test_a_mixture_that_does_not_converge_is_tried_with_fewer_components(monkeypatch):
-    monkeypatch.setattr(
-        "molehill.release.search.points.Fitted.converged", property(lambda self: self.scheme.components == 2)
-    )
-    found = find(None, "mean expected <= 1", fits=4)
-    schemes = found.points["scheme"].tolist()
-    assert schemes[0] == "unweighted, membership posterior"
-    assert schemes[2] == "unweighted, 5 components, membership posterior"
-    assert schemes[4] == "unweighted, 2 components, membership posterior"
-    # What comes after stays with them, and starts from them.
-    assert all("2 components" in scheme for scheme in schemes[4:])
-    assert found.points["warm"].tolist()[5:] == [True] * len(schemes[5:])
-    assert found.fit_to_publish
-    # The settings hold what was found; the command that repeats the search, where it began.
-    assert tomllib.loads(found.settings)["components"] == 2
-    assert found.command == "molehill search settings.toml --set components=10"
 
 
 def test_bad_luck_is_drawn_anew_and_the_rule_then_holds():

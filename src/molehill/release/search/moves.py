@@ -1,10 +1,10 @@
 """What a search tries, and in which order: from what distorts least on, until a point is good enough.
 
-First membership, which needs no new fit; then fewer components, where the mixture has not converged; then weights along
-a path of strength, by bisection; then feedback to single records. `molehill.release.schemes` says what each is.
+First membership, which needs no new fit; then weights along a path of strength, by bisection; then feedback to single
+records. `molehill.release.schemes` says what each is.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -35,7 +35,6 @@ def try_moves(bench: Bench) -> Iterator[Point]:
     plain = fit_scheme(bench, Scheme())
     assert plain is not None
     yield from _memberships(bench, plain)
-    plain = yield from _simplify(bench, plain, left)
     if _good_enough(bench):
         return
     for order in [bench.settings.order, *(order for order in (1, 2) if order != bench.settings.order)]:
@@ -45,19 +44,6 @@ def try_moves(bench: Bench) -> Iterator[Point]:
             # Half of what is left is kept for what comes after.
             kept = left() // 2
             yield from tries(bench, left=lambda kept=kept: left() - kept)
-
-
-def _simplify(bench: Bench, plain: Fitted, left: Callable[[], int]) -> Generator[Point, None, Fitted]:
-    """Where the mixture has not converged, halve its components until it does; give the fit to go on from."""
-    fitted, components = plain, bench.settings.components
-    mixture = has_membership(plain.posterior) and not bench.job.own
-    while not fitted.converged and components > 1 and left() > 1 and mixture:
-        components //= 2
-        smaller = fit_scheme(bench, Scheme(components=components))
-        assert smaller is not None
-        yield from _memberships(bench, smaller)
-        fitted = smaller
-    return fitted if fitted.converged else plain
 
 
 def _memberships(bench: Bench, fitted: Fitted) -> Iterator[Point]:
@@ -89,8 +75,7 @@ def _follow_path(bench: Bench, left: Callable[[], int], *, order: int, plain: Fi
     """Find by bisection the least strength of the weights that meets the targets."""
     fails, meets, strength, nearest = 0.0, None, 0.5, plain
     while left() > 0 and (meets is None or meets - fails > 0.1):
-        scheme = replace(along_path(order, strength), components=plain.scheme.components)
-        fitted = fit_scheme(bench, scheme, start=nearest)
+        fitted = fit_scheme(bench, along_path(order, strength), start=nearest)
         if fitted is None:
             meets = strength if meets is None else meets
         else:

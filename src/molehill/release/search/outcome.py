@@ -92,7 +92,6 @@ def point_settings(bench: Bench, point: Point) -> Settings:
         scale=scheme.scale,
         # No weighting is a shift that lifts every weight to 1.
         shift=scheme.shift if scheme.order else 1.0,
-        components=scheme.components or bench.settings.components,
         membership="prior" if by_prior is not None and float(by_prior.mean()) == 1 else "posterior",
     )
 
@@ -367,7 +366,6 @@ def repeat_command(bench: Bench, point: Point) -> str:
     parts = ["molehill search settings.toml"]
     if point.fitted.scheme.order not in (0, bench.settings.order):
         parts.append(f"--set order={bench.settings.order}")
-    parts += [f"--set components={bench.settings.components}"] if point.fitted.scheme.components else []
     return " ".join(parts)
 
 

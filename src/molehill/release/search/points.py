@@ -15,14 +15,13 @@ from molehill.arrays import Booleans, Floats, named_seed
 from molehill.evaluation.expected import BLOCKS, expected_risk
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
-from molehill.release.making import Job, choose_synthesizer, fit_quietly
+from molehill.release.making import Job, fit_quietly
 from molehill.release.schemes import Scheme, has_membership, name_membership, weigh, with_membership
 from molehill.release.search.judging import MARGIN, Judgement, Measured, breaking_records, judge
 from molehill.risk.identification import ConfidentialRisk, confidential_risk, release_risk
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
-from molehill.synthesis.synthesizer import AnySynthesizer
 from molehill.utility import estimate
 from molehill.utility.distances import ecdf_distances
 
@@ -181,7 +180,7 @@ def fit_scheme(
     tag = _digest(weights)
     try:
         posterior = fit_quietly(
-            _choose(bench.job, scheme),
+            bench.job.model,
             bench.job.table,
             weights,
             seed=bench.job.seed("search", "fit", str(scheme), tag),
@@ -199,13 +198,6 @@ def fit_scheme(
     fitted = Fitted(len(bench.fits), scheme, weights, posterior, start is not None, seconds)
     bench.fits.append(fitted)
     return fitted
-
-
-def _choose(job: Job, scheme: Scheme) -> AnySynthesizer:
-    """The synthesizer of a scheme: that of the settings, with another number of components if the scheme has one."""
-    if job.own or not scheme.components:
-        return job.model
-    return choose_synthesizer(job.view, job.settings.but(components=scheme.components))
 
 
 def measure_point(bench: Bench, fitted: Fitted, by_prior: float | Floats = 0.0) -> Point:

@@ -27,9 +27,8 @@ def search(
 ) -> Found:
     """Find the release that keeps the most utility under the targets of the settings, or say why there is none.
 
-    Order, components and synthesizer of the settings are where it begins; scale, shift and membership are for the
-    search to find. `fits`, `seconds`, `chance`, `redraw` and `search_tables` are its own
-    settings. It abbreviates:
+    Order and synthesizer of the settings are where it begins; scale, shift and membership are for the search to find.
+    `fits`, `seconds`, `chance`, `redraw` and `search_tables` are its own settings. It abbreviates:
 
         bench = open_bench(prepare(data, settings))
         points = list(try_moves(bench))          # fit, measure and judge, one after the other

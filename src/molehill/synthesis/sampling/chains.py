@@ -95,6 +95,7 @@ def sample(
     checkpoint: str | Path | None = None,
     enough: Callable[[Run], bool] | None = None,
     patience: int = 0,
+    hopeless: Callable[[Run], bool] | None = None,
     progress: bool = True,
     title: str = "sampling",
 ) -> Run:
@@ -116,6 +117,8 @@ def sample(
     enough, patience
         A run that is not `enough` goes on until it is twice as long, at most `patience` times. What it has so far then
         counts as warm-up, and of the rest as many draws are kept, evenly spaced.
+    hopeless
+        Asked after a quarter of the draws: whether the rest is not worth it. The run then ends with that quarter.
     progress
         Show a bar with the time left, if standard error is a terminal.
     title
@@ -136,10 +139,18 @@ def sample(
 
             taken = take(engine.warmup)
             turn = 0
+            # Whole chunks, and enough draws to tell anything at all.
+            quarter = max(engine.draws // (4 * length), 1) * length
+            kept = take(quarter) if hopeless is not None and quarter < engine.draws else []
+            if kept and hopeless is not None:
+                run = _collect(kept, taken, quarter, clock.seconds())
+                if hopeless(run):
+                    return run
             while True:
-                kept = take(engine.draws << max(turn - 1, 0))
+                kept += take((engine.draws << max(turn - 1, 0)) - quarter * bool(kept))
                 taken += [replace(chunk, arrays={}) for chunk in kept]
                 run = _collect(kept, taken, engine.draws << turn, clock.seconds())
+                kept = []
                 # Asked even when it is too late to go on: the caller may want to know.
                 if enough is None or enough(run) or turn == patience:
                     return run

@@ -1,6 +1,6 @@
 """Whether draws can be trusted: convergence of functionals that do not depend on labels."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,8 @@ class Diagnostics:
     Attributes
     ----------
     table
-        One row a functional: mean, sd, R-hat (rank-normalised, split), bulk and tail effective size, and the Monte
-        Carlo standard error of the mean.
+        One row a functional: mean, sd, R-hat (rank-normalised, split), bulk and tail effective size, the Monte Carlo
+        standard error of the mean, and whether it is `beside`: one that no released table depends on.
     divergent
         Share of the trajectories that broke down.
     accept
@@ -41,6 +41,8 @@ class Diagnostics:
         Wall time by stage.
     problems
         What is wrong and what to do, in words; empty if the fit can be used.
+    remarks
+        What is not as it should be, but changes nothing of what is released.
     """
 
     table: pd.DataFrame
@@ -50,19 +52,26 @@ class Diagnostics:
     sweeps: int
     seconds: Mapping[str, float]
     problems: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
     @property
     def effective_size(self) -> float:
-        """Smallest bulk effective size over the functionals that move; 0 if none does."""
-        return float(np.nan_to_num(self.table["bulk"].min()))
+        """Smallest bulk effective size over the functionals that decide and move; 0 if none does."""
+        return float(np.nan_to_num(self.table.loc[~self.table["beside"], "bulk"].min()))
+
+    @property
+    def largest_rhat(self) -> float:
+        """Largest R-hat over the functionals that decide."""
+        return float(self.table.loc[~self.table["beside"], "rhat"].max())
 
 
-def diagnose(run: Run) -> Diagnostics:
-    """Judge the chains of a run by their functionals, each (chains, draws, number)."""
-    names, columns = [], []
+def diagnose(run: Run, *, beside: Collection[str] = ()) -> Diagnostics:
+    """Judge the chains of a run by their functionals, each (chains, draws, number), but for those named in `beside`."""
+    names, columns, told = [], [], []
     for name, values in run.functionals.items():
         flat = values.reshape(*values.shape[:2], -1)
         names += [f"{name}[{i}]" if flat.shape[2] > 1 else name for i in range(flat.shape[2])]
+        told += [name in beside] * flat.shape[2]
         columns.append(flat)
     chains = np.concatenate(columns, axis=2).astype(np.float64)
     axes: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
@@ -81,8 +90,16 @@ def diagnose(run: Run) -> Diagnostics:
         column = np.full(len(table), np.nan)
         column[moving] = values
         table[measure] = column
+    table["beside"] = told
     share = float(np.mean(run.divergent))
+    modes = table[moving & table["beside"] & (table["rhat"] > HIGHEST_RHAT)]
+    remarks = [
+        f"the chains lie in different modes (R-hat of {name} is {row['rhat']:.3f}), which changes nothing that a "
+        "released table depends on"
+        for name, row in modes.iterrows()
+    ]
     broken = table.index[np.flatnonzero(~np.isfinite(chains).all(axis=(0, 1)))]
+    problems = _find_problems(table[moving & ~table["beside"]], share, broken)
     return Diagnostics(
         table,
         share,
@@ -90,7 +107,8 @@ def diagnose(run: Run) -> Diagnostics:
         run.gradients,
         run.sweeps,
         run.seconds,
-        _find_problems(table[moving], share, broken),
+        problems,
+        () if problems else tuple(remarks),
     )
 
 
@@ -139,4 +157,5 @@ def join_diagnostics(parts: Mapping[str, Diagnostics]) -> Diagnostics:
         max(part.sweeps for part in parts.values()),
         {f"{name}, {stage}": s for name, part in parts.items() for stage, s in part.seconds.items()},
         tuple(f"{name}: {problem}" for name, part in parts.items() for problem in part.problems),
+        tuple(f"{name}: {remark}" for name, part in parts.items() for remark in part.remarks),
     )
