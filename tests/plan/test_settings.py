@@ -17,6 +17,7 @@ from molehill.errors import InputError
 from molehill.models import BUILT_IN
 from molehill.plan.settings import (
     COMPARED,
+    PAPER,
     SYNTHESIZERS,
     Settings,
     format_settings,
@@ -182,7 +183,6 @@ def test_only_what_is_marked_public_is_published():
         "known",
         "predictors",
         "synthesizer",
-        "noise",
         "datasets",
         "missing",
     }
@@ -397,3 +397,19 @@ def test_lists_that_are_nested_too_deeply_are_refused_in_python_too():
         nested = [nested]
     with pytest.raises(InputError, match="settings: they are nested too deeply"):
         PLAIN.but(known=nested)
+
+
+def test_the_papers_scheme_sets_everything_as_published():
+    settings = Settings(replace="income", known=["age"], scheme="paper", order=1)
+    assert {name: getattr(settings, name) for name in PAPER} == PAPER
+    assert settings.but(seed=1).membership == "posterior"
+    assert tomllib.loads(format_settings(settings))["scheme"] == "paper"
+    with pytest.raises(InputError, match="scheme = \"paper\" sets 'membership' to 'posterior'"):
+        settings.but(membership="prior")
+
+
+@pytest.mark.parametrize("components", [0, -1, 2.5, True, "many"])
+def test_components_are_a_number_or_auto(components):
+    assert Settings(replace="income", known=["age"]).components == "auto"
+    with pytest.raises(InputError, match="'components' must be a whole number"):
+        Settings(replace="income", known=["age"], components=components)

@@ -166,26 +166,6 @@ def test_bad_input_is_told_before_any_work(change, argument):
     assert caught.value.argument == argument
 
 
-def test_several_columns_have_their_place_and_one_is_made_so_far():
-    several: Any = {"replace": ("visits", "sex"), "keep": "town", "known": "town"}
-    several |= {"upper": {"visits": 1e5}, "lower": {"visits": 0.0}}
-    with pytest.raises(InputError, match="several columns"):
-        synthesize(
-            PEOPLE,
-            Settings(
-                **CALL
-                | {
-                    "replace": ("visits", "sex"),
-                    "keep": "town",
-                    "known": "town",
-                    "upper": {"visits": 1e5},
-                    "lower": {"visits": 0.0},
-                }
-            ),
-            progress=False,
-        )
-
-
 def test_the_table_is_looked_at_once(monkeypatch):
     looked = []
     whole = intruder._see
@@ -272,3 +252,43 @@ def test_what_the_table_cannot_do_is_told_before_fitting(monkeypatch):
     heaped = PEOPLE.assign(visits=PEOPLE["visits"].clip(upper=100))
     (topcoded,) = make_baselines(prepare(heaped, Settings(**CALL)))["topcoding"]
     assert topcoded.frame["visits"].equals(heaped["visits"])
+
+
+def test_a_fit_that_fails_stops_the_run_before_anything_is_compared_with_it():
+    def lost(visits=None):
+        """Chains begin on either side of two modes and stay there."""
+        modes = dist.Normal(np.array([-50.0, 50.0]), 0.1)
+        place = numpyro.sample("place", dist.MixtureSameFamily(dist.Categorical(np.array([0.5, 0.5])), modes))
+        with numpyro.plate("records", 160):
+            numpyro.sample("visits", dist.Normal(0.0 * place, 100.0), obs=visits)
+
+    stages = []
+    model = Synthesizer(lost, "visits")
+    with pytest.raises(InputError, match="the fit of the release has not converged") as caught:
+        synthesize(PEOPLE, Settings(**CALL), synthesizer=model, tell=stages.append, progress=False)
+    assert stages == ["measuring the risk", "fitting: pairwise"]
+    assert "synthesizer =" in str(caught.value)
+
+
+def test_several_columns_are_replaced_one_after_the_other(tmp_path):
+    people = PEOPLE.assign(pay=np.exp(RNG.normal(8, 1, 160)).round(2) + PEOPLE["visits"])
+    limits = {"visits": 100_000.0, "pay": 1e6}
+    call = {
+        **CALL,
+        "replace": ["visits", "pay"],
+        "upper": limits,
+        "compare": [],
+        "synthesizer": "auto",
+        "components": 2,
+    }
+    release = synthesize(people, Settings(**call), progress=False)
+    assert release.posterior.synthesizer.sensitive == ("visits", "pay")
+    links = release.posterior.parts
+    assert [list(links[name].learned.facts["design"]["centre"]) for name in links] == [[], ["visits"]]
+    for table in release.datasets:
+        pd.testing.assert_frame_equal(table[["town", "sex"]], people[["town", "sex"]])
+        assert not table["visits"].equals(people["visits"])
+        assert not table["pay"].equals(people["pay"])
+    assert set(release.evaluation.utility["column"]) >= {"visits", "pay"}
+    release.save(tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["internal", "release"]
