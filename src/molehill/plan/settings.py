@@ -211,10 +211,10 @@ class Settings(BaseModel):
     small_patterns: Literal["error", "marginal"] = setting(
         "error", "A pattern smaller than the order.", _one_of(("error", "marginal"))
     )
-    missing: Literal["error", "keep"] = setting(
+    missing: Literal["error", "keep", "model"] = setting(
         "error",
-        "A missing sensitive value: refuse the table, or leave it missing.",
-        _one_of(("error", "keep")),
+        "A missing sensitive value: refuse the table, leave it missing, or model which values are missing as well.",
+        _one_of(("error", "keep", "model")),
         public=True,
     )
     seed: int | None = setting(
@@ -357,11 +357,15 @@ class Settings(BaseModel):
     def intruder(self) -> Intruder:
         """Whose eyes the release is measured with."""
         named: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("known", "radius", "floor", "kinds", "singletons", "small_patterns", "missing")
+            name: getattr(self, name) for name in ("known", "radius", "floor", "kinds", "singletons", "small_patterns")
         }
         breaks = {name: ends for name, ends in self.breaks.items() if name in self.known}
-        return Intruder(sensitive=self.replace, breaks=breaks, **named)
+        return Intruder(sensitive=self.replace, breaks=breaks, missing=self.absent, **named)
+
+    @property
+    def absent(self) -> Literal["error", "keep"]:
+        """What becomes of a record without a sensitive value in what is measured."""
+        return "error" if self.missing == "error" else "keep"
 
     @property
     def reading(self) -> dict[str, Any]:

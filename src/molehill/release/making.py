@@ -23,6 +23,7 @@ from molehill.evaluation.evaluation import MEASURES, Evaluation, evaluate
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.utility_measures import default_analyses
 from molehill.models import BUILT_IN
+from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, take_table
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
@@ -113,7 +114,7 @@ def prepare(
         predictors=settings.predictors or (),
         kinds=settings.kinds,
         breaks=settings.breaks,
-        missing=settings.missing,
+        missing=settings.absent,
     )
     for formula in settings.regressions:
         find_columns(table, read_formula(formula).columns, "regressions")
@@ -121,7 +122,7 @@ def prepare(
     wanted = [*wanted, *map(regression, settings.regressions)]
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
-        estimate(table, table, wanted, missing=settings.missing)
+        estimate(table, table, wanted, missing=settings.absent)
     model, own = synthesizer or choose_synthesizer(view, settings), synthesizer is not None
     if set(model.sensitive) != set(settings.replace):
         problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
@@ -161,7 +162,10 @@ def _choose_one(view: View, settings: Settings, place: int) -> Any:
     if name == "tdp_mixture":
         numbers = column_numbers(view.table, column)
         given["transform"] = "log" if (numbers[~np.isnan(numbers)] > 0).all() else "signed"
-    return BUILT_IN[name].make(column, list(predictors), **given)
+    made = BUILT_IN[name].make(column, list(predictors), **given)
+    if settings.missing != "model" or view.table.frame[column].notna().all():
+        return made
+    return model_missing(made, list(predictors), breaks=given["breaks"], kinds=given["kinds"])
 
 
 def synthesize(

@@ -51,6 +51,12 @@ _UNWEIGHTED = """\
 Every record counts the same in the fit. The model is smoother than the data: the tables follow the bulk of the data
 closely, and its rare values less closely."""
 
+_MISSING = {
+    "error": "",
+    "keep": " Missing values stayed missing.",
+    "model": " Which values are missing was predicted by the model as well.",
+}
+
 _REDRAWN = """
 
 The agency has a rule on how often the new values of a record may be close to the collected one. Values that broke it
@@ -102,7 +108,7 @@ def methods_note(dossier: Dossier) -> str:
         predictors=_list(settings.predictors) if settings.predictors else "the other columns",
         weighting=_WEIGHTED.format(known=_list(settings.known)) if is_weighted(dossier) else _UNWEIGHTED,
         redrawing=_REDRAWN if dossier.search is not None and dossier.search.may_redraw else "",
-        missing=" Missing values stayed missing." if settings.missing == "keep" else "",
+        missing=_MISSING[settings.missing],
         use=(_ONE if tables == 1 else _SEVERAL).format(tables=tables, fewer=tables - 1, column=column),
         version=short_label(f"{facts['versions']['molehill']}"),
     )

@@ -317,7 +317,7 @@ def _check_weights(weights: Any, table: Table) -> np.ndarray:
 
 def _count_records(counted: np.ndarray, table: Table, synthesizer: Synthesizer, learned: Learned) -> np.ndarray:
     """Leave out the records that the synthesizer does not speak of."""
-    present = table.frame[list(synthesizer.sensitive)].notna().all(axis=1).to_numpy()
+    present = synthesizer.missing | table.frame[list(synthesizer.sensitive)].notna().all(axis=1).to_numpy()
     counted = np.where(present if learned.applies is None else present & learned.applies, counted, 0.0)
     if not counted.any():
         which = "" if learned.applies is None else f" of the {int(learned.applies.sum()):,} that this part speaks of"

@@ -1,6 +1,6 @@
 """A fitted synthesizer, and new tables from it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -133,8 +133,8 @@ class Posterior:
             batch = _Batch(datasets, start, min(start + size, datasets))
             with jax.enable_x64(new_val=True):
                 values = _predict(self, batch, own, None)
-            levels = _levels(self)
-            yield [as_given(put_back(self.table, one, levels)) for one in values]
+            how = {"levels": _levels(self), "modelled": _modelled(self)}
+            yield [as_given(put_back(self.table, one, **how)) for one in values]
 
     def drawing_by(self, inputs: Inputs | None = None, **options: Any) -> "Posterior":
         """Give the same fit with other ways to draw: those of `options` that it, or some of its parts, has.
@@ -225,10 +225,10 @@ def _precise(column: pd.Series) -> np.ndarray:
 def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Values]:
     """Draw one column after the other, each given those before it; the first as it would be drawn alone."""
     drawn: list[dict[str, Any]] = [{} for _ in range(batch.last - batch.first)]
-    levels = _levels(posterior)
+    how = {"levels": _levels(posterior), "modelled": _modelled(posterior)}
     for place, (name, link) in enumerate(posterior.parts.items()):
         own = seed if place == 0 else named_seed(seed, "link", name)
-        tables = [put_back(link.table, values, levels) for values in drawn] if place else None
+        tables = [put_back(link.table, values, **how) for values in drawn] if place else None
         for row, values in enumerate(_predict(link, batch, own, tables)):
             drawn[row] |= values
     return list(drawn)
@@ -289,18 +289,24 @@ def _run_blind(synthesizer: Synthesizer, model: Callable[..., Any], inputs: Inpu
     return sites
 
 
-def put_back(table: Table, values: Values, levels: Mapping[str, Any]) -> Table:
-    """Write predicted values into a copy of the table, in the columns' own types; `levels` by their codes."""
+def put_back(table: Table, values: Values, levels: Mapping[str, Any], modelled: Collection[str] = ()) -> Table:
+    """Write predicted values into a copy of the table, in the columns' own types; `levels` by their codes.
+
+    What was missing stays missing, but for the columns that are `modelled`: there the prediction says what is.
+    """
     replaced = {}
     for name, predicted in values.items():
         column = table.frame[name]
         new = np.asarray(predicted)
+        there = np.ones(len(new), dtype=bool) if name in modelled else column.notna().to_numpy()
         if name in levels:
-            new = np.array([*levels[name], None], dtype=object)[:-1][new.astype(int)]
+            # The code -1 is the last: nothing.
+            new = np.array([*levels[name], None], dtype=object)[new.astype(int)]
         else:
             new = np.rint(new) if pd.api.types.is_integer_dtype(column.dtype) else new
-            _check_fits(new[column.notna()], column)
-        replaced[name] = pd.Series(new, index=column.index).where(column.notna()).astype(column.dtype)
+            there &= ~np.isnan(new)
+            _check_fits(new[there], column)
+        replaced[name] = pd.Series(new, index=column.index).where(there).astype(column.dtype)
     return with_columns(table, replaced)
 
 
@@ -315,10 +321,17 @@ def _levels(posterior: Posterior) -> Mapping[str, Any]:
     if isinstance(synthesizer, Chain):
         return {name: found for part in posterior.parts.values() for name, found in _levels(part).items()}
     if isinstance(synthesizer, Composite):
-        return {}
+        return _levels(posterior.parts[synthesizer.coded_by]) if synthesizer.coded_by else {}
     if synthesizer.levels is not None:
         return synthesizer.levels(posterior.learned)
     return posterior.learned.facts["levels"] if synthesizer.learn is None else {}
+
+
+def _modelled(posterior: Posterior) -> set[str]:
+    """The columns of which the synthesizer says itself which values are missing."""
+    synthesizer = posterior.synthesizer
+    links = synthesizer.links if isinstance(synthesizer, Chain) else (synthesizer,)
+    return {name for link in links if link.missing for name in link.sensitive}
 
 
 def _check_fits(values: np.ndarray, column: pd.Series) -> None:

@@ -105,6 +105,8 @@ class Synthesizer:
         Which of several sizes of the model this is, in words: "10 components".
     simpler
         What to fit in its place, if it does not converge.
+    missing
+        Whether it says itself which values are missing; otherwise those that are missing stay so.
     """
 
     model: Callable[..., Any]
@@ -121,6 +123,7 @@ class Synthesizer:
     beside: tuple[str, ...] = ()
     variant: str = ""
     simpler: "Synthesizer | None" = None
+    missing: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.model):
@@ -148,6 +151,10 @@ class Composite:
         As in `Synthesizer`; an option goes to the parts that have it.
     unweighted
         Parts that are fitted as if every record had weight 1.
+    missing
+        As in `Synthesizer`: a value that is missing is NaN, or the code -1.
+    coded_by
+        Of a categorical column the part whose codes its values are.
     """
 
     sensitive: Sequence[str] | str
@@ -157,6 +164,8 @@ class Composite:
     words: str = "several models, each of a part of the value"
     options: Mapping[str, Any] = field(default_factory=dict)
     unweighted: tuple[str, ...] = ()
+    missing: bool = False
+    coded_by: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))

@@ -109,7 +109,7 @@ def name_scheme(point: Point) -> str:
 def measure_baselines(bench: Bench) -> pd.DataFrame:
     """Measure mean risk and U_m of topcoding and of noise, and the risk of the confidential table itself."""
     job, rows = bench.job, [{"scheme": CONFIDENTIAL, "risk": float(np.nanmean(bench.confidential.risk))}]
-    column, missing = job.view.numeric[0], job.settings.missing
+    column, missing = job.view.numeric[0], job.settings.absent
     for name, number in _COMPARED.items():
         tables = [BASELINES[name](job.table, list(job.view.numeric), seed) for seed in range(number)]
         by_table = np.nanmean(release_risk(job.view, tables).by_table, axis=1)

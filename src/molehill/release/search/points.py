@@ -244,7 +244,7 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     released = drawn[: settings.datasets]
     overlaps = {
         # Of a regression, the coefficient that is kept worst counts.
-        analysis.name: float(estimate(job.table, released, analysis, missing=settings.missing)["overlap"].min())
+        analysis.name: float(estimate(job.table, released, analysis, missing=settings.absent)["overlap"].min())
         for analysis in job.analyses
     }
     return Measured(np.array(expected.blocks), np.array(expected.runs), coverage, distances, overlaps)
@@ -252,7 +252,7 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
 
 def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
     """U_m of every table."""
-    found = ecdf_distances(job.table, drawn, column, missing=job.settings.missing).by_table
+    found = ecdf_distances(job.table, drawn, column, missing=job.settings.absent).by_table
     return found.loc[found["measure"] == "U_m", "value"].to_numpy(dtype=np.float64)
 
 

@@ -1,0 +1,84 @@
+"""Missing values as a further part: which values are missing is synthesized too, and not published as it was."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molehill.arrays import Floats
+from molehill.models.multinomial import multinomial
+from molehill.synthesis.synthesizer import Composite, Learned, Synthesizer
+from molehill.tables.schema import Kind
+from molehill.tables.table import Table, with_columns
+
+LEVELS = ("there", "missing")
+
+
+def model_missing(
+    inner: Synthesizer | Composite,
+    predictors: str | Sequence[str] | None = None,
+    *,
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+) -> Composite:
+    """Let a synthesizer of one column say as well which of its values are missing, by a logistic regression.
+
+    That part is fitted without the weights, to all records: a record without a value has no risk to be weighted by.
+
+    Parameters
+    ----------
+    inner
+        What replaces the values that are there.
+    predictors, breaks, kinds
+        What being missing is conditioned on: see `molehill.synthesis.design.learn_design`.
+
+    Examples
+    --------
+    >>> from molehill.models.normal_linear import normal_linear
+    >>> model_missing(normal_linear("income", ["age"]), ["age"]).name
+    'normal_linear'
+    """
+    (column,) = inner.sensitive
+    absent = multinomial(column, predictors, breaks=breaks, kinds=kinds)
+    absent = replace(absent, learn=partial(_learn_absent, inner=absent, column=column), missing=True)
+
+    def parts(table: Table) -> dict[str, Synthesizer]:
+        return {"missing": absent, **(inner.parts(table) if isinstance(inner, Composite) else {"value": inner})}
+
+    coded = isinstance(inner, Synthesizer) and inner.levels is not None
+    return Composite(
+        (column,),
+        parts,
+        partial(_join, inner=inner, column=column, coded=coded),
+        inner.name,
+        f"a regression of whether the value is missing, and {inner.words}",
+        inner.options,
+        unweighted=("missing", *(inner.unweighted if isinstance(inner, Composite) else ())),
+        missing=True,
+        coded_by="value" if coded else "",
+    )
+
+
+def _learn_absent(table: Table, weights: Floats, *, inner: Synthesizer, column: str) -> Learned:
+    codes = table.frame[column].isna().to_numpy().astype(int)
+    assert inner.learn is not None
+    return inner.learn(
+        with_columns(table, {column: pd.Categorical.from_codes(codes.tolist(), pd.Index(LEVELS))}), weights
+    )
+
+
+def _join(
+    values: Mapping[str, Mapping[str, Any]],
+    learned: Mapping[str, Learned],
+    *,
+    inner: Synthesizer | Composite,
+    column: str,
+    coded: bool,
+) -> dict[str, np.ndarray]:
+    rest = {name: part for name, part in values.items() if name != "missing"}
+    drawn = inner.join(rest, learned) if isinstance(inner, Composite) else rest["value"]
+    absent = np.asarray(values["missing"][column]).astype(int) == learned["missing"].facts["levels"].index("missing")
+    return {column: np.where(absent, -1 if coded else np.nan, np.asarray(drawn[column]))}
