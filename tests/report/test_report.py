@@ -131,9 +131,11 @@ def test_numbers_of_the_page_are_those_of_the_evaluation():
 
 def test_other_numbers_make_another_page():
     changed = change(plain_dossier(), "risk_mean", 0.13579, low=0.1, high=0.2)
-    text = own_content(render_report(changed, edition="internal"))
-    assert text.count("0.136") >= 3
-    assert "0.136" not in own_content(page("internal"))
+    before, after = (
+        own_content(html).count("0.136") for html in (page("internal"), render_report(changed, edition="internal"))
+    )
+    # Another figure of the page may happen to be the same.
+    assert after >= before + 3
 
 
 def test_a_report_can_be_made_again_from_disk(tmp_path):

@@ -5,6 +5,7 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.mixture import GaussianMixture
 
 from molehill.errors import InputError
 from molehill.tables import populations as simulation
@@ -47,6 +48,11 @@ def population() -> pd.DataFrame:
     return consumer_survey(300_000, seed=8)
 
 
+@pytest.fixture(scope="module")
+def population_fit(population) -> tuple[pd.Series, pd.Series]:
+    return log_income_fit(population)[:2]
+
+
 def design(table: pd.DataFrame) -> np.ndarray:
     dummies = pd.get_dummies(table, drop_first=True, dtype=float)
     return np.column_stack([np.ones(len(table)), dummies])
@@ -65,13 +71,17 @@ def earner_coefficient(table: pd.DataFrame) -> float:
     return np.linalg.lstsq(columns, table["income"].to_numpy(float))[0][-1]
 
 
-def log_income_fit(table: pd.DataFrame) -> tuple[float, int]:
-    """R squared of log income on all predictors where it is positive, and what the design lacks in rank."""
+def log_income_fit(table: pd.DataFrame) -> tuple[pd.Series, pd.Series, int]:
+    """Log income where it is positive, its residual given all predictors, and what the design lacks in rank."""
     positive = table[table["income"] > 0]
-    columns, outcome = design(positive.drop(columns="income")), np.log(positive["income"].to_numpy())
-    coefficients, _, rank, _ = np.linalg.lstsq(columns, outcome)
-    residual = outcome - columns @ coefficients
-    return 1 - residual.var() / outcome.var(), columns.shape[1] - rank
+    columns, outcome = design(positive.drop(columns="income")), positive["income"].map(np.log)
+    coefficients, _, rank, _ = np.linalg.lstsq(columns, outcome.to_numpy())
+    return outcome, outcome - columns @ coefficients, columns.shape[1] - rank
+
+
+def usual_spread(values: pd.Series) -> float:
+    """The standard deviation of a normal distribution with these quartiles: blind to the tails."""
+    return float(values.quantile(0.75) - values.quantile(0.25)) / 1.349
 
 
 def test_nb_mixture_moments_agree_with_the_closed_form():
@@ -163,8 +173,8 @@ def test_income_summaries_hold_over_seeds(surveys):
     for table in surveys:
         assert summaries(table["income"]) == pytest.approx(PAPER, rel=0.10)
         assert -54_000 < earner_coefficient(table) < -38_000
-        r_squared, lacking = log_income_fit(table)
-        assert 0.35 < r_squared < 0.5
+        outcome, residual, lacking = log_income_fit(table)
+        assert 0.35 < 1 - residual.var() / outcome.var() < 0.5
         assert lacking == 0
 
 
@@ -178,10 +188,59 @@ def test_zeros_losses_and_low_incomes_have_their_share(population):
     assert income.between(1, 100).any()
 
 
-def test_some_incomes_are_rounded(population):
+@pytest.mark.parametrize(
+    ("unit", "low", "high"),
+    [(100, 0.46, 0.53), (500, 0.36, 0.42), (1_000, 0.33, 0.39), (5_000, 0.13, 0.19), (10_000, 0.07, 0.12)],
+)
+def test_incomes_heap_at_round_numbers(population, unit, low, high):
     positive = population.loc[population["income"] > 0, "income"]
-    assert 0.2 < (positive % 1_000 == 0).mean() < 0.45
-    assert 0.05 < (positive % 5_000 == 0).mean() < 0.25
+    assert low < (positive % unit == 0).mean() < high
+
+
+def test_no_income_is_rounded_by_more_than_an_eighth(population, monkeypatch):
+    monkeypatch.setattr(simulation, "ROUNDING_UNITS", np.ones_like(simulation.ROUNDING_UNITS))
+    exact, told = consumer_survey(len(population), seed=8)["income"], population["income"]
+    assert ((told - exact).abs() <= exact.abs() / 8 + 1).all()
+    assert (told[exact <= 0] == exact[exact <= 0]).all()
+    assert told[exact > 0].min() > 0
+    assert (exact[exact > 0] % 1_000 == 0).mean() < 0.005
+
+
+def test_log_income_is_skewed_to_the_left_with_long_tails(population_fit):
+    outcome, residual = population_fit
+    assert -1.8 < outcome.skew() < -1.2
+    assert 4 < outcome.kurt() < 8
+    assert residual.skew() < -1.8
+    # The upper tail is longer too than that of a normal distribution with the same quartiles, which has 0.13%.
+    assert (residual - residual.median() > 3 * usual_spread(residual)).mean() > 0.005
+
+
+@pytest.mark.parametrize(
+    ("by", "wide", "narrow", "of_usual", "of_sd"),
+    [
+        ("age", "under 25", "35-49", 1.5, 1.2),
+        ("age", "65 and over", "35-49", 1.4, 1.15),
+        ("education", "grades 1-8", "master's degree or higher", 1.3, 1.1),
+        ("marital", "never married", "married", 1.15, 1.05),
+        ("earner", "not an earner", "earner", 1.4, 1.2),
+    ],
+)
+def test_spread_differs_between_groups(population, population_fit, by, wide, narrow, of_usual, of_sd):
+    residual = population_fit[1]
+    group = population.loc[residual.index, by]
+    several, alike = residual[group == wide], residual[group == narrow]
+    assert usual_spread(several) > of_usual * usual_spread(alike)
+    assert several.std() > of_sd * alike.std()
+
+
+@pytest.mark.parametrize("components", [2, 3])
+def test_log_income_is_a_mixture_with_the_predictors_and_without(surveys, components):
+    for table in surveys[:3]:
+        outcome, residual, _ = log_income_fit(table)
+        for values in (outcome, residual):
+            mixture = GaussianMixture(components, max_iter=1000, random_state=0).fit(values.to_numpy()[:, None])
+            assert mixture.converged_
+            assert np.asarray(mixture.weights_, dtype=float).max() < 0.9
 
 
 def test_incomes_stay_below_the_cap_and_do_not_pile_up_there(population, monkeypatch):

@@ -80,7 +80,7 @@ EARNER_BY_AGE = np.array([78, 84, 84, 69, 24])
 EARNER_SHIFT_BY_EDUCATION = np.array([-20, -16, -14, -4, 1, 4, 7, 9])
 
 # Additions to the mean of log income.
-LOG_INCOME_CENTRE = 10.89
+LOG_INCOME_CENTRE = 10.90
 LOG_INCOME_EFFECTS = {
     "age": np.array([-0.45, -0.05, 0.10, 0.12, 0.05]),
     "education": np.array([-0.70, -0.62, -0.48, -0.22, -0.05, 0.05, 0.37, 0.66]),
@@ -88,18 +88,27 @@ LOG_INCOME_EFFECTS = {
     "urban": np.array([0.0, -0.12]),
     "marital": np.array([0.30, -0.14, -0.17, -0.32, -0.17]),
     "family_size": np.array([-0.15, 0.02, 0.10, 0.14, 0.12, 0.10, 0.08, 0.06, 0.04, 0.02, 0.0]),
-    "earner": np.array([0.0, -0.57]),
+    "earner": np.array([0.0, -0.37]),
 }
-LOG_INCOME_SPREAD = 0.59
+# Factors of the spread of log income: the young, the little schooled and the unmarried differ more among themselves.
+SPREAD_FACTORS = {
+    "age": np.array([1.35, 1.0, 0.9, 1.05, 1.1]),
+    "education": np.array([1.2, 1.15, 1.1, 1.05, 1.0, 1.0, 0.95, 0.9]),
+    "marital": np.array([0.9, 1.1, 1.1, 1.1, 1.15]),
+}
+# Percentages of the ways to have an income, for earners and for the others. "part" is work for a part of the week or
+# of the year, a small pension or a benefit; "top" has the upper tail.
+INCOME_KINDS = ("full", "part", "top", "few dollars", "zero", "loss")
+INCOME_KIND_BY_EARNER = np.array([[82.38, 10, 6, 0.7, 0.7, 0.22], [59.78, 32, 4, 1, 3, 0.22]])
+# What the first three add to the centre of log income, the factors by which they take the effects, and their spreads.
+KIND_SHIFT = np.array([0.0, -1.3, 0.5])
+KIND_SLOPE = np.array([1.1, 1.3, 1.2])
+KIND_SPREAD = np.array([0.47, 0.85, 0.9])
 INCOME_CAP = 1_800_000
-# Percentages of the ways to have an income, for earners and for the others.
-INCOME_KINDS = ("usual", "low", "very high", "zero", "loss")
-INCOME_KIND_BY_EARNER = np.array([[97.93, 1, 0.15, 0.7, 0.22], [94, 2.7, 0.08, 3, 0.22]])
-LOW_CEILING = 5_000
-VERY_HIGH_FLOOR = 400_000
+FEW_CEILING = 5_000
 LOSS_LIMIT = 7_000
-ROUNDING_UNITS = np.array([1, 1_000, 5_000])
-ROUNDING = np.array([68, 22, 10])
+ROUNDING_UNITS = np.array([1, 100, 500, 1_000, 5_000, 10_000])
+ROUNDING = np.array([50, 13, 3, 21, 9, 4])
 
 
 def nb_mixture(n: int, seed: int) -> pd.DataFrame:
@@ -137,16 +146,20 @@ def nb_mixture(n: int, seed: int) -> pd.DataFrame:
 def consumer_survey(n: int = 6208, seed: int = 2017) -> pd.DataFrame:
     """Draw a survey of consumer units that resembles the Consumer Expenditure Survey sample of the paper.
 
-    Ten categorical predictors with the category counts of the paper's Table 1, and the family income: skewed,
-    partly rounded by those who report it, with zeros, losses, very low and very high values. The defaults
+    Ten categorical predictors with the category counts of the paper's Table 1, and the family income: a mixture,
+    more spread in some groups than in others, half of it told in round numbers, with zeros and losses. The defaults
     give the table of every demonstration. No record of a real survey is used: the constants of this module
     are invented, and tuned to published summaries only (mean 72 thousand, median 50, 90 percent quantile
-    154, 97.5 percent quantile 270, range -7 to 1,800, 40 patterns of gender, age and region).
+    154, 97.5 percent quantile 270, range -7 to 1,800, 40 patterns of gender, age and region). The mixture and the
+    shares of round numbers are chosen to be of the size that public surveys show, and fitted to none.
 
     Each column is drawn given earlier ones: education given age; marital status given gender and age; family
     size given marital status and age; earner given age and education; urban status given region, and urban
-    type and CBSA given that. Log income is a sum of effects and normal noise; a few percent of the records
-    instead have a low, very high, zero or negative income.
+    type and CBSA given that. Log income is a mixture of three regressions: full incomes (about three quarters), part
+    incomes (one in ten earners, one in three of the others), lower and wider, and top incomes (one in twenty). Their
+    spread depends on age, education and marital status. A few percent of the records have a few dollars, nothing or a
+    loss instead. Half of the amounts are rounded, to 100, 500, 1,000, 5,000 or 10,000 dollars as far as their size
+    allows.
 
     Parameters
     ----------
@@ -200,25 +213,28 @@ def _predictors(n: int, rng: np.random.Generator) -> dict[str, NDArray[np.int8]]
 
 
 def _income(codes: dict[str, NDArray[np.int8]], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw whole dollars given the predictors."""
-    centre = np.full(len(codes["earner"]), LOG_INCOME_CENTRE)
-    for name, effect in LOG_INCOME_EFFECTS.items():
-        centre += effect[codes[name]]
-    income = np.exp(centre + LOG_INCOME_SPREAD * rng.standard_normal(len(centre)))
+    """Draw whole dollars given the predictors, and round many of them as people do when asked."""
+    kind = _draw(INCOME_KIND_BY_EARNER, codes["earner"], rng=rng)
+    few, zero, loss = (kind == INCOME_KINDS.index(name) for name in ("few dollars", "zero", "loss"))
+    regular = np.where(kind < len(KIND_SHIFT), kind, 0)
+    effects = sum(effect[codes[name]] for name, effect in LOG_INCOME_EFFECTS.items())
+    centre = LOG_INCOME_CENTRE + KIND_SHIFT[regular] + KIND_SLOPE[regular] * effects
+    spread = KIND_SPREAD[regular]
+    for name, factor in SPREAD_FACTORS.items():
+        spread *= factor[codes[name]]
+    income = np.exp(centre + spread * rng.standard_normal(len(kind)))
     # Drawn anew and not clipped: a heap of records at the cap would look safe to every measure of risk.
     while (above := np.flatnonzero(income > INCOME_CAP)).size:
-        income[above] = np.exp(centre[above] + LOG_INCOME_SPREAD * rng.standard_normal(above.size))
+        income[above] = np.exp(centre[above] + spread[above] * rng.standard_normal(above.size))
 
-    kind = _draw(INCOME_KIND_BY_EARNER, codes["earner"], rng=rng)
-    usual, low, very_high, zero, loss = (kind == number for number in range(len(INCOME_KINDS)))
-    income[low] = 1 + (LOW_CEILING - 1) * rng.random(low.sum()) ** 1.5
-    income[very_high] = VERY_HIGH_FLOOR * (INCOME_CAP / VERY_HIGH_FLOOR) ** rng.random(very_high.sum())
+    income[few] = FEW_CEILING ** np.sqrt(rng.random(few.sum()))
     income[zero] = 0
     income[loss] = -1 - (LOSS_LIMIT - 1) * rng.random(loss.sum())
 
-    unit = ROUNDING_UNITS[_draw(ROUNDING[None], np.zeros_like(kind), rng=rng)]
-    # A small income is told to the dollar: rounding must not turn it into a zero.
-    unit[~usual | (income < 2 * unit)] = 1
+    step = _draw(ROUNDING[None], np.zeros_like(kind), rng=rng)
+    # Nobody rounds off more than an eighth: a small income is told in smaller units, and never becomes a zero.
+    coarsest = np.searchsorted(4 * ROUNDING_UNITS[1:], income, side="right")
+    unit = ROUNDING_UNITS[np.minimum(step, coarsest)]
     return (np.round(income / unit) * unit).astype(np.int64)
 
 
