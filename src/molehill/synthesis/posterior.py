@@ -298,13 +298,14 @@ def put_back(table: Table, values: Values, levels: Mapping[str, Any], modelled: 
     for name, predicted in values.items():
         column = table.frame[name]
         new = np.asarray(predicted)
-        there = np.ones(len(new), dtype=bool) if name in modelled else column.notna().to_numpy()
+        there = column.notna().to_numpy()
         if name in levels:
             # The code -1 is the last: nothing.
+            there = there | (new >= 0) if name in modelled else there
             new = np.array([*levels[name], None], dtype=object)[new.astype(int)]
         else:
             new = np.rint(new) if pd.api.types.is_integer_dtype(column.dtype) else new
-            there &= ~np.isnan(new)
+            there = ~np.isnan(new) if name in modelled else there
             _check_fits(new[there], column)
         replaced[name] = pd.Series(new, index=column.index).where(there).astype(column.dtype)
     return with_columns(table, replaced)
