@@ -39,8 +39,8 @@ Known = Annotated[list[str], Names]
 Sensitive = Annotated[list[str], typer.Option(help="Columns to protect, with commas between; may repeat.")]
 Radius = Annotated[float, typer.Option(help="Relative radius of what counts as close: 0.2 is 20%.")]
 Floor = Annotated[float, typer.Option(help="Least radius, in the units of the data.")]
-Singletons = Annotated[str, typer.Option(help="A record alone in its pattern: protect, formula, error.")]
-SmallPatterns = Annotated[str, typer.Option(help="A pattern smaller than the order: error, marginal.")]
+Cover = Annotated[str, typer.Option(help="Who covers a record: others, or as in the paper also itself: paper.")]
+SmallPatterns = Annotated[str, typer.Option(help="A pattern too small for the order: protect, marginal, error.")]
 Missing = Annotated[str, typer.Option(help="A missing sensitive value: error, keep.")]
 Breaks = Annotated[list[str] | None, typer.Option(help="Groups of a known column: age=25,35,50,65.")]
 Kinds = Annotated[
@@ -118,8 +118,8 @@ def risk(
     radius: Radius,
     order: Annotated[int, typer.Option(help="1 marginal, 2 pairwise, k.")] = 1,
     floor: Floor = 0.0,
-    singletons: Singletons = "protect",
-    small_patterns: SmallPatterns = "error",
+    cover: Cover = "others",
+    small_patterns: SmallPatterns = "protect",
     missing: Missing = "error",
     breaks: Breaks = None,
     kind: Kinds = None,
@@ -142,7 +142,7 @@ def risk(
     with _working("Reading the table"):
         table = molehill.read_table(data, encoding=encoding)
     with _working("Measuring the risk"):
-        policies = {"singletons": singletons, "small_patterns": small_patterns, "missing": missing}
+        policies = {"cover": cover, "small_patterns": small_patterns, "missing": missing}
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
         result = molehill.confidential_risk(table, intruder, order=order)
     profile = profile_risk(result, table)
@@ -169,7 +169,7 @@ def evaluate(
     ] = None,
     key: Annotated[str | None, typer.Option(help="Column that names the record; else records go by position.")] = None,
     floor: Floor = 0.0,
-    singletons: Singletons = "protect",
+    cover: Cover = "others",
     missing: Missing = "error",
     breaks: Breaks = None,
     kind: Kinds = None,
@@ -192,7 +192,7 @@ def evaluate(
         table = molehill.read_table(confidential, encoding=encoding)
         releases = read_releases(released, against or [], encoding)
     with _working("Measuring risk and utility"):
-        policies = {"singletons": singletons, "missing": missing}
+        policies = {"cover": cover, "missing": missing}
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
         result = molehill.evaluate(table, releases, intruder, key=key)
     if out is not None:

@@ -54,6 +54,16 @@ def _profile(name: str) -> list[Measure]:
     return found
 
 
+def _floor(scene: Scene) -> Iterable[Value]:
+    return [Value(Figure(scene.floor, np.nan, np.nan))] if scene.is_release else []
+
+
+def _excess(scene: Scene) -> Iterable[Value]:
+    # The mean over the released tables estimates the same where the posterior is not known.
+    mean = (scene.expected_profile or scene.profile)["mean"]
+    return [Value(Figure(*(end - scene.floor for end in mean)))] if scene.is_release else []
+
+
 def _by_radius(key: str) -> Callable[[Scene], Iterable[Value]]:
     def compute(scene: Scene) -> Iterable[Value]:
         return [_at_radius(radius, profile[key]) for radius, profile in scene.profile_by_radius]
@@ -132,6 +142,10 @@ def _count(id_: str, words: str, unit: Unit, name: str, reveals: str = "") -> Me
 
 RISK_MEASURES = (
     *_profile("risk"),
+    Measure(
+        "risk_floor", "mean risk of tables that tell nothing beyond the pattern", "risk", RECORDS, "share", _floor, ""
+    ),
+    Measure("risk_excess", "mean risk above that floor", "risk", RECORDS, "share", _excess),
     Measure("radius_mean", "mean risk, intruder radius {at}", "risk", BY_RADIUS, "share", _by_radius("mean")),
     Measure(
         "radius_above_50",

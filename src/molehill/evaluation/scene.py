@@ -12,7 +12,7 @@ import pandas as pd
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_number, check_whole
 from molehill.risk.attacks import Guesses, PooledRisk, guess_values, pooled_risk
-from molehill.risk.identification import ConfidentialRisk, MatchRates, ReleaseRisk, match_rates, release_risk
+from molehill.risk.identification import ConfidentialRisk, MatchRates, ReleaseRisk, match_rates, release_risk, risk_floor
 from molehill.risk.intruder import Radius, Reading, View
 from molehill.risk.moles import Moles, Rises, count_rises, moles
 from molehill.risk.profile import profile_release
@@ -119,6 +119,11 @@ class Scene:
     def expected_profile(self) -> dict[str, Figure]:
         """How expected risk is spread over the records; empty where it is not known."""
         return {} if self.expected is None else profile_release(self.expected.blocks)
+
+    @cached_property
+    def floor(self) -> float:
+        """Mean risk of tables that tell nothing of a person beyond the pattern."""
+        return float(np.nanmean(risk_floor(self.view)))
 
     @cached_property
     def profile_by_radius(self) -> list[tuple[Radius, dict[str, Figure]]]:

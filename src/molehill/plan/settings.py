@@ -205,11 +205,15 @@ class Settings(BaseModel):
         ge=40,
         multiple_of=20,
     )
-    singletons: Literal["protect", "formula", "error"] = setting(
-        "protect", "A record alone in its pattern.", _one_of(("protect", "formula", "error"))
+    cover: Literal["others", "paper"] = setting(
+        "others",
+        "Who covers a record of a pattern: only the others, or, as the paper counts, also the record itself.",
+        _one_of(("others", "paper")),
     )
-    small_patterns: Literal["error", "marginal"] = setting(
-        "error", "A pattern smaller than the order.", _one_of(("error", "marginal"))
+    small_patterns: Literal["protect", "marginal", "error"] = setting(
+        "protect",
+        "A pattern too small for the order: give its records risk 1 and weight 0, take order 1 there, or refuse.",
+        _one_of(("protect", "marginal", "error")),
     )
     missing: Literal["error", "keep", "model"] = setting(
         "error",
@@ -357,7 +361,7 @@ class Settings(BaseModel):
     def intruder(self) -> Intruder:
         """Whose eyes the release is measured with."""
         named: dict[str, Any] = {
-            name: getattr(self, name) for name in ("known", "radius", "floor", "kinds", "singletons", "small_patterns")
+            name: getattr(self, name) for name in ("known", "radius", "floor", "kinds", "cover", "small_patterns")
         }
         breaks = {name: ends for name, ends in self.breaks.items() if name in self.known}
         return Intruder(sensitive=self.replace, breaks=breaks, missing=self.absent, **named)

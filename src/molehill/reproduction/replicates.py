@@ -112,7 +112,7 @@ class Study:
     def look(self, data: pd.DataFrame) -> View:
         """See the confidential table as the intruder of the study does, at the first radius."""
         known, sensitive = self.survey.known, self.survey.sensitive
-        return Intruder(known, sensitive, self.radii[0], small_patterns="marginal").look(data)
+        return Intruder(known, sensitive, self.radii[0], cover="paper", small_patterns="marginal").look(data)
 
 
 def run_schemes(

@@ -71,7 +71,7 @@ def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, k
     Parameters
     ----------
     data, released, intruder, key
-        As in `release_risk`. A record alone in its pattern, and found, has risk 1 if singletons are protected, else 0.
+        As in `release_risk`. A record alone in its pattern, and found, has risk 1.
 
     References
     ----------
@@ -84,7 +84,7 @@ def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, k
     >>> data = pd.DataFrame({"town": ["A"] * 3, "pay": [100.0, 110.0, 900.0]})
     >>> released = [data.assign(pay=[100.0, 109.0, pay]) for pay in (900.0, 905.0, 100.0)]
     >>> pooled_risk(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).risk
-    array([0.33333333, 0.33333333, 0.66666667])
+    array([0.5, 0.5, 1. ])
     """
     view = look(data, intruder)
     readings = read_released(view, released, key)
@@ -92,7 +92,7 @@ def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, k
         np.stack([np.asarray(reading.own_cells, dtype=np.int64) for reading in readings]),
         np.stack([reading.own_values for reading in readings]),
     )
-    by_row = _risk_of_medians(view, own, alone_risk=1.0 if view.intruder.singletons == "protect" else 0.0)
+    by_row = _risk_of_medians(view, own)
     means = by_row[:, view.part].mean(axis=1)
     risk = freeze(np.where(view.part, by_row[0], np.nan))
     picks, targets = _share_picked(view, own)
@@ -139,7 +139,7 @@ def _taken(tables: int) -> NDArray[np.int64]:
     return np.concatenate([once, resampled_counts(tables)[:_RUNS]]) if tables > 1 else once
 
 
-def _risk_of_medians(view: View, own: _Own, *, alone_risk: float) -> Floats:
+def _risk_of_medians(view: View, own: _Own) -> Floats:
     """Risk of every record in the table of medians: of all tables in the first row, then of resampled ones."""
     cells = most_frequent(own.cells)
     present = np.broadcast_to((own.cells >= 0)[:, :, None], own.values.shape)
@@ -155,7 +155,7 @@ def _risk_of_medians(view: View, own: _Own, *, alone_risk: float) -> Floats:
     linked = np.empty(view.records, dtype=bool)
     for values, within, row in zip(tables, counts, risk, strict=True):
         kernels.find_linked(view.part, view.cells, cells, low, high, values, linked)
-        kernels.risk_from_counts(within, size, linked, alone_risk, row)
+        kernels.risk_from_counts(within, size, linked, view.intruder.cover == "others", row)
     return risk
 
 

@@ -111,12 +111,14 @@ class MatchRates:
 def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int = 1) -> ConfidentialRisk:
     """Measure how exposed every record of a confidential table is.
 
-    Order 1 (the paper's Marginal) is the share of the record's pattern that is not close to it. Order k is the
-    mean, over all sets of the record and k - 1 others of its pattern, of the share of the pattern that is close to
-    none of the set (order 2: the paper's Pairwise). It is exact for every order: with `c_h` the number of balls
-    that hold record h and M the size of the pattern,
+    Order 1 (the paper's Marginal) is the share of the others of the record's pattern that are not close to it. Order k
+    is the mean, over all sets of the record and k - 1 others of its pattern, of the share of the rest of the pattern
+    that is close to none of the set (order 2: the paper's Pairwise). It is exact for every order: with `c_h` the number
+    of balls that hold record h and M the size of the pattern,
 
-        risk_i = sum over h not in B_i of C(M - 1 - c_h, k - 1) / (M C(M - 1, k - 1)).
+        risk_i = sum over h not in B_i of C(M - 1 - c_h, k - 1) / ((M - k) C(M - 1, k - 1)).
+
+    The paper counts the set itself as covered, and divides by M instead of M - k: `Intruder(cover="paper")`.
 
     Parameters
     ----------
@@ -141,14 +143,12 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
     >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
     >>> confidential_risk(data, Intruder(known="town", sensitive="pay", radius=0.1)).risk
-    array([0.5 , 0.25, 0.5 , 0.75])
+    array([0.66666667, 0.33333333, 0.66666667, 1.        ])
     """
     order = check_order(order)
     view = look(data, intruder)
     sizes = view.sizes
-    _check_sizes(sizes, order, view.intruder)
-
-    orders = np.where(sizes < order, 1, order)
+    orders, coverable = _coverable(sizes, order, view.intruder)
     covered = balls.cover(
         view.values,
         view.cells,
@@ -158,11 +158,10 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
         floor=view.floor,
     )
     totals = np.bincount(view.pattern_of_cell, covered.total, minlength=len(sizes))
-    alone_risk = 1.0 if view.intruder.singletons == "protect" else 0.0
     risk, pattern_size = covered.inside, np.empty(view.records, dtype=balls.count_type(view.records))
 
     def finish(first: int, last: int) -> None:
-        kernels.finish_risk(view.patterns.codes, view.part, totals, sizes, alone_risk, first, last, risk, pattern_size)
+        kernels.finish_risk(view.patterns.codes, view.part, totals, sizes, coverable, first, last, risk, pattern_size)
 
     balls.over_records(finish, view.records)
     frozen = (freeze(risk), freeze(pattern_size), freeze(covered.within))
@@ -173,9 +172,10 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
     """Measure how exposed every confidential record is once tables are released.
 
     The intruder draws the ball around the TRUE value and looks in the released table, among the records with the
-    true pattern there. The risk is the share of those that are not close, if the record's own released value is
-    close (T = 1), and 0 if it is not. Patterns are formed in each released table from its own known columns. A single
-    released record with the pattern, and T = 1, has the risk that the intruder's `singletons` says.
+    true pattern there. The risk is the share of the others among those that are not close, if the record's own
+    released value is close (T = 1), and 0 if it is not; the paper takes the share of all (`cover="paper"`). Patterns are
+    formed in each released table from its own known columns. Where the record is the only one there, and T = 1, its
+    risk is 1.
 
     Parameters
     ----------
@@ -197,24 +197,55 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
     >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
     >>> released = data.assign(pay=[105.0, 300.0, 118.0, 200.0])
     >>> release_risk(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).realised
-    array([0.75, 0.  , 0.75, 0.  ])
+    array([1., 0., 1., 0.])
     """
     view = look(data, intruder)
     matches = _match_tables(view, read_released(view, released, key))
     by_table = np.empty((len(matches), view.records))
-    singletons = view.intruder.singletons
+    others = view.intruder.cover == "others"
     for number, match in enumerate(matches):
-        alone_risk = 0.0 if singletons == "formula" else 1.0
-        alone = kernels.risk_from_counts(match.within, match.size, match.linked, alone_risk, by_table[number])
-        if alone and singletons == "error":
+        alone = kernels.risk_from_counts(match.within, match.size, match.linked, others, by_table[number])
+        if alone and view.intruder.small_patterns == "error":
             raise InputError(
-                "singletons",
+                "small_patterns",
                 f"in released table {number + 1}, {alone} records are alone in their pattern",
-                "Use coarser known columns, or choose 'protect' (risk 1) or 'formula' (risk 0)",
+                "Use coarser known columns, or small_patterns='protect' (risk 1)",
             )
     linked = np.stack([match.linked for match in matches])
     by_table[:, ~view.part] = np.nan
     return ReleaseRisk(freeze(by_table), freeze(by_table.mean(axis=0)), freeze(linked))
+
+
+def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
+    """Say what risk every record has when tables tell nothing of a person beyond the pattern.
+
+    Draw every record's value, independently, from the confidential values of its pattern: such a table is blind to the
+    person, and yet its value falls into the ball with the chance p, the share of the pattern (the record itself
+    included) that is there; each other value stays outside with the chance 1 - p, so that the expected risk is
+
+        floor_i = p (1 - p), and p (1 - p) (M - 1) / M with `cover="paper"`.
+
+    Less would mean to avoid the truth, which tells as well. So risk is read against this floor. Who is alone in the
+    pattern has floor 0: there is nobody to hide behind, and nothing excuses a risk. NaN for who takes no part.
+
+    Parameters
+    ----------
+    data, intruder
+        The confidential table, as in `confidential_risk`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> risk_floor(data, Intruder(known="town", sensitive="pay", radius=0.1))
+    array([0.25  , 0.1875, 0.25  , 0.1875])
+    """
+    view = look(data, intruder)
+    found = confidential_risk(view)
+    size = np.where(view.part, found.pattern_size, np.nan)
+    share = found.within / size
+    outside = share * (1 - share)
+    return freeze(outside if view.intruder.cover == "others" else outside * (size - 1) / size)
 
 
 def match_rates(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> MatchRates:
@@ -261,22 +292,21 @@ class _Match:
     linked: Booleans
 
 
-def _check_sizes(sizes: Integers, order: int, intruder: Intruder) -> None:
-    alone = int((sizes == 1).sum())
-    if alone and intruder.singletons == "error":
+def _coverable(sizes: Integers, order: int, intruder: Intruder) -> tuple[Integers, Integers]:
+    """For every pattern the order to work out, and how many records can be covered or not; 0: it is protected."""
+    others = intruder.cover == "others"
+    small = (sizes == 1) | (sizes < order + others)
+    if intruder.small_patterns == "error" and (small & (sizes > 0)).any():
+        found = sizes[small & (sizes > 0)]
         raise InputError(
-            "singletons",
-            f"{alone} records are alone in their pattern",
-            "Use coarser known columns, or choose 'protect' (risk 1) or 'formula' (risk 0)",
+            "small_patterns",
+            f"{len(found)} patterns ({int(found.sum())} records) are too small for risk of order {order}",
+            "Use coarser known columns, a lower order, or small_patterns='protect' (risk 1) or 'marginal' (order 1)",
         )
-    small = sizes[(sizes > 1) & (sizes < order)]
-    if len(small) and intruder.small_patterns == "error":
-        raise InputError(
-            "order",
-            f"it is {order}, but {len(small)} patterns ({int(small.sum())} records) have fewer records than that",
-            f"Use an order of at most {int(small.min())}, coarser known columns, "
-            "or small_patterns='marginal' for order 1 there",
-        )
+    orders = np.where(small, 1, order)
+    coverable = sizes - orders if others else sizes.copy()
+    coverable[small if intruder.small_patterns == "protect" else sizes <= 1] = 0
+    return orders, coverable
 
 
 def _count_policies(view: View, order: int) -> dict[str, int]:

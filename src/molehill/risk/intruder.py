@@ -20,13 +20,13 @@ from molehill.tables.patterns import Patterns, learn_patterns, match_patterns
 from molehill.tables.schema import Kind, Missing, Schema, column_numbers, infer_schema
 from molehill.tables.table import Table, as_table, as_tables, find_columns
 
-Singletons = Literal["protect", "formula", "error"]
-SmallPatterns = Literal["error", "marginal"]
+Cover = Literal["others", "paper"]
+SmallPatterns = Literal["protect", "marginal", "error"]
 Radius = float | Mapping[str, float] | None
 Floor = float | Mapping[str, float]
 CHOICES = {
-    "singletons": ("protect", "formula", "error"),
-    "small_patterns": ("error", "marginal"),
+    "cover": ("others", "paper"),
+    "small_patterns": ("protect", "marginal", "error"),
     "missing": ("error", "keep"),
 }
 
@@ -50,10 +50,13 @@ class Intruder:
         Groups for numeric known columns, by name: `{"age": [25, 35, 50, 65]}`, left-closed.
     kinds
         Kinds of columns, where the inferred one is not right: `{"grade": "categorical"}`.
-    singletons
-        A record alone in its pattern: "protect" (risk 1), "formula" (0 of 1 records is not close: risk 0), "error".
+    cover
+        Who can cover a record: "others" alone, or, as in "paper", also the record itself. With "paper" a record far from
+        everyone has risk (M - 1)/M in a pattern of M, and less at higher orders: the smallest patterns are protected least.
     small_patterns
-        A pattern of two records or more, but fewer than the order of the risk: "error", or "marginal" (order 1 there).
+        A record whose pattern is too small for the order k of the risk: it is alone, or there are fewer than k records
+        (with cover by others k or fewer, so that nobody is left to be covered). "protect" (risk 1, weight 0), "marginal"
+        (order 1 there; who is alone is protected all the same), or "error".
     missing
         A missing sensitive value: "error", or "keep": the record takes no part, its risk is NaN. A missing known
         value is a category of its own.
@@ -70,8 +73,8 @@ class Intruder:
     floor: Floor = 0.0
     breaks: Mapping[str, Sequence[float]] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    singletons: Singletons = "protect"
-    small_patterns: SmallPatterns = "error"
+    cover: Cover = "others"
+    small_patterns: SmallPatterns = "protect"
     missing: Missing = "error"
 
     def __post_init__(self) -> None:

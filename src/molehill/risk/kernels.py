@@ -387,18 +387,21 @@ def miss_by_record(size, covers, order):
 
 
 @_compiled
-def finish_risk(codes, part, totals, sizes, alone_risk, first, last, risk, pattern_size):
-    """Turn what is inside every ball into the record's risk, in place, and fill in the size of its pattern."""
+def finish_risk(codes, part, totals, sizes, coverable, first, last, risk, pattern_size):
+    """Turn what is inside every ball into the record's risk, in place, and fill in the size of its pattern.
+
+    `coverable` is, for every pattern, how many records there are to be covered; with 0 its records are protected.
+    """
     for i in range(first, last):
-        size = sizes[codes[i]]
-        pattern_size[i] = size if part[i] else 0
+        code = codes[i]
+        pattern_size[i] = sizes[code] if part[i] else 0
         if not part[i]:
             risk[i] = np.nan
-        elif size == 1:
-            risk[i] = alone_risk
+        elif coverable[code] == 0:
+            risk[i] = 1.0
         else:
             # The difference of two sums can miss 0 by a rounding error.
-            risk[i] = min(max((totals[codes[i]] - risk[i]) / size, 0.0), 1.0)
+            risk[i] = min(max((totals[code] - risk[i]) / coverable[code], 0.0), 1.0)
 
 
 @_compiled
@@ -431,11 +434,15 @@ def find_linked(part, cells, own_cells, low, high, own, linked):
 
 
 @_compiled
-def risk_from_counts(within, size, linked, alone_risk, risk):
-    """Risk of every record in one released table, and how many linked records are alone in their pattern."""
+def risk_from_counts(within, size, linked, own, risk):
+    """Risk of every record in one released table, and how many linked records are alone in their pattern.
+
+    `own` is 1 where only others can cover a record, else 0. A linked record is in its own ball, and never counted as
+    outside of it.
+    """
     alone = 0
     for i in range(len(within)):
-        share = alone_risk if size[i] == 1 else (size[i] - within[i]) / size[i]
+        share = 1.0 if size[i] == 1 else (size[i] - within[i]) / (size[i] - own)
         risk[i] = share if linked[i] else 0.0
         alone += linked[i] & (size[i] == 1)
     return alone

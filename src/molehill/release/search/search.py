@@ -62,7 +62,7 @@ def search(
         told = " ".join(f"{reason}." for reason in reasons)
         return nothing_found(f"No release can meet the targets. {told}", targets)
     # What the search finds must not make two searches differ.
-    begun = settings.but(scale=1.0, shift=0.0, membership="posterior", small_patterns="marginal")
+    begun = settings.but(scale=1.0, shift=0.0, membership="posterior")
     job = prepare(data, begun, synthesizer=synthesizer, analyses=analyses)
     if not job.view.numeric:
         raise InputError("replace", f"{settings.replace[0]!r} is categorical", "The search is for numbers only")
