@@ -54,9 +54,9 @@ def small():
 
 def test_risk_by_hand(small):
     # Table 1: of A 103, 119 and 905 are close to their own, each with 1 (103), 1 (119: 113 is not there), 1 close:
-    # 3/4, 0, 3/4, 3/4; of B 50 (with itself alone) and not 99: 1/2, 0.
-    # Table 2: 113 (with 119) and 119 (with 113): 1/2, 1/2; of B 50 and 52 are close to each other: 0, 0.
-    by_table = np.array([[3 / 4, 0, 3 / 4, 3 / 4, 1 / 2, 0], [0, 1 / 2, 1 / 2, 0, 0, 0]])
+    # none of three others covers them; of B 50 (with itself alone) and not 99.
+    # Table 2: 113 (with 119) and 119 (with 113): two of three others are not close; of B 50 and 52 are, to each other.
+    by_table = np.array([[1, 0, 1, 1, 1, 0], [0, 2 / 3, 2 / 3, 0, 0, 0]])
     realised = by_table.mean(axis=0)
     records = small.records[small.records["scheme"] == "noisy"]
     assert records["risk"].to_numpy() == pytest.approx(realised)
@@ -65,8 +65,19 @@ def test_risk_by_hand(small):
     assert records["record"].tolist() == [1, 2, 3, 4, 5, 6]
     assert figure(small, "risk_mean", "noisy")["value"] == pytest.approx(realised.mean())
     assert figure(small, "risk_above_50", "noisy")["value"] == 1
-    assert figure(small, "risk_largest", "noisy")["value"] == pytest.approx(5 / 8)
-    assert figure(small, "risk_mean", "confidential")["value"] == pytest.approx((1 / 2 + 1 / 4 + 1 / 2 + 3 / 4) / 6)
+    assert figure(small, "risk_largest", "noisy")["value"] == pytest.approx(5 / 6)
+    assert figure(small, "risk_mean", "confidential")["value"] == pytest.approx((2 / 3 + 1 / 3 + 2 / 3 + 1) / 6)
+
+
+def test_the_floor_and_what_is_above_it(small):
+    # Of A 2, 3, 2 and 1 of 4 are in the balls, of B both: p (1 - p).
+    floor = (1 / 4 + 3 / 16 + 1 / 4 + 3 / 16) / 6
+    assert figure(small, "risk_floor", "noisy")["value"] == pytest.approx(floor)
+    above, mean = (figure(small, name, "noisy")[["value", "low", "high"]] for name in ("risk_excess", "risk_mean"))
+    assert (above + floor).tolist() == pytest.approx(mean.tolist())
+    assert not (
+        (small.risk["scheme"] == "confidential") & small.risk["measure"].isin(["risk_floor", "risk_excess"])
+    ).any()
 
 
 def test_match_rates_radii_and_guesses_are_those_of_their_functions(small):
@@ -79,7 +90,7 @@ def test_match_rates_radii_and_guesses_are_those_of_their_functions(small):
     assert figure(small, "guess_right", "noisy")["value"] == pytest.approx((4 + 4) / 12)
     # Medians: 202, 206.5, 119, 462.5, 50, 75.5.
     assert figure(small, "guess_pooled", "noisy")["value"] == pytest.approx(2 / 6)
-    assert figure(small, "pooled_mean", "noisy")["value"] == pytest.approx((3 / 4 + 1 / 2) / 6)
+    assert figure(small, "pooled_mean", "noisy")["value"] == pytest.approx((1 + 1) / 6)
 
 
 def test_the_confidential_table_released_as_it_is(small):
@@ -90,7 +101,7 @@ def test_the_confidential_table_released_as_it_is(small):
 
 
 def test_rises_against_a_reference(small):
-    # Means .375, .25, .625, .375, .25, 0 against 1/2, 1/4, 1/2, 3/4, 0, 0: only the fifth rises by more than 0.2.
+    # Means 1/2, 1/3, 5/6, 1/2, 1/2, 0 against 2/3, 1/3, 2/3, 1, 0, 0: only the fifth rises by more than 0.2.
     assert figure(small, "rises", "noisy", at=0.2)["value"] == 1
     assert np.isnan(figure(small, "rises_by_chance", "noisy", at=0.2)["value"])
     assert not (small.risk["measure"] == "moles").any()
@@ -129,10 +140,10 @@ def test_frames_are_tidy(small):
 def test_groups_by_hand(small):
     rows = small.groups[(small.groups["scheme"] == "noisy") & (small.groups["measure"] == "risk_mean")]
     found = {(row.by, row.group): (row.records, row.value) for row in rows.itertuples()}
-    assert found[("pattern", "town A")] == (4, pytest.approx((0.375 + 0.25 + 0.625 + 0.375) / 4))
-    assert found[("pattern", "town B")] == (2, pytest.approx(0.125))
-    assert found[("size", "50 to 100")] == (2, pytest.approx(0.125))
-    assert found[("size", "500 to 1,000")] == (1, pytest.approx(0.375))
+    assert found[("pattern", "town A")] == (4, pytest.approx((1 / 2 + 1 / 3 + 5 / 6 + 1 / 2) / 4))
+    assert found[("pattern", "town B")] == (2, pytest.approx(0.25))
+    assert found[("size", "50 to 100")] == (2, pytest.approx(0.25))
+    assert found[("size", "500 to 1,000")] == (1, pytest.approx(0.5))
     guesses = small.groups[(small.groups["scheme"] == "noisy") & (small.groups["measure"] == "guess_right")]
     assert guesses[guesses["group"] == "town B"]["value"].tolist() == [pytest.approx(3 / 4)]
 
@@ -278,6 +289,9 @@ def test_expected_risk_and_moles_of_posteriors(fitted):
         propensity_methods=(),
     )
     expected, realised = (figure(found, name, "other") for name in ("expected_mean", "risk_mean"))
+    # Where the expected risk is known, it is what stands above the floor.
+    floor = figure(found, "risk_floor", "other")["value"]
+    assert figure(found, "risk_excess", "other")["value"] == pytest.approx(expected["value"] - floor)
     assert expected["high"] - expected["low"] < realised["high"] - realised["low"]
     assert expected["value"] == pytest.approx(realised["value"], abs=2 * (realised["high"] - realised["low"]))
     assert figure(found, "moles", "other", at=0.2)["value"] == 0

@@ -28,7 +28,9 @@ def test_names_in_words():
 def test_what_rests_on_a_few_records_or_another_radius_stays_inside():
     assert {name for name, measure in MEASURES.items() if not measure.public} == {
         # Wrong ones among the unique matches, which may be few.
-        *("risk_largest", "expected_largest", "radius_mean", "radius_above_50", "matches_false")
+        *("risk_largest", "expected_largest", "radius_mean", "radius_above_50", "matches_false"),
+        # How close people are to each other within their pattern, which nothing else that is published tells.
+        *("risk_floor", "risk_excess"),
     }
     # Of a quantile there must be enough records beyond it, on the shorter side.
     least = {name: MEASURES[f"risk_{name}"].least_records for name in ("mean", "q25", "median", "q75", "q99")}

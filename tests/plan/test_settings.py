@@ -5,6 +5,7 @@ import json
 import pickle
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_a_file_says_all_that_the_settings_say(tmp_path):
         regressions=("income ~ age + C(region)",),
         expected_tables=0,
         targets=("maximum realised <= 0.5", "overlap of mean of income >= 0.6"),
-        singletons="formula",
+        cover="paper",
         small_patterns="marginal",
         missing="keep",
         seed=7,
@@ -110,7 +111,8 @@ def test_every_problem_is_told_at_once(tmp_path):
         ("expected_tables", -1),
         ("targets", [0.5]),
         ("targets", ["U_m <= 0.1", "U_m <= 0.1"]),
-        ("singletons", "drop"),
+        ("cover", "self"),
+        ("small_patterns", "drop"),
         ("missing", "drop"),
         ("seed", 1.5),
         ("breaks", {"age": []}),
@@ -193,6 +195,10 @@ def test_the_intruder_and_settings_by_column_come_from_the_settings():
     intruder = settings.intruder
     assert (intruder.known, intruder.sensitive) == (("gender", "age"), ("income", "wealth"))
     assert intruder.breaks == {"age": (30,)}
+    assert (intruder.cover, intruder.small_patterns) == ("others", "protect")
+    assert settings.but(cover="paper", small_patterns="marginal").intruder == replace(
+        intruder, cover="paper", small_patterns="marginal"
+    )
     assert [settings.of_column("upper", name) for name in settings.replace] == [5.0, None]
     assert settings.of_column("radius", "wealth") == 0.2
 

@@ -1,6 +1,7 @@
 """Risk against hand-computed cases, the definition, the authors' numbers and its own laws."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import brute
 from molehill import InputError, confidential_risk, match_rates, release_risk, risk_weights
+from molehill.risk.identification import risk_floor
 from molehill.risk.intruder import Intruder
 
 NEIGHBOUR = Intruder(known=["town"], sensitive="pay", radius=0.1)
@@ -39,16 +41,21 @@ def betty(close_by, own_close):
 )
 def test_betty(close_by, own_close, risk):
     data, released = betty(close_by, own_close)
-    result = release_risk(data, released, NEIGHBOUR)
+    result = release_risk(data, released, neighbour(cover="paper"))
     assert result.realised[0] == pytest.approx(risk, abs=1e-15)
     assert result.linked[0, 0] == own_close
+    # The others are twelve.
+    assert release_risk(data, released, NEIGHBOUR).realised[0] == pytest.approx(risk * 13 / 12, abs=1e-15)
 
 
 def test_pairwise_by_hand():
     # The balls hold records {0, 1}, {0, 1, 2}, {1, 2} and {3}. What each pair leaves out, of four records:
     # 0 with 1, 2, 3: one each. 1 with 0, 2, 3: one, one, none. 2: one each. 3 with 0, 1, 2: one, none, one.
-    result = confidential_risk(frame([100, 110, 120, 900]), NEIGHBOUR, order=2)
+    result = confidential_risk(frame([100, 110, 120, 900]), neighbour(cover="paper"), order=2)
     assert result.risk.tolist() == pytest.approx([1 / 4, 1 / 6, 1 / 4, 1 / 6], abs=1e-15)
+    # The same of the two that are not of the pair.
+    others = confidential_risk(frame([100, 110, 120, 900]), NEIGHBOUR, order=2)
+    assert others.risk.tolist() == pytest.approx([1 / 2, 1 / 3, 1 / 2, 1 / 3], abs=1e-15)
     assert result.pattern_size.tolist() == [4] * 4
     assert result.within.tolist() == [2, 3, 2, 1]
 
@@ -66,6 +73,7 @@ def tables(draw):
 
 
 SENSITIVE = st.sampled_from([["pay"], ["pay", "hours"], ["job"], ["pay", "job"], ["pay", "hours", "job"]])
+COVER = st.sampled_from(["others", "paper"])
 KINDS: dict[str, Any] = {"pay": "continuous", "hours": "count", "job": "categorical"}
 
 
@@ -73,44 +81,47 @@ def only(names):
     return {name: kind for name, kind in KINDS.items() if name in names}
 
 
-@given(tables(), SENSITIVE, st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.0, 1.0]), st.integers(1, 4))
-@settings(deadline=None, max_examples=200)
-def test_closed_form_is_the_definition(data, sensitive, radius, floor, order):
+@given(tables(), SENSITIVE, st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.0, 1.0]), st.integers(1, 4), COVER)
+@settings(deadline=None, max_examples=300)
+def test_closed_form_is_the_definition(data, sensitive, radius, floor, order, cover):
     if radius == floor == 0:
         radius = 0.2
     known = ["town", "sex"] if order < 3 else []
-    expected = brute.confidential_risk(data, known, sensitive, radius, order, floor, exact={"job"})
+    expected = brute.confidential_risk(data, known, sensitive, radius, order, floor, {"job"}, cover)
     intruder = Intruder(
         known=known,
         sensitive=sensitive,
         radius=radius,
         floor=floor,
-        singletons="formula",
-        small_patterns="marginal",
+        cover=cover,
         kinds=only(sensitive),
     )
     result = confidential_risk(data, intruder, order=order)
-    defined = ~np.isnan(expected)
-    np.testing.assert_allclose(result.risk[defined], expected[defined], rtol=0, atol=1e-13)
+    # Who is alone is protected, also where the paper's formula would say 0 of 1.
+    expected[np.isnan(expected) | (result.pattern_size == 1)] = 1.0
+    np.testing.assert_allclose(result.risk, expected, rtol=0, atol=4e-16)
 
 
-@given(tables(), SENSITIVE)
-@settings(deadline=None, max_examples=50)
-def test_weights_rise_with_the_order(data, sensitive):
-    view = Intruder(known=[], sensitive=sensitive, radius=0.3, kinds=only(sensitive)).look(data)
-    weights = [risk_weights(confidential_risk(view, order=order)) for order in range(1, len(data) + 1)]
+@given(tables(), SENSITIVE, COVER)
+@settings(deadline=None, max_examples=100)
+def test_weights_rise_with_the_order(data, sensitive, cover):
+    view = Intruder(known=[], sensitive=sensitive, radius=0.3, kinds=only(sensitive), cover=cover).look(data)
+    # As long as somebody is left to be covered.
+    most = len(data) - (cover == "others")
+    weights = [risk_weights(confidential_risk(view, order=order)) for order in range(1, most + 1)]
     assert (np.diff(weights, axis=0) >= -1e-13).all()
 
 
-@given(tables(), SENSITIVE, st.randoms(use_true_random=False))
+@given(tables(), SENSITIVE, COVER, st.randoms(use_true_random=False))
 @settings(deadline=None, max_examples=100)
-def test_release_risk_is_the_definition(data, sensitive, random):
+def test_release_risk_is_the_definition(data, sensitive, cover, random):
     shuffled = random.sample(range(len(data)), len(data))
     released = data.assign(**{name: data[name].to_numpy()[shuffled] for name in [*sensitive, "town"]})
     intruder = Intruder(known=["town", "sex"], sensitive=sensitive, radius=0.3, kinds=only(sensitive))
     within, size, linked = brute.release_counts(data, released, ["town", "sex"], sensitive, 0.3, exact={"job"})
-    result = release_risk(data, [released, data], replace(intruder, singletons="formula"))
-    expected = np.where(linked, (size - within) / np.maximum(size, 1), 0.0)
+    result = release_risk(data, [released, data], replace(intruder, cover=cover))
+    share = (size - within) / np.maximum(size - (cover == "others"), 1)
+    expected = np.where(linked, np.where(size == 1, 1.0, share), 0.0)
     np.testing.assert_allclose(result.by_table[0], expected, rtol=0, atol=1e-15)
     assert (result.linked[0] == linked).all()
     assert result.linked[1].all()
@@ -124,19 +135,22 @@ def test_release_risk_is_the_definition(data, sensitive, random):
     assert rates.false[0] == ((unique & ~linked).sum() / unique.sum() if unique.any() else 0.0)
 
 
-@given(tables(), SENSITIVE)
+@given(tables(), SENSITIVE, COVER)
 @settings(deadline=None, max_examples=50)
-def test_releasing_the_confidential_table_gives_its_own_risk(data, sensitive):
-    intruder = Intruder(known=["town", "sex"], sensitive=sensitive, radius=0.2, kinds=only(sensitive))
+def test_releasing_the_confidential_table_gives_its_own_risk(data, sensitive, cover):
+    intruder = Intruder(known=["town", "sex"], sensitive=sensitive, radius=0.2, kinds=only(sensitive), cover=cover)
     released = release_risk(data, data, intruder)
     np.testing.assert_array_equal(released.realised, confidential_risk(data, intruder).risk)
+
+
+CE = Intruder(known=["Age", "Urban", "Marital"], breaks={"Age": [25, 35, 50, 65]}, sensitive="Income", radius=0.2)
 
 
 @pytest.mark.parametrize("radius", ["015", "020", "025", "030"])
 @pytest.mark.parametrize(("order", "prefix"), [(1, "marg"), (2, "pw")])
 def test_weights_of_the_authors(shared, radius, order, prefix):
     reference = pd.read_csv(shared / "reference_nb" / "weights.csv")
-    intruder = Intruder(known=[], sensitive="outcome", radius=int(radius) / 100)
+    intruder = Intruder(known=[], sensitive="outcome", radius=int(radius) / 100, cover="paper")
     result = confidential_risk(reference[["outcome"]], intruder, order=order)
     np.testing.assert_allclose(risk_weights(result), reference[f"{prefix}_r{radius}"], rtol=0, atol=1e-12)
 
@@ -144,53 +158,135 @@ def test_weights_of_the_authors(shared, radius, order, prefix):
 def test_weights_of_the_ce_sample(shared):
     data = pd.read_csv(shared / "ce_sample.csv").query("Income > 0")
     reference = pd.read_csv(shared / "reference_tdp" / "weights.csv")["weight"]
-    intruder = Intruder(
-        known=["Age", "Urban", "Marital"], breaks={"Age": [25, 35, 50, 65]}, sensitive="Income", radius=0.2
-    )
-    result = confidential_risk(data, intruder, order=2)
+    result = confidential_risk(data, replace(CE, cover="paper"), order=2)
     np.testing.assert_allclose(risk_weights(result), reference, rtol=0, atol=1e-12)
+    # The pattern of two, far apart, had weight 1 where the mean is a quarter.
+    pair = result.pattern_size == 2
+    assert risk_weights(result)[pair].tolist() == [1.0, 1.0]
+    assert risk_weights(confidential_risk(data, CE, order=2))[pair].tolist() == [0.0, 0.0]
 
 
 # Edge policies.
 
 
-def test_singletons():
-    data = pd.concat([frame([10, 10, 11]), frame([50], "B")], ignore_index=True)
-    assert confidential_risk(data, NEIGHBOUR).risk.tolist() == [0.0, 0.0, 0.0, 1.0]
+@pytest.mark.parametrize("cover", ["others", "paper"])
+def test_who_is_alone_is_protected(cover):
+    data = pd.concat([frame([10, 10, 11, 11]), frame([50], "B")], ignore_index=True)
+    assert confidential_risk(data, neighbour(cover=cover)).risk.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
     for order in (1, 2, 3):
-        protected = confidential_risk(data, NEIGHBOUR, order=order)
-        assert protected.risk[3] == 1.0
-        assert protected.policies["alone in the pattern"] == 1
-        assert confidential_risk(data, neighbour(singletons="formula"), order=order).risk[3] == 0.0
-    with pytest.raises(InputError, match="singletons: 1 records are alone"):
-        confidential_risk(data, neighbour(singletons="error"))
+        for policy in ("protect", "marginal"):
+            protected = confidential_risk(data, neighbour(cover=cover, small_patterns=policy), order=order)
+            assert protected.risk.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
+            assert protected.policies["alone in the pattern"] == 1
+    with pytest.raises(InputError, match=r"small_patterns: 1 patterns \(1 records\) are too small for risk of order 1"):
+        confidential_risk(data, neighbour(cover=cover, small_patterns="error"))
+    assert confidential_risk(frame([5.0]), neighbour(cover=cover), order=2).risk.tolist() == [1.0]
 
 
-def test_singletons_of_a_release():
+def test_who_is_alone_in_a_release():
     data = pd.concat([frame([10, 20]), frame([50], "B")], ignore_index=True)
-    assert release_risk(data, data, NEIGHBOUR).realised.tolist() == [0.5, 0.5, 1.0]
-    assert release_risk(data, data, neighbour(singletons="formula")).realised[2] == 0.0
-    with pytest.raises(InputError, match="singletons: in released table 1, 1 records are alone"):
-        release_risk(data, data, neighbour(singletons="error"))
+    assert release_risk(data, data, neighbour(cover="paper")).realised.tolist() == [0.5, 0.5, 1.0]
+    strict = neighbour(small_patterns="error")
+    with pytest.raises(InputError, match="small_patterns: in released table 1, 1 records are alone"):
+        release_risk(data, data, strict)
     moved = data.assign(pay=[10.0, 20.0, 500.0])
-    assert release_risk(data, moved, neighbour(singletons="error")).realised[2] == 0.0
+    assert release_risk(data, moved, strict).realised.tolist() == [1.0, 1.0, 0.0]
 
 
-def test_one_record_is_a_singleton():
-    assert confidential_risk(frame([5.0]), NEIGHBOUR).risk.tolist() == [1.0]
-    assert confidential_risk(frame([5.0]), NEIGHBOUR, order=2).risk.tolist() == [1.0]
+def test_true_values_of_a_pattern_of_two_do_not_pass_for_a_half():
+    # By the paper's count each is half covered by itself: the rule "at most one half" holds for the truth itself.
+    data = frame([100, 900])
+    assert release_risk(data, data, neighbour(cover="paper")).realised.max() <= 0.5
+    assert release_risk(data, data, NEIGHBOUR).realised.tolist() == [1.0, 1.0]
+    assert release_risk(data, frame([105, 105]), NEIGHBOUR).realised.tolist() == [0.0, 0.0]
 
 
-def test_patterns_smaller_than_the_order():
+@pytest.mark.parametrize("number", [2, 3, 4, 5, 50])
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_where_all_are_far_apart_nobody_has_a_weight(number, order):
+    data = frame(4.0 ** np.arange(number) if number < 50 else 1.3 ** np.arange(number))
+    np.testing.assert_allclose(confidential_risk(data, NEIGHBOUR, order=order).risk, 1.0, rtol=0, atol=2e-16)
+    if order == 2:
+        paper = risk_weights(confidential_risk(data, neighbour(cover="paper"), order=2))
+        np.testing.assert_allclose(paper, 2 / number, rtol=0, atol=2e-16)
+
+
+def test_cover_by_others_is_the_papers_for_large_patterns():
+    pay = np.random.default_rng(8).lognormal(3, 1, 4000)
+    for order in (1, 2, 3):
+        ours, paper = (confidential_risk(frame(pay), neighbour(cover=c), order=order).risk for c in ("others", "paper"))
+        np.testing.assert_allclose(ours, paper * 4000 / (4000 - order), rtol=1e-13, atol=0)
+
+
+def test_patterns_too_small_for_the_order():
     data = pd.concat([frame([10, 20, 30, 40]), frame([50, 60], "B")], ignore_index=True)
-    with pytest.raises(InputError, match=r"order: it is 3, but 1 patterns \(2 records\).*at most 2"):
-        confidential_risk(data, NEIGHBOUR, order=3)
-    result = confidential_risk(data, neighbour(small_patterns="marginal"), order=3)
-    assert result.risk[4:].tolist() == [0.5, 0.5]
-    assert result.policies["in a pattern smaller than the order"] == 2
-    exactly = confidential_risk(data, NEIGHBOUR, order=2)
-    assert exactly.risk[4:].tolist() == [0.0, 0.0]
-    assert exactly.policies["in a pattern as small as the order"] == 2
+    expected = {
+        # Order 3 there is nobody's but in the first pattern; of two records at order 2 none is left to be covered.
+        ("others", 2, "protect"): 1.0,
+        ("others", 2, "marginal"): 1.0,
+        ("others", 3, "protect"): 1.0,
+        ("paper", 2, "protect"): 0.0,
+        ("paper", 2, "error"): 0.0,
+        ("paper", 3, "protect"): 1.0,
+        ("paper", 3, "marginal"): 0.5,
+    }
+    for (cover, order, policy), risk in expected.items():
+        result = confidential_risk(data, neighbour(cover=cover, small_patterns=policy), order=order)
+        assert result.risk[4:].tolist() == [risk, risk]
+        counted = "smaller than the order" if order == 3 else "as small as the order"
+        assert result.policies[f"in a pattern {counted}"] == 2
+    near = pd.concat([frame([10, 20, 30, 40]), frame([50, 51], "B")], ignore_index=True)
+    for policy, risk in {"protect": 1.0, "marginal": 0.0}.items():
+        assert confidential_risk(near, neighbour(small_patterns=policy), order=2).risk[4:].tolist() == [risk, risk]
+    for cover, order in (("others", 2), ("others", 3), ("paper", 3)):
+        with pytest.raises(InputError, match=rf"1 patterns \(2 records\) are too small for risk of order {order}"):
+            confidential_risk(data, neighbour(cover=cover, small_patterns="error"), order=order)
+
+
+# The floor: tables that tell nothing of a person beyond the pattern.
+
+
+@pytest.mark.parametrize("cover", ["others", "paper"])
+def test_the_floor_is_the_mean_over_all_tables_drawn_within_the_pattern(cover):
+    # Every table that can be drawn, each once: 4 ** 4 of one pattern times 2 ** 2 of the other.
+    pay, other = [100.0, 105.0, 0.0, 900.0], [50.0, 70.0]
+    data = pd.concat([frame(pay), frame(other, "B")], ignore_index=True)
+    drawn = [
+        frame([*one, *two], ["A"] * 4 + ["B"] * 2) for one in product(pay, repeat=4) for two in product(other, repeat=2)
+    ]
+    view = neighbour(cover=cover).look(data)
+    np.testing.assert_allclose(release_risk(view, drawn).realised, risk_floor(view), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("cover", ["others", "paper"])
+def test_the_floor_of_a_box_by_simulation(cover):
+    random = np.random.default_rng(4)
+    data = pd.DataFrame({"town": list("AAB") * 20, "pay": random.lognormal(3, 0.3, 60), "job": list("xxxyy") * 12})
+    view = Intruder("town", ["pay", "job"], 0.3, cover=cover).look(data)
+    rows = np.arange(60)
+    towns = [rows[data["town"] == town] for town in data["town"]]
+    drawn = []
+    for _ in range(4000):
+        take = [random.choice(town) for town in towns]
+        drawn.append(data.assign(pay=data["pay"].to_numpy()[take], job=data["job"].to_numpy()[take]))
+    by_table = release_risk(view, drawn).by_table
+    errors = (by_table.mean(axis=0) - risk_floor(view)) / (by_table.std(axis=0) / np.sqrt(4000))
+    assert np.abs(errors).max() < 4.5
+    assert np.sqrt((errors**2).mean()) < 1.5
+
+
+def test_the_floor_of_real_tables(shared):
+    data = pd.read_csv(shared / "ce_sample.csv").query("Income > 0")
+    assert risk_floor(data, replace(CE, cover="paper")).mean() == pytest.approx(0.115, abs=5e-4)
+    people = pd.read_csv(shared / "nist_ma.csv", na_values="N").dropna(subset="PINCP")
+    how: dict[str, Any] = {"radius": 0.2, "breaks": {"AGEP": [15, 25, 35, 50, 65]}, "cover": "paper"}
+    intruder = Intruder(["PUMA", "AGEP", "SEX", "RAC1P"], "PINCP", **how)
+    assert risk_floor(people, intruder).mean() == pytest.approx(0.111, abs=5e-4)
+
+
+def test_the_floor_of_who_is_alone_or_left_out():
+    data = pd.concat([frame([10, 90, np.nan]), frame([50], "B")], ignore_index=True)
+    np.testing.assert_array_equal(risk_floor(data, neighbour(missing="keep")), [0.25, 0.25, np.nan, 0.0])
 
 
 def test_zeros_negatives_and_the_floor():
@@ -223,7 +319,7 @@ def test_missing_known_value_is_a_category():
     data = pd.DataFrame({"town": ["A", None, None, "A"], "pay": [10.0, 10.0, 10.0, 99.0]})
     result = confidential_risk(data, NEIGHBOUR)
     assert result.pattern_size.tolist() == [2, 2, 2, 2]
-    assert result.risk.tolist() == [0.5, 0.0, 0.0, 0.5]
+    assert result.risk.tolist() == [1.0, 0.0, 0.0, 1.0]
     assert result.policies["missing known value"] == 2
     every = data.assign(town=pd.Series([None] * 4, dtype="str"))
     assert confidential_risk(every, NEIGHBOUR).pattern_size.tolist() == [4] * 4
@@ -234,7 +330,7 @@ def test_missing_sensitive_value():
     with pytest.raises(InputError, match=r"data: 1 records have a missing sensitive value, the first in row 2"):
         confidential_risk(data, NEIGHBOUR)
     result = confidential_risk(data, neighbour(missing="keep"))
-    np.testing.assert_array_equal(result.risk, [1 / 3, np.nan, 1 / 3, 2 / 3])
+    np.testing.assert_array_equal(result.risk, [1 / 2, np.nan, 1 / 2, 1.0])
     assert result.pattern_size.tolist() == [3, 0, 3, 3]
     assert result.policies["missing sensitive value"] == 1
     released = release_risk(data, [data, data], neighbour(missing="keep"))
@@ -250,7 +346,7 @@ def test_missing_categorical_sensitive_value():
     with pytest.raises(InputError, match="row 2"):
         confidential_risk(data, intruder)
     result = confidential_risk(data, replace(intruder, missing="keep"))
-    np.testing.assert_array_equal(result.risk, [2 / 3, np.nan, 1 / 3, 1 / 3])
+    np.testing.assert_array_equal(result.risk, [1.0, np.nan, 1 / 2, 1 / 2])
 
 
 # Linking, groups, other frames.
@@ -261,7 +357,7 @@ def test_records_are_linked_by_key():
     released = pd.DataFrame({"id": [9, 7], "town": "A", "pay": [300.0, 500.0]})
     result = release_risk(data, released, NEIGHBOUR, key="id")
     assert result.linked.tolist() == [[False, False, True]]
-    assert result.realised.tolist() == [0.0, 0.0, 0.5]
+    assert result.realised.tolist() == [0.0, 0.0, 1.0]
     with pytest.raises(InputError, match=r"released: it has 2 records .* has 3"):
         release_risk(data, released, NEIGHBOUR)
     with pytest.raises(InputError, match="key: column 'id' of a released table has repeated"):
@@ -275,7 +371,7 @@ def test_a_record_whose_known_columns_changed_is_not_in_its_pattern():
     released = data.assign(town=["B", "A", "A"])
     result = release_risk(data, released, NEIGHBOUR)
     assert result.linked.tolist() == [[False, True, True]]
-    assert result.realised.tolist() == [0.0, 0.5, 0.5]
+    assert result.realised.tolist() == [0.0, 1.0, 1.0]
 
 
 def test_known_numbers_are_cut_into_left_closed_groups():
@@ -347,7 +443,7 @@ def test_radius_of_each_column():
         ({"radius": {}}, "radius: it says nothing of 'pay'"),
         ({"floor": -1}, "floor: it is negative"),
         ({"floor": np.inf}, "floor: it must be a finite number"),
-        ({"singletons": "hide"}, "singletons: 'hide' is not a choice"),
+        ({"cover": "self"}, "cover: 'self' is not a choice"),
         ({"missing": "drop"}, "missing: 'drop' is not a choice"),
         ({"small_patterns": "drop"}, "small_patterns: 'drop' is not a choice"),
         ({"kinds": {"pay": "number"}}, "kinds: "),

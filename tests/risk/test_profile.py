@@ -28,7 +28,7 @@ ANYONE = Intruder(known=[], sensitive="pay", radius=0.1)
 
 def test_distribution_and_thresholds_by_hand():
     data = pd.DataFrame({"pay": [10.0, 10.0, 10.0, 10.0, 99.0]})
-    profile = profile_risk(confidential_risk(data, ANYONE), data)
+    profile = profile_risk(confidential_risk(data, replace(ANYONE, cover="paper")), data)
     values = dict(zip(profile.distribution["measure"], profile.distribution["value"], strict=True))
     assert values["mean"] == pytest.approx((4 * 0.2 + 0.8) / 5)
     assert (values["minimum"], values["median"], values["maximum"]) == (0.2, 0.2, 0.8)
@@ -149,14 +149,14 @@ def test_top_lists_by_hand():
     release = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
     found = top_records(confidential, Table(DATA), {"confidential": confidential.risk, "ours": release}, number=2)
     assert found.columns.tolist() == ["list", "column", "rank", "range", "scheme", "risk"]
-    # Confidential risks 1/3, 1/3, 2/3, 1/2, 1/2.
+    # Confidential risks 1/2, 1/2, 1, 1, 1.
     assert found[found["scheme"] == "ours"].drop(columns="scheme").to_numpy().tolist() == [
         ["riskiest", "", 1, "2,000 to 5,000", 0.3],
         ["riskiest", "", 2, "50 to 100", 0.4],
         ["largest", "pay", 1, "2,000 to 5,000", 0.3],
         ["largest", "pay", 2, "100 to 200", 0.2],
     ]
-    assert found["risk"].iloc[0] == pytest.approx(2 / 3)
+    assert found["risk"].iloc[0] == 1.0
 
 
 def test_several_columns_and_none_that_is_numeric():
@@ -166,6 +166,6 @@ def test_several_columns_and_none_that_is_numeric():
     assert found["range"].iloc[1] == "pay 2,000 to 5,000; debt 2 to 5"
     exact = confidential_risk(DATA, Intruder(known=[], sensitive="town"))
     assert top_records(exact, Table(DATA), {"ours": exact.risk}, number=1).to_numpy().tolist() == [
-        ["riskiest", "", 1, "-", "ours", pytest.approx(3 / 5)]
+        ["riskiest", "", 1, "-", "ours", pytest.approx(3 / 4)]
     ]
     assert size_groups(exact, Table(DATA)) == []

@@ -20,17 +20,24 @@ def in_ball(frame, i, h, sensitive, exact, radius, floor):
     return True
 
 
-def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floor=0.0, exact=()):
-    """Mean over the sets S of order - 1 others of #{h in no ball of S + {i}} / M; NaN where there is no such set."""
+def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floor=0.0, exact=(), cover="others"):
+    """Mean over the sets S of order - 1 others of the share that is in no ball of S + {i}; NaN where there is none.
+
+    The share is of the records that are not in S + {i}; as the paper has it, of all records of the pattern.
+    """
     keys = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
     risk = np.full(len(frame), np.nan)
     for i in range(len(frame)):
         members = [h for h in range(len(frame)) if keys[h] == keys[i]]
         close = {j: {h for h in members if in_ball(frame, j, h, sensitive, exact, radius, floor)} for j in members}
         sets = list(combinations([j for j in members if j != i], order - 1))
-        if sets:
-            uncovered = [len(set(members) - close[i].union(*(close[j] for j in s))) for s in sets]
-            risk[i] = np.mean(uncovered) / len(members)
+        shares = []
+        for s in sets:
+            rest = [h for h in members if cover == "paper" or h not in {i, *s}]
+            if rest:
+                shares.append(sum(not any(h in close[j] for j in (i, *s)) for h in rest) / len(rest))
+        if shares:
+            risk[i] = np.mean(shares)
     return risk
 
 

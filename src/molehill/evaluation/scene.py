@@ -12,7 +12,14 @@ import pandas as pd
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_number, check_whole
 from molehill.risk.attacks import Guesses, PooledRisk, guess_values, pooled_risk
-from molehill.risk.identification import ConfidentialRisk, MatchRates, ReleaseRisk, match_rates, release_risk, risk_floor
+from molehill.risk.identification import (
+    ConfidentialRisk,
+    MatchRates,
+    ReleaseRisk,
+    match_rates,
+    release_risk,
+    risk_floor,
+)
 from molehill.risk.intruder import Radius, Reading, View
 from molehill.risk.moles import Moles, Rises, count_rises, moles
 from molehill.risk.profile import profile_release

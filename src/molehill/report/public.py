@@ -52,7 +52,7 @@ BY_SIZE = (
 POLICIES = {
     "alone in the pattern": "nobody shares the known values: identified whatever is released about the value",
     "in a pattern smaller than the order": "too few others for risk of this order",
-    "in a pattern as small as the order": "nobody is left to cover: treated as too small; with cover = \"paper\" risk 0, weight 1",
+    "in a pattern as small as the order": "too few others; with the paper's cover risk 0 and weight 1",
     "negative value": "close is measured by the size of the value",
     "ball without width": "zero, or close to nothing: only equal values are close",
     "ball widened to the floor": "the least radius was used",

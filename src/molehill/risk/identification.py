@@ -173,9 +173,9 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
 
     The intruder draws the ball around the TRUE value and looks in the released table, among the records with the
     true pattern there. The risk is the share of the others among those that are not close, if the record's own
-    released value is close (T = 1), and 0 if it is not; the paper takes the share of all (`cover="paper"`). Patterns are
-    formed in each released table from its own known columns. Where the record is the only one there, and T = 1, its
-    risk is 1.
+    released value is close (T = 1), and 0 if it is not; the paper takes the share of all (`cover="paper"`). Patterns
+    are formed in each released table from its own known columns. Where the record is the only one there, and T = 1,
+    its risk is 1.
 
     Parameters
     ----------

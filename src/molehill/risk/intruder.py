@@ -51,12 +51,12 @@ class Intruder:
     kinds
         Kinds of columns, where the inferred one is not right: `{"grade": "categorical"}`.
     cover
-        Who can cover a record: "others" alone, or, as in "paper", also the record itself. With "paper" a record far from
-        everyone has risk (M - 1)/M in a pattern of M, and less at higher orders: the smallest patterns are protected least.
+        Who can cover a record: only "others", or, as the "paper" counts, also the record itself. A record far from all
+        others of its pattern of M then has risk (M - 1) / M instead of 1: the smallest patterns are protected least.
     small_patterns
-        A record whose pattern is too small for the order k of the risk: it is alone, or there are fewer than k records
-        (with cover by others k or fewer, so that nobody is left to be covered). "protect" (risk 1, weight 0), "marginal"
-        (order 1 there; who is alone is protected all the same), or "error".
+        A pattern too small for the order k of the risk: a record alone, or fewer than k records; with cover by others
+        also k, which leave nobody to be covered. "protect" (risk 1, weight 0), "marginal" (order 1 there; who is alone
+        is protected all the same), or "error".
     missing
         A missing sensitive value: "error", or "keep": the record takes no part, its risk is NaN. A missing known
         value is a category of its own.
