@@ -88,7 +88,7 @@ def test_negative_binomial_posteriors_and_tables_are_those_of_rstan(shared, mode
         distances.value("U_m"),
         distances.value("U_a"),
         np.mean([table["outcome"].mean() for table in tables]),
-        release_risk(data, tables, Intruder([], "outcome", radius)).realised.mean(),
+        release_risk(data, tables, Intruder([], "outcome", radius, cover="paper")).realised.mean(),
     ]
     for number, (mean, sd) in zip(measured, authors, strict=True):
         assert abs(number - mean) < 3 * sd, (measured, authors)
@@ -98,7 +98,7 @@ def test_negative_binomial_posteriors_and_tables_are_those_of_rstan(shared, mode
 def test_the_mixture_is_that_of_a_long_exact_run(shared):
     survey = pd.read_csv(shared / "ce_sample.csv").query("Income > 0").reset_index(drop=True)
     breaks, categorical = {"Age": [25, 35, 50, 65]}, ["Urban", "Tenure", "Educ", "Marital"]
-    intruder = Intruder(known=["Age", "Urban", "Marital"], sensitive="Income", radius=0.2, breaks=breaks)
+    intruder = Intruder(["Age", "Urban", "Marital"], "Income", radius=0.2, breaks=breaks, cover="paper")
     weights = risk_weights(confidential_risk(survey, intruder, order=2))
     given_weights = pd.read_csv(shared / "reference_tdp" / "weights.csv")["weight"]
     np.testing.assert_allclose(weights, given_weights, atol=1e-12)
