@@ -203,6 +203,12 @@ def test_the_intruder_and_settings_by_column_come_from_the_settings():
     assert settings.of_column("radius", "wealth") == 0.2
 
 
+def test_the_scheme_of_the_paper_has_its_cover():
+    assert PLAIN.but(scheme="paper").intruder.cover == "paper"
+    with pytest.raises(InputError, match="sets 'cover' to 'paper': leave one of the two out"):
+        PLAIN.but(scheme="paper", cover="others")
+
+
 def test_a_new_setting_is_one_field_and_reaches_file_and_help():
     class Wider(Settings):
         """Settings with one more, as if it had been added to the class."""

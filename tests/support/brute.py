@@ -31,13 +31,14 @@ def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floo
         members = [h for h in range(len(frame)) if keys[h] == keys[i]]
         close = {j: {h for h in members if in_ball(frame, j, h, sensitive, exact, radius, floor)} for j in members}
         sets = list(combinations([j for j in members if j != i], order - 1))
-        shares = []
+        uncovered = counted = 0
         for s in sets:
             rest = [h for h in members if cover == "paper" or h not in {i, *s}]
-            if rest:
-                shares.append(sum(not any(h in close[j] for j in (i, *s)) for h in rest) / len(rest))
-        if shares:
-            risk[i] = np.mean(shares)
+            uncovered += sum(not any(h in close[j] for j in (i, *s)) for h in rest)
+            counted += len(rest)
+        # All sets leave equally many, so that the mean of the shares is one division of whole numbers, rounded once.
+        if counted:
+            risk[i] = uncovered / counted
     return risk
 
 

@@ -48,7 +48,7 @@ OF_COLUMNS = {
 }
 
 # What `scheme = "paper"` stands for.
-PAPER = {"components": 10, "membership": "posterior", "scale": 1.0, "shift": 0.0}
+PAPER = {"components": 10, "membership": "posterior", "cover": "paper", "scale": 1.0, "shift": 0.0}
 
 WHOLE = "a whole number, 1 or more"
 
