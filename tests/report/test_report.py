@@ -14,10 +14,10 @@ from molehill.baselines import multiply_noise
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measure import Measure
+from molehill.evaluation.telling import Teller, cut_name, significant
 from molehill.plan.settings import Settings, setting
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
-from molehill.report.numbers import Teller, cut_name, significant
 from molehill.report.public import public_bins, redact
 from molehill.report.verdict import list_remarks
 from molehill.tables.intervals import Figure

@@ -142,7 +142,8 @@ def make_dossier(release: Release) -> Dossier:
     ]
     posterior, risk, settings = release.posterior, release.risk, release.settings
     weights = pd.DataFrame({"record": np.arange(1, len(release.weights) + 1)})
-    weights["value"] = posterior.table.frame[settings.replace[0]].to_numpy()
+    for place, name in enumerate(settings.replace, 1):
+        weights["value" if place == 1 else f"value_{place}"] = posterior.table.frame[name].to_numpy()
     rows = np.empty(len(weights), dtype=np.int64)
     rows[release.order] = np.arange(1, len(weights) + 1)
     weights = weights.assign(risk=risk.risk, weight=release.weights, row=rows)

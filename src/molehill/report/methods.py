@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from molehill.charts.style import short_label
 from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier
+from molehill.tables.labels import short_label
 
 _LONGEST_WORDS = 500
 
