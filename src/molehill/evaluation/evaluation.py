@@ -17,8 +17,11 @@ from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.shape_measures import SHAPE_MEASURES
 from molehill.evaluation.shapes import COLUMNS as SHAPE_COLUMNS
 from molehill.evaluation.shapes import list_shapes
+from molehill.evaluation.showing import show_html
 from molehill.evaluation.standing_out import STANDING_OUT_MEASURES
+from molehill.evaluation.telling import cut_name
 from molehill.evaluation.utility_measures import UTILITY_MEASURES, default_analyses
+from molehill.evaluation.verdict import judge
 from molehill.risk.identification import confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
@@ -75,6 +78,9 @@ class Evaluation:
 
     def __str__(self) -> str:
         return _tell_evaluation(self)
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.schemes[0], judge(self))
 
     def __repr__(self) -> str:
         records = len(self.records) // (len(self.schemes) + 1)
@@ -331,7 +337,8 @@ def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
 
 def _tell_evaluation(evaluation: Evaluation) -> str:
     """An evaluation as text: one line a measure, one column a scheme, values of records as ranges only."""
-    parts = _tell_figures("Risk (95% intervals over the tables)", evaluation.risk)
+    parts = [f"{cut_name(evaluation.schemes[0])}: {judge(evaluation).sentence}"]
+    parts += _tell_figures("Risk (95% intervals over the tables)", evaluation.risk)
     # An estimate such as a median can be the value of a record: only what compares with it is printed.
     parts += _tell_figures("Utility", evaluation.utility[evaluation.utility["scheme"] != CONFIDENTIAL])
     for (which, column), rows in evaluation.top.groupby(["list", "column"], sort=False):

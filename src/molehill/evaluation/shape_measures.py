@@ -5,6 +5,7 @@ each would give a number of the confidential one, so that none is public.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def repeated_share(values: Floats) -> float:
     return float(counts[counts > 1].sum() / len(values))
 
 
-def _over(one: float, other: float) -> float:
+def _over(one: Any, other: Any) -> float:
     return float(one / other) if other else np.nan
 
 

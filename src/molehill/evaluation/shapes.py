@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from molehill.arrays import Floats
 from molehill.evaluation.measure import FEW
@@ -102,16 +103,16 @@ def _categories(scenes: Mapping[str, Scene], column: str) -> Iterator[tuple[obje
             yield scheme, "", "", "level", level, np.nan, float(shares.get(level, 0.0))
 
 
-def _groups(scene: Scene) -> Iterator[tuple[str, str, Floats]]:
+def _groups(scene: Scene) -> Iterator[tuple[str, str, NDArray[np.intp]]]:
     """Give the levels of the first known columns that have few: each with the patterns that are of it."""
     labels = scene.view.patterns.labels()
     few = [name for name in labels if 1 < labels[name].nunique() <= _MOST_LEVELS]
     for name in few[:_MOST_COLUMNS]:
         for level in sorted(labels[name].unique(), key=str):
-            yield name, f"{level}", np.flatnonzero(labels[name] == level)
+            yield f"{name}", f"{level}", np.flatnonzero(labels[name] == level)
 
 
-def _values_in(scene: Scene, place: int, patterns: Floats | None) -> Floats:
+def _values_in(scene: Scene, place: int, patterns: NDArray[np.intp] | None) -> Floats:
     if patterns is None:
         return np.concatenate(released_values(scene, place))
     if not scene.is_release:

@@ -40,6 +40,21 @@ TELLABLE = 3.0
 # Ratios to the confidential table, in either direction: beyond the first to be decided on, beyond the second absurd.
 SPREAD = {"spread_ratio": (1.25, 2.0), "tail_ratio": (1.25, 1.75)}
 REACH = (4.0, 10.0)
+# What the schemes are set side by side by.
+SIDE_BY_SIDE = (
+    "expected_mean",
+    "risk_mean",
+    "isolated_mean",
+    "largest_mean",
+    "matches_true",
+    "pooled_mean",
+    "pooled_picks",
+    "U_m",
+    "U_m_pooled",
+    "spread_ratio",
+    "tail_ratio",
+    "pmse_ratio",
+)
 # A mean over a few estimates has no interval; less than this is no difference.
 _OVERLAP_ERROR = 0.05
 # Reasons that the sentence names; the others are listed below it.

@@ -51,9 +51,8 @@ def gather_evidence(
     name = scheme or evaluation.schemes[0]
     if name not in named or name not in evaluation.schemes:
         raise InputError("scheme", f"there is no release {name!r}", nearest(name, named))
-    given = named[name]
-    alone = isinstance(given, pd.DataFrame | Table) or not isinstance(given, Sequence)
-    tables = [as_table(table) for table in ([given] if alone else given)]
+    given: Any = named[name]
+    tables = [as_table(table) for table in (given if isinstance(given, Sequence) else [given])]
     columns = _list_columns(view, tables)
     risk = confidential_risk(view)
     weights = pd.DataFrame({"record": np.arange(1, view.records + 1)})
@@ -65,7 +64,6 @@ def gather_evidence(
         "tables": len(tables),
         "model": "",
         "words": "",
-        "balanced": False,
         "columns": columns,
         "order": [],
         "shuffled": False,

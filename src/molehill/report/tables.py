@@ -18,26 +18,13 @@ from molehill.evaluation.shape_measures import HEAPS, SHAPE
 from molehill.evaluation.standing_out import STANDING_OUT
 from molehill.evaluation.telling import Teller, Told, as_figure, cut_measure, cut_name, tell_by_column
 from molehill.evaluation.utility_measures import BIASES, CLASSIFIER, DISTANCES, ESTIMATES, OVERLAPS, WIDTHS
+from molehill.evaluation.verdict import SIDE_BY_SIDE
 from molehill.report.dossier import Dossier, Searched
 from molehill.report.meanings import MEANINGS
 from molehill.report.public import POLICIES
 from molehill.risk.profile import count_bins
 
 _PATTERNS, _STANDING = 10, 20
-SIDE_BY_SIDE = (
-    "expected_mean",
-    "risk_mean",
-    "isolated_mean",
-    "largest_mean",
-    "matches_true",
-    "pooled_mean",
-    "pooled_picks",
-    "U_m",
-    "U_m_pooled",
-    "spread_ratio",
-    "tail_ratio",
-    "pmse_ratio",
-)
 _FUNCTIONALS = 5
 # Decimals of what a target is about, 3 where nothing is said.
 _DIGITS = {"moles": 0, "U_m": 4}
