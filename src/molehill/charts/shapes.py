@@ -41,6 +41,7 @@ _AXES = {
 # Narrow enough for a small window, for two side by side on paper, and for three on a screen.
 _WIDTH, _HEIGHT, _PANEL = 250, 190, (120, 80)
 _BAR = 11
+_QUANTILES = {1: "lowest", 5: "low", 25: "quarter", 50: "median", 75: "upper", 95: "high", 99: "highest"}
 
 
 def shape_curve(
@@ -101,25 +102,25 @@ def group_spread(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
         ]
     )
     wide = rows.pivot_table(index=["place", "scheme"], columns="at", values="value", sort=False).reset_index()
-    wide.columns = [name if isinstance(name, str) else f"q{round(100 * name)}" for name in wide.columns]
+    wide.columns = [name if isinstance(name, str) else _QUANTILES[round(100 * name)] for name in wide.columns]
     order = list(dict.fromkeys(rows["place"]))
     place = alt.Y("place:N", title=None, sort=order, axis=alt.Axis(labelLimit=150))
     beside = alt.YOffset("scheme:N", sort=[look.label for look in looks.values()])
     spread = float(rows["value"].abs().max())
-    constant = float(10.0 ** np.floor(np.log10(max(wide["q50"].abs().median(), 1e-9)) - 0.5))
-    long = spread > 30 * max(float(wide["q75"].abs().median()), 1e-9)
+    constant = float(10.0 ** np.floor(np.log10(max(wide["median"].abs().median(), 1e-9)) - 0.5))
+    long = spread > 30 * max(float(wide["upper"].abs().median()), 1e-9)
     scale = alt.Scale(type="symlog", constant=constant) if long else alt.Scale(zero=False)
     name = short_label(column)
     along = {"scale": scale, "axis": number_axis(f"{name} (logarithmic scale)" if long else name, ticks=5)}
     colour = by_scheme(looks.values(), "color", legend=scheme_legend(looks.values(), lines=True))
     base = alt.Chart(wide).transform_filter(is_shown()).encode(y=place, yOffset=beside, color=colour)
     tooltip = [alt.Tooltip("place:N", title="group"), alt.Tooltip("scheme:N")]
-    tooltip += [alt.Tooltip(f"q{share}:Q", title=f"{share}%", format=",") for share in (1, 25, 50, 75, 99)]
+    tooltip += [alt.Tooltip(f"{field}:Q", title=f"{share}%", format=",") for share, field in _QUANTILES.items()]
     layers = [
-        base.mark_rule(strokeWidth=1.5).encode(x=alt.X("q1:Q", **along), x2="q99:Q", tooltip=tooltip),
-        base.mark_rule(strokeWidth=6, opacity=0.7).encode(x=alt.X("q25:Q", **along), x2="q75:Q", tooltip=tooltip),
+        base.mark_rule(strokeWidth=1.5).encode(x=alt.X("lowest:Q", **along), x2="highest:Q", tooltip=tooltip),
+        base.mark_rule(strokeWidth=6, opacity=0.7).encode(x=alt.X("quarter:Q", **along), x2="upper:Q", tooltip=tooltip),
         base.mark_tick(thickness=2, size=_BAR, color="white").encode(
-            x=alt.X("q50:Q", **along), color=alt.value("white"), tooltip=tooltip
+            x=alt.X("median:Q", **along), color=alt.value("white"), tooltip=tooltip
         ),
     ]
     chart = alt.layer(*layers).properties(width=_WIDTH - 70, height=alt.Step(_BAR))
@@ -150,7 +151,7 @@ def level_shares(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
     texts = alt.Chart(told).mark_text(align="left", dx=6).encode(x=alt.X("most:Q"), y=place, text="told:N")
     name = short_label(column)
     return dress(
-        alt.layer(bars, texts).properties(width=_WIDTH - 90, height=alt.Step(_BAR)),
+        alt.layer(bars, texts).properties(width=_WIDTH - 90, height=2.5 * _BAR * len(wide)),
         f"Levels of {name}",
         subtitle=["Beside the bars: released less confidential, in hundredths."],
         description=f"Shares of the levels of {name}; differences in hundredths: "
@@ -166,8 +167,8 @@ def _rows(evaluation: "Evaluation", column: str, looks: dict[str, Look], curve: 
     if rows.empty:
         raise InputError("column", f"{column!r} has no such curve", "Give a replaced column of that kind")
     labels = {name: look.label for name, look in looks.items()}
-    kept = ["scheme", "by", "group", "level", "at", "value"]
-    return rows[kept].assign(scheme=rows["scheme"].map(labels)).reset_index(drop=True)
+    texts = {name: [short_label(text, 30) if text else "" for text in rows[name]] for name in ("by", "group", "level")}
+    return rows[["at", "value"]].assign(scheme=rows["scheme"].map(labels), **texts).reset_index(drop=True)
 
 
 def _along(curve: str, name: str, rows: pd.DataFrame) -> alt.X:
@@ -206,4 +207,4 @@ def _tell_gap(rows: pd.DataFrame, look: Look) -> str:
 
 
 def _tell_medians(wide: pd.DataFrame) -> str:
-    return "; ".join(f"{row.place}, {row.scheme} {row.q50:,.4g}" for row in wide.itertuples())
+    return "; ".join(f"{row.place}, {row.scheme} {row.median:,.4g}" for row in wide.itertuples())

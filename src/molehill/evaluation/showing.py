@@ -28,12 +28,13 @@ def side_by_side(evaluation: "Evaluation") -> pd.DataFrame:
     both = both.sort_values("measure", key=lambda ids: ids.map(order), kind="stable")
     units = dict(zip(evaluation.measures["id"], evaluation.measures["unit"], strict=True))
     teller = Teller("internal", len(evaluation.records))
-    several = both["column"].nunique() > 1
+    # The same measure of several columns, whose words do not say which.
+    alike = both.groupby("name")["column"].transform("nunique") > 1
+    both = both.assign(name=both["name"].where(~alike, both["name"] + ", " + both["column"]))
     rows: dict[str, dict[str, str]] = {}
     for row in both.to_dict("records"):
-        name = cut_measure(f"{row['name']}, {row['column']}" if several else f"{row['name']}")
         told = teller.figure(units[row["measure"]], as_figure(row)).text
-        rows.setdefault(name, {})[cut_name(row["scheme"])] = told
+        rows.setdefault(cut_measure(row["name"]), {})[cut_name(row["scheme"])] = told
     schemes = [cut_name(name) for name in (CONFIDENTIAL, *evaluation.schemes)]
     return pd.DataFrame.from_dict(rows, orient="index").reindex(columns=schemes).fillna("")
 

@@ -168,7 +168,7 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
         told.append(f"whoever pools the tables picks the right record for {teller.percentage(picks.value)}")
     overlaps = list(list_overlaps(evaluation, scheme).values())
     if overlaps:
-        told.append(f"{len(overlaps)} estimates overlap by {np.mean(overlaps):.2f} on average")
+        told.append(f"the intervals of {len(overlaps)} estimates overlap by {np.mean(overlaps):.2f} on average")
     return ", ".join(told[:-1]) + f" and {told[-1]}" if len(told) > 1 else "".join(told) or "nothing stands out"
 
 
@@ -211,7 +211,9 @@ def _remark_beaten(
         better = _find_better(evaluation, name, scheme)
         if not better:
             continue
-        clause = f"{cut_name(name)} is better in {join_names(better, longest=96)}, and in nothing clearly worse"
+        clause = (
+            f"the scheme {cut_name(name)} is better in {join_names(better, longest=96)}, and in nothing clearly worse"
+        )
         helped = _find_helped(evaluation, name, scheme)
         clause += f"; this release is safer for {join_names(helped, longest=96)}" if helped else ", for anybody"
         yield Remark(_sentence(clause), "map", "decide" if helped else "stop", clause)
