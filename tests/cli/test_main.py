@@ -232,7 +232,7 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
     assert "town[B] in pay ~ town" in html
     assert "<strong>Do not publish</strong>, because" in html
     assert run("evaluate", *files, *known, "--report", page).returncode == 2
-    assert "is not a column" in run("evaluate", *files, *known, "--regression", "pay ~ village").stderr
+    assert "there is no column 'village'" in run("evaluate", *files, *known, "--regression", "pay ~ village").stderr
     wrong = run("evaluate", *files, *known[:-1], "topcoded")
     assert wrong.returncode == 2
     assert "NAME=" in wrong.stderr

@@ -67,7 +67,7 @@ def shape_curve(
     tail = curve in ("above", "beneath")
     rows = rows[rows["value"] > 0] if tail else rows
     name = short_label(column)
-    encoded: dict[str, Any] = {"x": _along(curve, name, rows), "y": _up(curve, rows)}
+    encoded: dict[str, Any] = {"x": _along(curve, name, rows, small=bool(by)), "y": _up(curve, rows, small=bool(by))}
     legend = scheme_legend(looks.values(), lines=True)
     encoded["color"] = by_scheme(looks.values(), "color", legend=legend)
     base = alt.Chart(rows).transform_filter(is_shown())
@@ -76,7 +76,7 @@ def shape_curve(
     above = base.transform_filter(f"datum.scheme != '{CONFIDENTIAL}'").mark_line(strokeWidth=2)
     chart: Any = alt.layer(below.encode(**encoded), above.encode(**encoded), data=rows)
     if by:
-        header = alt.Header(title=short_label(by), titleFontSize=12, labelFontSize=11)
+        header = alt.Header(title=None, labelFontSize=11)
         chart = chart.properties(width=_PANEL[0], height=_PANEL[1])
         chart = chart.facet(facet=alt.Facet("group:N", header=header, sort=None), columns=2)
     else:
@@ -108,7 +108,7 @@ def group_spread(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
     beside = alt.YOffset("scheme:N", sort=[look.label for look in looks.values()])
     spread = float(rows["value"].abs().max())
     constant = float(10.0 ** np.floor(np.log10(max(wide["median"].abs().median(), 1e-9)) - 0.5))
-    long = spread > 30 * max(float(wide["upper"].abs().median()), 1e-9)
+    long = spread > 4 * max(float(wide["upper"].abs().median()), 1e-9)
     scale = alt.Scale(type="symlog", constant=constant) if long else alt.Scale(zero=False)
     name = short_label(column)
     along = {"scale": scale, "axis": number_axis(f"{name} (logarithmic scale)" if long else name, ticks=5)}
@@ -171,12 +171,12 @@ def _rows(evaluation: "Evaluation", column: str, looks: dict[str, Look], curve: 
     return rows[["at", "value"]].assign(scheme=rows["scheme"].map(labels), **texts).reset_index(drop=True)
 
 
-def _along(curve: str, name: str, rows: pd.DataFrame) -> alt.X:
+def _along(curve: str, name: str, rows: pd.DataFrame, *, small: bool) -> alt.X:
     if curve in ("above", "beneath"):
         title = f"{'minus ' if curve == 'beneath' else ''}{name} (logarithmic)"
-        values = _marks(rows["at"], (1, 2, 5))
+        values = _marks(rows["at"], (1,) if small else (1, 2, 5))
         return alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=number_axis(title, values))
-    return alt.X("at:Q", scale=alt.Scale(zero=False, nice=False), axis=number_axis(name, ticks=5))
+    return alt.X("at:Q", scale=alt.Scale(zero=False, nice=False), axis=number_axis(name, ticks=3 if small else 5))
 
 
 def _marks(values: pd.Series, steps: tuple[int, ...]) -> list[float]:
@@ -187,8 +187,9 @@ def _marks(values: pd.Series, steps: tuple[int, ...]) -> list[float]:
     return [float(f"{mark:.1g}") for mark in marks if low * 0.999 <= mark <= high * 1.001]
 
 
-def _up(curve: str, rows: pd.DataFrame) -> alt.Y:
-    title = _AXES[curve]
+def _up(curve: str, rows: pd.DataFrame, *, small: bool) -> alt.Y:
+    # Beside a small panel it would run into the next.
+    title = None if small else _AXES[curve]
     if curve == "density":
         return alt.Y("value:Q", axis=alt.Axis(title=title, labels=False, ticks=False), scale=alt.Scale(zero=True))
     if curve == "below":
