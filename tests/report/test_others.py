@@ -64,5 +64,6 @@ def test_what_became_of_every_column_is_found_in_the_tables(evidence):
 
 
 def test_a_release_that_is_not_there_is_refused(evidence):
+    released, evaluation = evidence
     with pytest.raises(InputError, match="there is no release 'mine'"):
-        report_tables(PEOPLE, *evidence, EYES, scheme="mine")
+        report_tables(PEOPLE, released, evaluation, EYES, scheme="mine")
