@@ -16,12 +16,15 @@ from molehill.charts import (
     draw_svg,
     ecdfs,
     estimate_intervals,
+    group_spread,
+    level_shares,
     radius_lines,
     risk_histogram,
     risk_scatter,
     risk_utility_map,
     risk_violins,
     search_map,
+    shape_curve,
     specify,
     weights_scatter,
 )
@@ -36,6 +39,9 @@ NASTY = {
     "swapping": "y" * 10_000,
     "income": "in.co[me]<b>\n" + "合成" * 2_000,
 }
+
+
+LEVELS = ("owner <b>", "tenant")
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,14 @@ def baselines():
     return pd.DataFrame(rows, columns=measures)
 
 
+def _with_levels(evaluation):
+    """The same as if the column were a category: two levels, of which the first grows by a tenth in the releases."""
+    rows = evaluation.shapes.drop_duplicates(["scheme", "column"]).assign(by="", group="", curve="level", at=np.nan)
+    first = np.where(rows["scheme"] == "confidential", 0.6, 0.7)
+    parts = [rows.assign(level=LEVELS[0], value=first), rows.assign(level=LEVELS[1], value=1 - first)]
+    return replace(evaluation, shapes=pd.concat(parts, ignore_index=True))
+
+
 def _all_charts(data, released, evaluation, expected, search, bins):
     column = next(name for name in data if name not in {"gender", "age"} and data[name].dtype.kind in "if")
     names, weights = list(evaluation.schemes), np.linspace(0, 1, len(data))
@@ -164,6 +178,10 @@ def _all_charts(data, released, evaluation, expected, search, bins):
         "densities": densities(data, released, column),
         "ecdfs": ecdfs(data, released, column),
         "weights": weights_scatter(weights, data[column], column=column),
+        "tail": shape_curve(evaluation, column, names[1], curve="above"),
+        "density by group": shape_curve(evaluation, column, names[1], curve="density", by="gender"),
+        "within groups": group_spread(evaluation, column, names[1]),
+        "levels": level_shares(_with_levels(evaluation), column, names[1]),
         "weights by scheme": weights_scatter(dict.fromkeys(names[:2], weights), data[column], column=column),
     }
     return {name: _draw(chart) for name, chart in made.items()}
@@ -191,7 +209,7 @@ def nasty_charts(data, released, evaluation, expected, points, baselines, bins):
         for name, tables in released.items()
     }
     worse, worse_expected = (
-        replace(one, **{name: _rename(getattr(one, name)) for name in ("risk", "utility", "records")})
+        replace(one, **{name: _rename(getattr(one, name)) for name in ("risk", "utility", "records", "shapes")})
         for one in (evaluation, expected)
     )
     search = (points.assign(scheme=[*list(NASTY.values())[:2], "x"]), _rename(baselines))

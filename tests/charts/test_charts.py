@@ -29,6 +29,10 @@ DRAWN = {
     "densities": ["income", "density"],
     "ecdfs": ["income", "share of records at or below"],
     "weights": ["income", "weight"],
+    "tail": ["income (logarithmic)", "share above (logarithmic)", "confidential", "noise"],
+    "density by group": ["income", "female", "male", "noise"],
+    "within groups": ["all records", "gender female", "age 25-34", "noise"],
+    "levels": ["owner <b>", "tenant", "+10.0", "-10.0"],
 }
 
 

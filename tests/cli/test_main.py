@@ -224,6 +224,15 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
     schemes = {row["scheme"] for row in content["risk"]}
     assert schemes == {"confidential", "released", "topcoded"}
     assert run("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
+    page = tmp_path / "page.html"
+    done = run("evaluate", *files, *known, "--regression", "pay ~ town", "--report", page)
+    assert done.returncode == 0, done.stderr
+    assert page.stat().st_mode & 0o077 == 0
+    html = page.read_text(encoding="utf-8")
+    assert "town[B] in pay ~ town" in html
+    assert "<strong>Do not publish</strong>, because" in html
+    assert run("evaluate", *files, *known, "--report", page).returncode == 2
+    assert "there is no column 'village'" in run("evaluate", *files, *known, "--regression", "pay ~ village").stderr
     wrong = run("evaluate", *files, *known[:-1], "topcoded")
     assert wrong.returncode == 2
     assert "NAME=" in wrong.stderr

@@ -193,14 +193,14 @@ def test_save_and_read_back(small, tmp_path):
         small.save(folder, ending=ending)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert sorted(path.name for path in folder.iterdir()) == sorted(
-            f"{name}.{ending}" for name in ("risk", "utility", "groups", "top", "records", "measures")
+            f"{name}.{ending}" for name in ("risk", "utility", "groups", "top", "records", "measures", "shapes")
         )
         assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in folder.iterdir())
         back = read_table(folder / f"risk.{ending}").frame
         pd.testing.assert_frame_equal(back, small.risk, check_dtype=False)
     back = read_evaluation(tmp_path / "parquet" / "evaluation")
     assert str(back) == str(small)
-    for name in ("groups", "top", "records", "measures"):
+    for name in ("groups", "top", "records", "measures", "shapes"):
         pd.testing.assert_frame_equal(getattr(back, name), getattr(small, name), check_dtype=False)
     bare = evaluate(DATA.assign(pay=DATA["pay"]), DATA, NEIGHBOUR, analyses=[])
     bare.save(tmp_path / "csv" / "evaluation")
@@ -253,6 +253,7 @@ def test_several_sensitive_columns_and_kinds():
     assert figure(found, "pmse_ratio", column=f"{column}, town", frame="utility", of="logistic")["value"] > 0
     assert set(zip(found.top["list"], found.top["column"], strict=True)) == {
         ("riskiest", ""),
+        ("released", ""),
         ("largest", "pay"),
         ("largest", "debt"),
     }

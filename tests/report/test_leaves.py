@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -43,11 +44,23 @@ def saved(tmp_path_factory):
         seed=1,
     )
     folder = tmp_path_factory.mktemp("leaves") / "out"
-    run(people, settings, folder, progress=False)
-    return folder
+    return folder, run(people, settings, folder, progress=False)
+
+
+def test_a_release_shows_what_its_report_says(saved):
+    folder, release = saved
+    sentence = release.verdict.sentence
+    assert f"{release}".splitlines()[:2] == [repr(release), sentence]
+    assert "pMSE ratio, logistic" in f"{release}"
+    html = (folder / "internal" / "report.html").read_text(encoding="utf-8")
+    assert escape(sentence[len(release.verdict.decision) :]).replace("&#x27;", "&#39;") in html
+    shown = release._repr_html_()
+    assert escape(sentence) in shown
+    assert shown.count("<img") == 2
 
 
 def test_every_file_of_a_release_is_listed_and_no_other(saved, tmp_path):
+    saved = saved[0]
     listed = rows_under("file")
     assert all(len(cells) == 3 and all(cells) for cells in listed.values())
     written = {str(path.relative_to(saved)) for path in saved.rglob("*") if path.is_file()}

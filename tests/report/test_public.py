@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from molehill.evaluation.telling import Teller, tell_range
 from molehill.report import methods_note, render_report
-from molehill.report.numbers import Teller, tell_range
 from molehill.report.public import FACTS, FITS, PICTURES, PUBLIC_POLICIES, coarsen, redact, share_step
 from molehill.report.verdict import list_remarks, tell_verdict
 from molehill.tables.intervals import Figure

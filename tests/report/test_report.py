@@ -1,5 +1,7 @@
 import json
 import re
+import subprocess
+import sys
 from base64 import b64decode, b64encode
 from dataclasses import replace
 from functools import cache
@@ -14,14 +16,15 @@ from molehill.baselines import multiply_noise
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measure import Measure
+from molehill.evaluation.telling import Teller, cut_name, significant
 from molehill.plan.settings import Settings, setting
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
-from molehill.report.numbers import Teller, cut_name, significant
 from molehill.report.public import public_bins, redact
 from molehill.report.verdict import list_remarks
 from molehill.tables.intervals import Figure
 from molehill.tables.populations import consumer_survey
+from molehill.utility import combine
 from report_dossier import (
     FLOOR,
     HOSTILE,
@@ -43,6 +46,7 @@ INTERNAL = [
     "verdict",
     "done",
     "columns",
+    "data",
     "risk",
     "top",
     "utility",
@@ -69,11 +73,11 @@ def own_content(html):
 
 
 class Reader(HTMLParser):
-    """Collects the cells of every table, the ids, and every element with its attributes."""
+    """Collects the cells of every table, without what explains them, and every element with its attributes."""
 
     def __init__(self, html):
         super().__init__()
-        self.tables, self.elements, self._cell = [], [], None
+        self.tables, self.elements, self._cell, self._explains = [], [], None, False
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
@@ -84,14 +88,16 @@ class Reader(HTMLParser):
             self.tables[-1].append([])
         elif tag in {"td", "th"}:
             self._cell = []
+        self._explains |= dict(attrs).get("class") == "what"
 
     def handle_endtag(self, tag):
+        self._explains &= tag != "span"
         if tag in {"td", "th"} and self._cell is not None:
             self.tables[-1][-1].append(" ".join("".join(self._cell).split()))
             self._cell = None
 
     def handle_data(self, data):
-        if self._cell is not None:
+        if self._cell is not None and not self._explains:
             self._cell.append(data)
 
 
@@ -112,7 +118,7 @@ def test_sections_stand_in_order():
     found = re.findall(r'<section id="(\w+)"', page("internal"))
     assert found == INTERNAL
     public = re.findall(r'<section id="(\w+)"', page("public"))
-    assert public == [name for name in INTERNAL if name not in {"top", "radius"}]
+    assert public == [name for name in INTERNAL if name not in {"data", "top", "radius"}]
 
 
 def test_an_unknown_edition_is_refused():
@@ -343,7 +349,7 @@ def test_nothing_is_raised_where_nothing_stands_out():
     ("measure", "value", "about", "section", "words"),
     [
         ("pooled_mean", 0.16, {}, "risk", "from 0.100 to 0.160"),
-        ("risk_above_80", 12.0, {}, "risk", "above 0.8 in the release: 12"),
+        ("risk_above_80", 12.0, {}, "risk", "Records with a risk above 0.8: 12."),
         ("rises", 299.0, {}, "risk", "than chance alone would show"),
         ("guess_right_gain", 0.2, {}, "risk", "20.0% more"),
         ("radius_mean", 0.3, {"at": 0.10685}, "radius", "radius 0.10685 the mean risk is 0.300"),
@@ -358,24 +364,54 @@ def test_what_stands_out_is_raised(measure, value, about, section, words):
     assert words in remarks[0].text
 
 
-def test_a_scheme_that_beats_the_release_is_told():
-    dossier = change(quiet(plain_dossier()), "U_m", 0.02, low=0.015, high=0.025)
-    rows = dossier.evaluation.risk.copy()
-    rows.loc[(rows["scheme"] == "swapped") & (rows["measure"] == "risk_mean"), "value"] = 0.05
-    utility = dossier.evaluation.utility
-    utility = utility.assign(value=utility["value"].where(utility["measure"] != "U_m_fresh", 0.05))
-    beaten = replace(dossier, evaluation=replace(dossier.evaluation, risk=rows, utility=utility))
+def test_a_comparison_that_has_not_converged_beats_nobody():
+    """In the tables of the dossier the swapped one is much better; the unconverged one would be as well."""
+    dossier = quiet(plain_dossier())
+    frames = {}
+    for family in ("risk", "utility"):
+        rows = getattr(dossier.evaluation, family)
+        own = rows[rows["scheme"] == dossier.scheme]
+        better = own.assign(scheme="swapped", value=own["value"].where(own["measure"] != "risk_mean", 0.05))
+        better = better.assign(low=better["value"], high=better["value"])
+        frames[family] = pd.concat([rows[rows["scheme"] != "swapped"], better], ignore_index=True)
+    beaten = replace(dossier, evaluation=replace(dossier.evaluation, **frames))
     (remark,) = list_remarks(beaten, Teller("internal", 300))
-    assert remark.section == "map"
-    assert remark.text.endswith("not clearly worse: swapped.")
-    rows.loc[(rows["scheme"] == "swapped") & (rows["measure"] == "risk_mean"), ["value", "low", "high"]] = [
-        0.5,
-        0.4,
-        0.6,
-    ]
-    rows.loc[(rows["scheme"] == RELEASED) & (rows["measure"] == "risk_mean"), ["low", "high"]] = [0.09, 0.11]
-    better = replace(dossier, evaluation=replace(dossier.evaluation, risk=rows, utility=utility))
-    assert list_remarks(better, Teller("internal", 300)) == []
+    assert (remark.section, remark.weight) == ("map", "stop")
+    assert "The scheme swapped is better in mean risk (0.05 against 0.1)" in remark.text
+    html = render_report(beaten, edition="internal")
+    assert "<strong>Do not publish</strong>, because the scheme swapped is better in mean risk" in html
+    assert "swapped is better" not in render_report(beaten, edition="public")
+    failed = pd.DataFrame([{**dossier.fits.iloc[0].to_dict(), "scheme": "swapped", "converged": False}])
+    ignored = replace(beaten, fits=pd.concat([dossier.fits, failed], ignore_index=True))
+    assert [remark.weight for remark in list_remarks(ignored, Teller("internal", 300))] == ["note"]
+
+
+def test_a_verdict_is_the_first_thing_on_the_page():
+    html = render_report(quiet(plain_dossier()), edition="internal")
+    header = html[html.index("<header>") : html.index("</header>")]
+    assert "<strong>Publish</strong>: the expected risk of a record is 0.100, 0.845 before" in header
+    assert "<strong>Publish</strong>" not in page("public")
+    assert html.count('<span class="title">') == 5
+    for dossier, words in (
+        (change(quiet(plain_dossier()), "spread_ratio", 2.6), "the standard deviation of income is 2.60 times"),
+        (change(quiet(plain_dossier()), "tail_ratio", 0.4), "quantile of income it is 0.40 times"),
+        (change(quiet(plain_dossier()), "reach_ratio", 19_000.0, of="smallest"), "lies 19,000 times as far out"),
+    ):
+        remarks = list_remarks(dossier, Teller("internal", 300))
+        assert remarks[0].weight == "stop"
+        assert words in remarks[0].because
+        assert "spread_ratio" not in set(redact(dossier).evaluation.utility["measure"])
+
+
+def test_no_card_improves_by_publishing_more_tables():
+    """The realised risk does: its name says over how many tables, and the headline is another number."""
+    dossier = change(plain_dossier(), "risk_above_50", 0.0)
+    dossier = change(dossier, "risk_largest", 0.0)
+    html, before = render_report(dossier, edition="internal"), page("internal")
+    cards = re.compile('<ul class="cards">.*?</ul>', re.DOTALL)
+    assert cards.search(html)[0] == cards.search(before)[0]  # pyright: ignore[reportOptionalSubscript]
+    assert "The paper&#39;s realised mean over 4 tables: 0.256." in html
+    assert "Risk of the records, realised, mean over 4 tables" in html
 
 
 def with_expected(dossier, moles):
@@ -455,7 +491,7 @@ def test_every_figure_has_a_picture_and_words():
     html = page("internal")
     figures = [attrs for tag, attrs in Reader(html).elements if tag == "figure"]
     pictures = [attrs for tag, attrs in Reader(html).elements if tag == "img"]
-    assert len(figures) == len(pictures) == 7
+    assert len(figures) == len(pictures) == 15
     assert all(len(picture["alt"] or "") > 60 for picture in pictures)
     (specifications,) = re.findall(r'id="specifications">(.*?)</script>', html, re.DOTALL)
     assert set(json.loads(specifications)) == {figure["data-figure"] for figure in figures}
@@ -599,7 +635,7 @@ def test_several_columns_are_named_one_by_one():
     assert "Whoever takes the released value of spending in a person" in html
     assert "The values of <strong>income and spending</strong> were replaced" in html
     public = render_report(dossier, edition="public")
-    assert "largest gap of the distributions of spending, U_m" in public
+    assert "The largest gap of the distributions of spending (U_m) is up to" in public
     assert "0.1 of spending" not in public
     assert "the values of `income` and `spending` are not those" in methods_note(dossier)
 
@@ -656,8 +692,43 @@ def test_the_methods_note_says_how_to_combine():
     assert "the values of `income` are not those that were collected" in note
     assert "*T* = *v* + *b* / 4" in note
     assert "3 times the\n   square of 1 + 4 *v* / *b*" in note
+    words, code, rest = (part for part in re.split(r"(## Combining.*```\n)", note, flags=re.DOTALL))
     allowed = {"0", "1", "2", "3", "4", "5", "300", "95", "1.96", "2003", "0.1.0"}
-    assert set(re.findall(r"\d+(?:\.\d+)*", note)) <= allowed
+    # What a simulation found of intervals under weights; and the distribution, in steps, as the public edition has it.
+    measured, told = {"100", "84", "85", "90", "68", "55"}, {"0.10"}
+    assert set(re.findall(r"\d+(?:\.\d+)*", words + rest)) <= allowed | measured | told
+    assert code.count("```") == 8
+
+
+def test_a_note_promises_95_percent_only_without_weights():
+    note = " ".join(methods_note(plain_dossier()).split())
+    assert "did so 84 times for a mean, 85 for a 90% quantile, 68 for a standard deviation and 55 for the slope" in note
+    flat = replace(plain_dossier(), weights=plain_dossier().weights.assign(weight=1.0))
+    plain = " ".join(methods_note(flat).split())
+    assert "held the truth about as often as they should" in plain
+    assert "84" not in plain
+
+
+def test_a_note_names_what_not_to_rely_on_and_has_a_codebook():
+    note = methods_note(change(plain_dossier(), "overlap", 0.2, of="sd of income"))
+    assert "Do not rely on these estimates: `sd of income`. They lie further" in note
+    assert "Within about two standard errors of what the collected data show: `mean of income`, `median" in note
+    assert "| `income` | Income before taxes | semicontinuous | replaced by draws |" in note
+    assert "| `cbsa` |  |  | not published |" in note
+
+
+def test_the_code_of_the_note_combines_as_the_library_does(tmp_path):
+    tables = [multiply_noise(consumer_survey(n=300, seed=1), "income", most=0.5, seed=seed) for seed in range(4)]
+    for number, table in enumerate(tables, 1):
+        table.to_csv(tmp_path / f"synthetic_{number:02}.csv", index=False)
+    (code,) = re.findall(r"```python\n(.*?)```", methods_note(plain_dossier()), re.DOTALL)
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    found = [float(number) for number in re.findall(r"-?\d+\.\d*", ran.stdout)]
+    points, variances = (
+        np.array(part) for part in zip(*((t["income"].mean(), t["income"].var() / 300) for t in tables), strict=True)
+    )
+    by_rule = combine(points, variances)
+    assert found == pytest.approx([by_rule.point, by_rule.low, by_rule.high], rel=1e-6)
 
 
 def test_the_methods_note_of_one_table_combines_nothing():
@@ -670,7 +741,10 @@ def test_the_methods_note_of_one_table_combines_nothing():
 
 def test_names_in_the_methods_note_are_code():
     note = methods_note(hostile_dossier())
-    assert len(note) < 4000
+    assert len(note) < 10_000
     outside = re.sub(r"`[^`\n]*`", "", note)
     assert "<" not in outside
-    assert "alert" not in outside
+    # Labels are words, and cannot end the cell that they stand in.
+    codebook = re.findall(r"^\|.*$", outside, re.MULTILINE)
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in codebook} == {5}
+    assert "alert" not in re.sub(r"^\|.*$", "", outside, flags=re.MULTILINE)

@@ -2,13 +2,15 @@
 
 A chart is an Altair one: `save_chart` writes it, `draw_svg`, `draw_png` and `specify` give it to a page. Schemes look
 the same in all of them (`scheme_looks`), and a chart that shows several has a parameter `shown`, the labels of those to
-draw. `risk_scatter` and `weights_scatter` show records and are for the agency alone; the others hold aggregates.
+draw. `risk_scatter` and `weights_scatter` show records, and `shape_curve`, `group_spread` and `level_shares`
+the confidential values on round numbers: they are for the agency alone. The others hold aggregates.
 """
 
 from molehill.charts.estimates import estimate_intervals
 from molehill.charts.files import draw_png, draw_svg, save_chart, specify
 from molehill.charts.maps import risk_utility_map, search_map
 from molehill.charts.risk import radius_lines, risk_histogram, risk_scatter, risk_violins
+from molehill.charts.shapes import group_spread, level_shares, shape_curve
 from molehill.charts.style import COLOURS, Look, scheme_looks
 from molehill.charts.values import densities, ecdfs, weights_scatter
 
@@ -20,6 +22,8 @@ __all__ = [
     "draw_svg",
     "ecdfs",
     "estimate_intervals",
+    "group_spread",
+    "level_shares",
     "radius_lines",
     "risk_histogram",
     "risk_scatter",
@@ -28,6 +32,7 @@ __all__ = [
     "save_chart",
     "scheme_looks",
     "search_map",
+    "shape_curve",
     "specify",
     "weights_scatter",
 ]

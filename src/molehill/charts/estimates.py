@@ -16,12 +16,12 @@ from molehill.charts.style import (
     have_ends,
     is_shown,
     number_axis,
-    round_step,
-    short_label,
     tell_numbers,
     title_panel,
 )
 from molehill.errors import InputError, nearest
+from molehill.tables.labels import short_label
+from molehill.utility.shapes import round_step
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation

@@ -21,11 +21,11 @@ from molehill.charts.style import (
     number_axis,
     scheme_legend,
     scheme_looks,
-    short_label,
     tell_numbers,
     title_panel,
 )
 from molehill.errors import InputError, nearest
+from molehill.tables.labels import short_label
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation

@@ -22,12 +22,12 @@ from molehill.charts.style import (
     scheme_legend,
     scheme_looks,
     share_axis,
-    short_label,
     tell_numbers,
 )
-from molehill.charts.values import smooth_density
 from molehill.errors import InputError, check_choice, nearest
 from molehill.risk.moles import moles
+from molehill.tables.labels import short_label
+from molehill.utility.shapes import smooth_density
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation

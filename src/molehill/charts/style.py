@@ -1,6 +1,5 @@
 """How charts look: for every scheme its label, colour, shape and dash, and one style for all of them."""
 
-import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ import altair as alt
 import numpy as np
 
 from molehill.arrays import Floats
+from molehill.tables.labels import LONGEST, short_label
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
@@ -28,10 +28,7 @@ _DASHES = ((1, 0), (8, 3), (2, 2), (8, 3, 2, 3), (12, 3), (5, 2, 1, 2, 1, 2), (4
 # Schemes that the library makes keep their looks whatever stands beside them.
 _USUAL = ("unweighted", "marginal", "pairwise", "topcoding")
 
-_LONGEST = 36
 _INK = "#333333"
-# A direction turned around by a name would turn what stands beside it as well.
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ def scheme_looks(names: Iterable[str]) -> dict[str, Look]:
         label, number = short_label(name), 1
         while label in taken:
             number += 1
-            label = f"({number}) {short_label(name, _LONGEST - 4)}"
+            label = f"({number}) {short_label(name, LONGEST - 4)}"
         taken.add(label)
         if name == CONFIDENTIAL:
             looks[name] = Look(label, "#000000", "cross")
@@ -83,41 +80,9 @@ def evaluation_looks(evaluation: "Evaluation", names: Collection[str] | None = N
     return {name: look for name, look in looks.items() if names is None or name in names}
 
 
-def short_label(text: str, longest: int = _LONGEST) -> str:
-    """Make a text fit to be drawn: one line, nothing invisible, and cut, with an ellipsis, where it is too long.
-
-    Examples
-    --------
-    >>> short_label("two" + chr(10) + "lines")
-    'two lines'
-    >>> short_label("x" * 10_000, 5)
-    'xxxx…'
-    """
-    # Far more than can be shown; the rest of a huge text need not be looked at.
-    start = text[: 4 * longest]
-    visible = "".join(
-        " " if unicodedata.category(letter) in {"Cc", "Cs", "Co", "Zl", "Zp"} or letter in _TURNING else letter
-        for letter in start
-    )
-    line = " ".join(visible.split())
-    cut = len(line) > longest or len(text) > len(start)
-    return (line[: longest - 1] + "…" if cut else line) or "(no name)"
-
-
 def four_digits(values: Floats) -> Floats:
     """Round numbers to what can be seen in a chart."""
     return np.vectorize(lambda value: float(f"{value:.4g}"), otypes=[float])(values)
-
-
-def round_step(span: float) -> float:
-    """Give the power of ten between a hundredth and a thousandth of a span: too small to see in a chart.
-
-    Examples
-    --------
-    >>> round_step(20_000.0)
-    100.0
-    """
-    return float(10.0 ** np.floor(np.log10(span / 100.0)))
 
 
 def by_scheme(looks: Iterable[Look], kind: str, *, legend: alt.Legend | None = None) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
-from arviz_stats.base.array import array_stats
 from numpy.typing import ArrayLike
 
 from molehill.arrays import Floats
@@ -20,23 +19,18 @@ from molehill.charts.style import (
     is_shown,
     number_axis,
     panel_by_scheme,
-    round_step,
     scheme_legend,
     scheme_looks,
     share_axis,
-    short_label,
 )
 from molehill.errors import InputError
+from molehill.tables.labels import short_label
 from molehill.tables.schema import Missing
+from molehill.utility.shapes import masked_grid, masked_share, share_below, smooth_density, usual_bandwidth
 from molehill.utility.sides import read_numbers, read_parts
 
 _WIDTH = 480
 _POINTS = 160
-# What lies beyond is not drawn, since there a curve is the values of a few records: a share of them, and so many.
-_MASKED, _FEWEST = 0.005, 5
-# Of a density, in bandwidths: what is further away adds nothing, and finer bins would change nothing.
-_REACH, _FINEST = 6.0, 1 / 16
-_BINS = (512, 16384)
 # Cells of the grid that weights and values are counted in, at first: along and up.
 _CELLS = (160, 100)
 
@@ -70,8 +64,7 @@ def densities(
     """
 
     def draw(values: dict[str, Floats], grid: Floats) -> dict[str, Floats]:
-        # By that rule it is 0 where half of the values are the same.
-        bandwidth = float(array_stats.bw_silverman(values[CONFIDENTIAL])) or (grid[-1] - grid[0]) / 50
+        bandwidth = usual_bandwidth(values[CONFIDENTIAL], grid)
         return {name: smooth_density(own, grid, bandwidth) for name, own in values.items()}
 
     name = short_label(column)
@@ -99,7 +92,7 @@ def ecdfs(
     """
 
     def draw(values: dict[str, Floats], grid: Floats) -> dict[str, Floats]:
-        return {name: np.searchsorted(np.sort(own), grid, side="right") / len(own) for name, own in values.items()}
+        return {name: share_below(own, grid) for name, own in values.items()}
 
     name = short_label(column)
     return _draw_curves(
@@ -158,67 +151,6 @@ def weights_scatter(
             for label, one in up.items()
         ),
     )
-
-
-def smooth_density(
-    values: Floats, grid: Floats, bandwidth: float, *, bounds: tuple[float, float] | None = None
-) -> Floats:
-    """Give the normal kernel density of the values on a grid.
-
-    Values are binned first, so that the work hardly grows with their number.
-
-    Parameters
-    ----------
-    values
-        Finite.
-    grid
-        Where the density is wanted.
-    bandwidth
-        Standard deviation of the kernel, above 0.
-    bounds
-        Where the values end by nature. What the kernel would put beyond is reflected, so that the whole is still 1.
-
-    Examples
-    --------
-    >>> smooth_density(np.array([0.0]), np.array([0.0, 1.0]), 1.0).round(2)
-    array([0.4 , 0.24])
-    """
-    low, high = bounds or (grid[0] - _REACH * bandwidth, grid[-1] + _REACH * bandwidth)
-    near = values[(values >= low) & (values <= high)]
-    if not len(near):
-        return np.zeros(len(grid))
-    bins = int(np.clip((high - low) / (_FINEST * bandwidth), *_BINS))
-    # Not the library's `kde`, which warns of values that are all the same and gives nothing.
-    how: dict[str, Any] = {"bw": bandwidth, "custom_lims": (low, high), "grid_len": bins}
-    places, density, _ = array_stats.kde_linear(near, **how)
-    return np.interp(grid, places, density) * (len(near) / len(values))
-
-
-def masked_share(records: int) -> float:
-    """Give the share of the records at either end that is not drawn: half a percent, of few records at least five.
-
-    Examples
-    --------
-    >>> masked_share(6208), masked_share(100)
-    (0.005, 0.05)
-    """
-    return min(max(_MASKED, _FEWEST / records), 0.25)
-
-
-def masked_grid(values: Floats, points: int) -> Floats:
-    """Lay an even grid over the values without their tails; its ends are round numbers, not values of records.
-
-    Examples
-    --------
-    >>> masked_grid(np.arange(10_001.0), 5)
-    array([  50., 2525., 5000., 7475., 9950.])
-    """
-    share = masked_share(len(values))
-    low, high = np.quantile(values, [share, 1 - share])
-    if low == high:
-        low, high = low - 1.0, high + 1.0
-    step = round_step(high - low)
-    return np.linspace(np.ceil(low / step) * step, np.floor(high / step) * step, points)
 
 
 def _looks(released: Mapping[str, Any], schemes: Iterable[str] | None) -> dict[str, Look]:

@@ -174,6 +174,10 @@ def evaluate(
     breaks: Breaks = None,
     kind: Kinds = None,
     encoding: Encoding = None,
+    regression: Annotated[
+        list[str] | None, typer.Option(help="A regression of the users: 'income ~ age + region'; may repeat.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the report here, one HTML page (owner only).")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for all results, record-level ones included (owner only).")
     ] = None,
@@ -183,20 +187,31 @@ def evaluate(
     """Say what released tables give away and what they keep, whoever made them.
 
     Example: molehill evaluate survey.csv synthetic_*.csv --known gender,age,region --sensitive income --radius 0.2
-    --against topcoded=topcoded.csv
+    --against topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
     from molehill.cli.terminal import plain_evaluation, read_releases
+    from molehill.evaluation.utility_measures import default_analyses
+    from molehill.files import write_text
+    from molehill.report.others import report_tables
+    from molehill.utility import regression as fit_formula
 
-    _refuse_existing(out, "out", overwrite=overwrite)
+    for path, argument in ((out, "out"), (report, "report")):
+        _refuse_existing(path, argument, overwrite=overwrite)
     with _working("Reading the tables"):
         table = molehill.read_table(confidential, encoding=encoding)
         releases = read_releases(released, against or [], encoding)
     with _working("Measuring risk and utility"):
         policies = {"cover": cover, "missing": missing}
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
-        result = molehill.evaluate(table, releases, intruder, key=key)
+        view = intruder.look(table)
+        analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]
+        result = molehill.evaluate(view, releases, key=key, analyses=analyses)
     if out is not None:
         result.save(out)
+    if report is not None:
+        with _working("Making the report"):
+            write_text(report, report_tables(view, releases, result), private=True)
+        typer.echo(f"Open {report} in a browser; it is not for publication.", err=True)
     if as_json:
         _print_json(plain_evaluation(result))
     else:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from molehill.release.search.outcome import Found
 
 # What is printed of a release, by the ids of the measures.
-SHOWN = ("risk_mean", "risk_q99", "risk_largest", "risk_above_50", "U_m")
+SHOWN = ("expected_mean", "risk_mean", "isolated_mean", "matches_true", "pooled_picks", "U_m")
 
 
 def split_names(given: list[str], table: Table) -> list[str]:
@@ -219,6 +219,7 @@ def print_release(release: Any) -> None:
     """Print what a release gives away and keeps, beside the schemes that it is compared with."""
     console = Console(highlight=False)
     console.print(Text(f"{len(release.datasets)} tables of {len(release.weights):,} records: {release.scheme}", "bold"))
+    console.print(Text(release.verdict.sentence))
     evaluation = release.evaluation
     about = evaluation.measures.set_index("id")
     figures = pd.concat([evaluation.risk, evaluation.utility]).drop_duplicates(["scheme", "measure"])

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import named_seed
+from molehill.arrays import Floats, named_seed
 from molehill.errors import InputError, check_choice, nearest
 from molehill.evaluation.expected import ExpectedRisk, expected_risk
-from molehill.evaluation.measure import COLUMNS, Measure, check_measures, describe_measures, measure_scene
+from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Measure, check_measures, describe_measures, measure_scene
 from molehill.evaluation.risk_measures import RISK_MEASURES, other_radii
 from molehill.evaluation.scene import Options, Scene
+from molehill.evaluation.shape_measures import SHAPE_MEASURES
+from molehill.evaluation.shapes import COLUMNS as SHAPE_COLUMNS
+from molehill.evaluation.shapes import list_shapes
+from molehill.evaluation.showing import show_html
+from molehill.evaluation.standing_out import STANDING_OUT_MEASURES
+from molehill.evaluation.telling import cut_name
 from molehill.evaluation.utility_measures import UTILITY_MEASURES, default_analyses
+from molehill.evaluation.verdict import judge
 from molehill.risk.identification import confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
@@ -25,9 +32,8 @@ from molehill.utility.distances import Method
 if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
 
-CONFIDENTIAL = "confidential"
-MEASURES: Sequence[Measure] = (*RISK_MEASURES, *UTILITY_MEASURES)
-FRAMES = ("risk", "utility", "groups", "top", "records", "measures")
+MEASURES: Sequence[Measure] = (*RISK_MEASURES, *STANDING_OUT_MEASURES, *UTILITY_MEASURES, *SHAPE_MEASURES)
+FRAMES = ("risk", "utility", "groups", "top", "records", "measures", "shapes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,13 +51,16 @@ class Evaluation:
         scheme, column, by, group, records, measure, value, low, high: mean risk and right guesses by pattern and by
         size of the sensitive value.
     top
-        list, column, rank, range, scheme, risk: the riskiest records and those with the largest values, values as
-        ranges.
+        list, column, rank, range, scheme, risk: the riskiest records of the confidential table and of the first
+        release, and those with the largest values, values as ranges.
     records
         scheme, record, pattern_size, risk, error, linked, expected_risk, expected_error, rise, mole: one row a record.
         Not for publication.
     measures
         What each measure is: the fields of `molehill.evaluation.measure.Measure`, one row a measure.
+    shapes
+        scheme, column, by, group, curve, level, at, value: the curves of `molehill.evaluation.shapes.list_shapes`. Not
+        for publication.
     """
 
     risk: pd.DataFrame
@@ -60,6 +69,7 @@ class Evaluation:
     top: pd.DataFrame
     records: pd.DataFrame
     measures: pd.DataFrame = field(default_factory=lambda: describe_measures(MEASURES))
+    shapes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=SHAPE_COLUMNS))
 
     @property
     def schemes(self) -> tuple[str, ...]:
@@ -68,6 +78,9 @@ class Evaluation:
 
     def __str__(self) -> str:
         return _tell_evaluation(self)
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.schemes[0], judge(self))
 
     def __repr__(self) -> str:
         records = len(self.records) // (len(self.schemes) + 1)
@@ -97,8 +110,10 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     """Read an evaluation that was saved as Parquet."""
     paths = {name: Path(folder) / f"{name}.parquet" for name in FRAMES}
     # A frame without a row has no file.
-    nothing = pd.DataFrame(columns=COLUMNS)
-    return Evaluation(**{name: read_table(path).frame if path.exists() else nothing for name, path in paths.items()})
+    nothing = dict.fromkeys(FRAMES, pd.DataFrame(columns=COLUMNS)) | {"shapes": pd.DataFrame(columns=SHAPE_COLUMNS)}
+    return Evaluation(
+        **{name: read_table(path).frame if path.exists() else nothing[name] for name, path in paths.items()}
+    )
 
 
 def evaluate(
@@ -194,13 +209,15 @@ def evaluate(
     realised = {
         name: scene.risk.realised if scene.is_release else scene.confidential.risk for name, scene in scenes.items()
     }
+    first = next(name for name in scenes if name != CONFIDENTIAL)
     return Evaluation(
         pd.DataFrame(rows["risk"], columns=COLUMNS),
         pd.DataFrame(rows["utility"], columns=COLUMNS),
         pd.concat([_describe(name, scene) for name, scene in scenes.items()], ignore_index=True),
-        top_records(scenes[CONFIDENTIAL].confidential, view.table, realised),
+        top_records(scenes[CONFIDENTIAL].confidential, view.table, realised, released=_rank(scenes[first])),
         pd.concat([_list_records(name, scene) for name, scene in scenes.items()], ignore_index=True),
         describe_measures(taken),
+        list_shapes(scenes),
     )
 
 
@@ -281,6 +298,11 @@ def _set_scenes(
     return {CONFIDENTIAL: Scene(view, confidential, [], options, beside=next(iter(scenes.values())))} | scenes
 
 
+def _rank(scene: Scene) -> Floats:
+    """Risk by which the riskiest records of a release are found: the expected one, without the luck of the draw."""
+    return scene.risk.realised if scene.expected is None else scene.expected.risk
+
+
 def _describe(scheme: str, scene: Scene) -> pd.DataFrame:
     patterns, sizes = pattern_groups(scene.confidential), size_groups(scene.confidential, scene.view.table)
     frames = [describe_groups(group, {"risk_mean": scene.by_table}) for group in (patterns, *sizes)]
@@ -315,7 +337,8 @@ def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
 
 def _tell_evaluation(evaluation: Evaluation) -> str:
     """An evaluation as text: one line a measure, one column a scheme, values of records as ranges only."""
-    parts = _tell_figures("Risk (95% intervals over the tables)", evaluation.risk)
+    parts = [f"{cut_name(evaluation.schemes[0])}: {judge(evaluation).sentence}"]
+    parts += _tell_figures("Risk (95% intervals over the tables)", evaluation.risk)
     # An estimate such as a median can be the value of a record: only what compares with it is printed.
     parts += _tell_figures("Utility", evaluation.utility[evaluation.utility["scheme"] != CONFIDENTIAL])
     for (which, column), rows in evaluation.top.groupby(["list", "column"], sort=False):

@@ -23,6 +23,8 @@ Unit = Literal["share", "count", "expectation", "ratio", "percent", "number"]
 MeasureFamily = Literal["risk", "utility"]
 Coarse = Literal["", "exact", "up", "half", "ratio"]
 
+# The name of the confidential table among the schemes of an evaluation.
+CONFIDENTIAL = "confidential"
 # Fewer records than this are never counted in public, nor is anything told that rests on them.
 FEW = 10
 # Where the ranges begin and end that a public figure is told by: beyond them nothing finer is published.

@@ -140,14 +140,14 @@ class Scene:
         return [(radius, profile_release(risk.by_table)) for radius, risk in risks]
 
     @cached_property
-    def rates(self) -> MatchRates | None:
-        """An intruder's matches."""
-        return match_rates(self.view, self.readings) if self.is_release else None
+    def rates(self) -> MatchRates:
+        """An intruder's matches; of the confidential table, those if it were published as it is."""
+        return match_rates(self.view, self.readings or self.view.table)
 
     @cached_property
-    def pooled(self) -> PooledRisk | None:
-        """What pooling the tables gives."""
-        return pooled_risk(self.view, self.readings) if len(self.readings) > 1 else None
+    def pooled(self) -> PooledRisk:
+        """What pooling the tables gives: of one table, and of the confidential one, what it gives itself."""
+        return pooled_risk(self.view, self.readings or self.view.table)
 
     @cached_property
     def guesses(self) -> dict[str, Guesses]:

@@ -15,12 +15,16 @@ import pandas as pd
 
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import Evaluation
+from molehill.evaluation.showing import show_html, side_by_side
+from molehill.evaluation.telling import Teller
+from molehill.evaluation.verdict import Verdict
 from molehill.files import folder_written_whole, is_set_aside, restore_folder, write_text, written_whole
 from molehill.plan.plan import Plan
 from molehill.plan.settings import Settings
 from molehill.release.locks import held
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import Dossier, Searched, read_dossier, write_dossier
+from molehill.report.verdict import judge_release
 from molehill.risk.identification import ConfidentialRisk
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import Diagnostics
@@ -85,6 +89,17 @@ class Release:
         beside = f", compared with {', '.join(self.comparisons)}" if self.comparisons else ""
         return f"Release({len(self.datasets)} tables of {len(self.weights):,} records, {self.scheme}{beside})"
 
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.verdict.sentence}\n\n{side_by_side(self.evaluation).to_string()}"
+
+    def _repr_html_(self) -> str:
+        return show_html(self.evaluation, self.scheme, self.verdict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What to do with it, and why, in a sentence: as the internal report says it."""
+        return judge_release(make_dossier(self), Teller("internal", len(self.weights)))
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write `release/`, to publish, and `internal/`, to keep, into a new folder: see `save_release`."""
         return save_release(self, folder, overwrite=overwrite)
@@ -142,7 +157,8 @@ def make_dossier(release: Release) -> Dossier:
     ]
     posterior, risk, settings = release.posterior, release.risk, release.settings
     weights = pd.DataFrame({"record": np.arange(1, len(release.weights) + 1)})
-    weights["value"] = posterior.table.frame[settings.replace[0]].to_numpy()
+    for place, name in enumerate(settings.replace, 1):
+        weights["value" if place == 1 else f"value_{place}"] = posterior.table.frame[name].to_numpy()
     rows = np.empty(len(weights), dtype=np.int64)
     rows[release.order] = np.arange(1, len(weights) + 1)
     weights = weights.assign(risk=risk.risk, weight=release.weights, row=rows)

@@ -136,8 +136,9 @@ class Dossier:
     evaluation
         Risk and utility of the release and of what it is compared with.
     weights
-        record, value, risk, weight, row (in the published tables), and by_prior, the chance of prior membership, where
-        a search chose it: one row a record. Not for publication.
+        record, value (of the first replaced column, then value_2 and so on), risk, weight, row (in the published
+        tables), and by_prior, the chance of prior membership, where a search chose it: one row a record. Not for
+        publication.
     fits
         scheme, converged, problems, sweeps, effective_size, largest_rhat, divergent: one row a fitted scheme.
     diagnostics
@@ -148,7 +149,7 @@ class Dossier:
         records, patterns, tables; model (its name), words (what the model is); outside, the share of predictive mass
         outside the support; columns, what became of each: column, label, fate, kind, model, limits, remark; order, the
         replaced columns that the order of the file tells of, and shuffled, whether the records were put in another;
-        kind and reason of the column; versions. Nothing in it tells the time.
+        kind and reason of the column; ours, false if others made the tables; versions. Nothing in it tells the time.
     search
         What a search found, if the release comes from one.
     """
@@ -162,6 +163,11 @@ class Dossier:
     policies: Mapping[str, int]
     facts: Mapping[str, Any]
     search: Searched | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether Molehill made the tables; of others' tables there is neither model nor weight."""
+        return bool(self.facts.get("ours", True))
 
     @property
     def fit_to_publish(self) -> bool:

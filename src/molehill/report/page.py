@@ -14,16 +14,17 @@ from molehill.charts.files import drawing_library
 from molehill.charts.style import evaluation_looks
 from molehill.errors import InputError, check_choice
 from molehill.evaluation.measure import FEW
+from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, tell_by_column
 from molehill.plan.settings import format_settings
 from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
 from molehill.report.methods import is_weighted, tell_model
-from molehill.report.numbers import Edition, Teller, cut_name, join_names, tell_by_column
 from molehill.report.pictures import Picture, list_pictures
 from molehill.report.public import count_replaced, redact
 from molehill.report.tables import (
     TableView,
     list_column_tables,
     list_fit_tables,
+    list_glance_tables,
     list_group_tables,
     list_measure_tables,
     list_policy_tables,
@@ -33,7 +34,7 @@ from molehill.report.tables import (
     list_top_tables,
     list_weight_tables,
 )
-from molehill.report.verdict import list_cards, list_remarks, tell_verdict
+from molehill.report.verdict import judge_release, list_cards, list_remarks, tell_verdict
 
 
 def render_report(dossier: Dossier, *, edition: Edition) -> str:
@@ -73,7 +74,9 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
         was_searched=dossier.search is not None,
         weighted=is_weighted(dossier),
         cards=list_cards(shown, teller),
+        decision=judge_release(shown, teller) if internal else None,
         verdict=tell_verdict(shown, teller),
+        ours=dossier.is_ours,
         remarks=list_remarks(shown, teller),
         pictures=_by_section(pictures),
         tables=_list_tables(dossier, shown, teller),
@@ -123,11 +126,13 @@ def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, 
     tables = {
         "standing": list_standing_tables(shown.search),
         "found": list_search_tables(shown.search),
+        "data": [],
+        "glance": list_glance_tables(shown, teller),
         "columns": list_column_tables(shown, teller),
         "risk": [*list_measure_tables(shown, teller, "risk"), *list_group_tables(shown, teller)],
         "top": list_top_tables(shown),
         "utility": list_measure_tables(shown, teller, "utility"),
-        "weights": list_weight_tables(dossier, teller),
+        "weights": list_weight_tables(dossier, teller) if dossier.is_ours else [],
         "diagnostics": list_fit_tables(shown),
         "radius": list_radius_tables(shown, teller),
         "policies": list_policy_tables(shown, teller),

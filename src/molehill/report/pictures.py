@@ -14,11 +14,12 @@ from molehill.charts.estimates import estimate_intervals
 from molehill.charts.files import draw_svg, specify
 from molehill.charts.maps import risk_utility_map, search_map
 from molehill.charts.risk import radius_lines, risk_histogram, risk_scatter, risk_violins
+from molehill.charts.shapes import group_spread, level_shares, shape_curve
 from molehill.charts.style import evaluation_looks, is_shown
 from molehill.charts.values import weights_scatter
-from molehill.evaluation.evaluation import CONFIDENTIAL
+from molehill.evaluation.measure import CONFIDENTIAL
+from molehill.evaluation.telling import Edition, cut_name
 from molehill.report.dossier import Dossier
-from molehill.report.numbers import Edition, cut_name
 from molehill.report.public import public_bins
 
 # Height of a panel of the histogram: low, as there is one for every scheme.
@@ -43,6 +44,8 @@ class Picture:
         Number of the scheme that it is about alone, if any.
     caption
         How to read it.
+    more
+        Whether it stands behind what is seen at first.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Picture:
     specification: Mapping[str, Any]
     caption: str
     scheme: int | None = None
+    more: bool = False
 
     @property
     def description(self) -> str:
@@ -66,7 +70,7 @@ def list_pictures(dossier: Dossier, shown: Dossier, edition: Edition) -> list[Pi
     """Make the figures that a dossier has the numbers for and an edition, which shows another one of it, may show."""
     if edition == "public":
         return [_public_histogram(dossier, shown), *_shared(shown)]
-    agency = (_search, _profiles, _scatters, _shared, _intervals, _agency)
+    agency = (_search, _shapes, _profiles, _scatters, _shared, _intervals, _agency)
     return [picture for part in agency for picture in part(dossier)]
 
 
@@ -120,14 +124,52 @@ def _search(dossier: Dossier) -> Iterator[Picture]:
         yield Picture("search", "found", specify(figure), caption)
 
 
+# How every curve of a column is to be read.
+_CURVES: dict[Any, str] = {
+    "density": "Where the values lie. Peaks that are missing or new were made by the model.",
+    "below": "The share of the records at or below each value. The greatest vertical gap is U_m.",
+    "above": "The share of the records above each value, both scales logarithmic: at the right the few largest ones.",
+    "beneath": "The share of the records below each loss, both scales logarithmic.",
+}
+
+
+def _shapes(dossier: Dossier) -> Iterator[Picture]:
+    """Every replaced column, confidential against released."""
+    shapes, release = dossier.evaluation.shapes, dossier.scheme
+    for number, column in enumerate(dossier.settings.replace, 1):
+        own = shapes[(shapes["column"] == column) & (shapes["scheme"] == release)]
+        found = set(own["curve"])
+        if "level" in found:
+            caption = "The share of every level. Differences of a hundredth or two are what another sample would show."
+            yield Picture(
+                f"levels-{number}", "data", specify(level_shares(dossier.evaluation, column, release)), caption
+            )
+        for curve, caption in _CURVES.items():
+            if curve in found:
+                figure = shape_curve(dossier.evaluation, column, release, curve=curve)
+                yield Picture(f"{curve}-{number}", "data", specify(figure), caption)
+        if "quantile" in found:
+            caption = "Bars of a pair should begin and end together. A short one has lost its tails."
+            yield Picture(
+                f"groups-{number}", "data", specify(group_spread(dossier.evaluation, column, release)), caption
+            )
+        by_group = own[own["curve"].isin(["density", "above"]) & (own["by"] != "")]
+        for place, ((by, curve), _) in enumerate(by_group.groupby(["by", "curve"], sort=False), 1):
+            kind: Any = curve
+            figure = shape_curve(dossier.evaluation, column, release, curve=kind, by=f"{by}")
+            caption = f"The same within every group of {cut_name(f'{by}')}."
+            yield Picture(f"{curve}-{number}-{place}", "data", specify(figure), caption, more=True)
+
+
 def _profiles(dossier: Dossier) -> Iterator[Picture]:
     evaluation = dossier.evaluation
     caption = (
         "How the risk in the released tables is spread over the records. A wide place holds many records. The further "
         "left, the safer; a tail to the right is records that stand out."
     )
-    yield Picture("violins", "risk", specify(risk_violins(evaluation)), caption)
-    if evaluation.records["expected_risk"].notna().any():
+    expected = evaluation.records["expected_risk"].notna().any()
+    yield Picture("violins", "risk", specify(risk_violins(evaluation)), caption, more=bool(expected))
+    if expected:
         caption = (
             "The same over all tables that a scheme could have drawn: without the luck of those that were released."
         )
@@ -144,7 +186,7 @@ def _scatters(dossier: Dossier) -> Iterator[Picture]:
             f"A point is a record. Below the dashed line it is safer in the release than under {cut_name(reference)}."
         )
         place = list(evaluation_looks(evaluation)).index(release)
-        yield Picture(f"scatter-{reference}", "risk", specify(figure), caption, place)
+        yield Picture(f"scatter-{reference}", "risk", specify(figure), caption, place, more=reference != CONFIDENTIAL)
 
 
 def _shared(dossier: Dossier) -> Iterator[Picture]:
@@ -165,12 +207,16 @@ def _intervals(dossier: Dossier) -> Iterator[Picture]:
 
 def _agency(dossier: Dossier) -> Iterator[Picture]:
     """Figures of what only the agency may see."""
-    # Of several columns that are replaced, the weights are shown against the first.
-    weights, column = dossier.weights, cut_name(dossier.settings.replace[0])
-    if pd.api.types.is_numeric_dtype(weights["value"]) and np.isfinite(weights["value"].astype(float)).any():
-        figure = weights_scatter(weights["weight"].to_numpy(), weights["value"].to_numpy(dtype=float), column=column)
-        caption = "Low weights mark the records that the model was told to lean on less: those that stand out."
-        yield Picture("weights", "weights", specify(figure), caption)
+    weights = dossier.weights
+    for place, column in enumerate(dossier.settings.replace, 1):
+        held = "value" if place == 1 else f"value_{place}"
+        if not dossier.is_ours or held not in weights or not pd.api.types.is_numeric_dtype(weights[held]):
+            continue
+        values = weights[held].to_numpy(dtype=float)
+        if np.isfinite(values).any():
+            figure = weights_scatter(weights["weight"].to_numpy(), values, column=cut_name(column))
+            caption = "Low weights mark the records that the model was told to lean on less: those that stand out."
+            yield Picture("weights" if place == 1 else f"weights-{place}", "weights", specify(figure), caption)
     if "radius_mean" in set(dossier.evaluation.risk["measure"]):
         radius = dossier.settings.radius
         figure = radius_lines(dossier.evaluation, radius=None if isinstance(radius, dict) else radius)

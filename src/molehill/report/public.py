@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.evaluation.evaluation import CONFIDENTIAL, Evaluation
-from molehill.evaluation.measure import FEW
+from molehill.evaluation.evaluation import Evaluation
+from molehill.evaluation.measure import CONFIDENTIAL, FEW
+from molehill.evaluation.telling import in_range, round_count, round_digits
 from molehill.plan.settings import COMPARED
 from molehill.report.dossier import Dossier
-from molehill.report.numbers import in_range, round_count, round_digits
 from molehill.risk.profile import count_bins
 
 RELEASED = "this release"
@@ -91,6 +91,7 @@ def redact(dossier: Dossier) -> Dossier:
         whole.top.iloc[:0],
         whole.records.iloc[:0],
         measures,
+        whole.shapes.iloc[:0],
     )
     return Dossier(
         dossier.settings.public,

@@ -34,6 +34,15 @@ for (const figure of document.querySelectorAll("figure[data-figure]")) {
 }
 document.getElementById("schemes").addEventListener("change", choose);
 window.addEventListener("resize", reach);
+// What stands behind others is measured once it is seen, and is all on paper.
+const behind = [...document.querySelectorAll("details")];
+behind.forEach((one) => one.addEventListener("toggle", reach));
+let closed = [];
+window.addEventListener("beforeprint", () => {
+  closed = behind.filter((one) => !one.open);
+  closed.forEach((one) => { one.open = true; });
+});
+window.addEventListener("afterprint", () => closed.forEach((one) => { one.open = false; }));
 choose();
 reach();
 document.documentElement.classList.add("ready");

@@ -5,19 +5,22 @@ A measure stands in the table that its `block` names and is told by its `unit`; 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from molehill.charts.style import evaluation_looks
-from molehill.evaluation.evaluation import CONFIDENTIAL
-from molehill.evaluation.measure import FEW, MeasureFamily
+from molehill.evaluation.measure import CONFIDENTIAL, FEW, MeasureFamily
 from molehill.evaluation.risk_measures import BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
+from molehill.evaluation.shape_measures import HEAPS, SHAPE
+from molehill.evaluation.standing_out import STANDING_OUT
+from molehill.evaluation.telling import Teller, Told, as_figure, cut_measure, cut_name, tell_by_column
 from molehill.evaluation.utility_measures import BIASES, CLASSIFIER, DISTANCES, ESTIMATES, OVERLAPS, WIDTHS
+from molehill.evaluation.verdict import SIDE_BY_SIDE
 from molehill.report.dossier import Dossier, Searched
-from molehill.report.numbers import Teller, Told, as_figure, cut_measure, cut_name, tell_by_column
+from molehill.report.meanings import MEANINGS
 from molehill.report.public import POLICIES
 from molehill.risk.profile import count_bins
 
@@ -27,8 +30,12 @@ _FUNCTIONALS = 5
 _DIGITS = {"moles": 0, "U_m": 4}
 # How the blocks of the measures that ship are to be read, in the order in which they stand.
 NOTES = {
-    RECORDS: "In the released tables, as they are.",
     EXPECTED: "Over all tables that the scheme could have drawn: without the luck of the draw.",
+    STANDING_OUT: "Those whom an intruder finds first.",
+    RECORDS: (
+        "The paper's measure: of every record the mean over the released tables. The more tables, the fewer records "
+        "lie above a threshold, whatever the scheme."
+    ),
     POOLED: "Taking all released tables together.",
     RISES: (
         "Against the scheme without weights. Some rise by chance alone; a mole is a record whose expected risk rises."
@@ -41,13 +48,17 @@ NOTES = {
     OVERLAPS: "1: the same interval as from the confidential table; 0: the two do not meet.",
     WIDTHS: "Above 1: the release is less certain than the confidential table.",
     BIASES: "How far the estimate lies from the confidential one, as a share of that.",
+    SHAPE: "Released over confidential: near 1 is right. Far from 1, no interval can make up for it.",
+    HEAPS: "Real values heap on round numbers; a model's rarely do, which tells that they are made.",
     DISTANCES: (
         "U_m and U_a: largest and mean squared difference of the distribution functions; beside them what a fresh "
         "sample of the same people would show."
     ),
     CLASSIFIER: "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
 }
-FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped"}
+# Blocks that are seen at first; the others stand behind them.
+_FIRST = (EXPECTED, OVERLAPS, SHAPE)
+FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped", "change": "published, changed"}
 # Measures of what users compute: their block says what they are, so that a row need only name the analysis.
 _OF_ANALYSES = ("estimate", "overlap", "width_ratio", "relative_bias")
 # What is told by the intruder's radius, each with the measure that is the same under the agency's.
@@ -74,16 +85,17 @@ class Heading:
 
 @dataclass(frozen=True)
 class Row:
-    """A row's heading and its cells, and whether it stands out from the others."""
+    """A row's heading and its cells, whether it stands out from the others, and what it means in a few words."""
 
     text: str
     cells: tuple[Told, ...]
     marked: bool = False
+    what: str = ""
 
 
 @dataclass(frozen=True)
 class TableView:
-    """A table as it is shown; `words` if its cells are read like text."""
+    """A table as it is shown; `words` if its cells are read like text, `more` if it is not seen at first."""
 
     caption: str
     first: str
@@ -91,13 +103,15 @@ class TableView:
     rows: tuple[Row, ...]
     note: str = ""
     words: bool = False
+    more: bool = False
 
 
 def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     """What became of every column; inside the agency also how, within which limits, and what was found of it."""
     fields = ["label", "fate", "kind"]
     if teller.edition == "internal":
-        fields += ["model", "limits", "remark"]
+        told = dossier.facts["columns"]
+        fields += [name for name in ("model", "limits", "remark") if any(column[name] for column in told)]
     rows = []
     for column in dossier.facts["columns"]:
         told = {**column, "fate": FATES[column["fate"]]}
@@ -112,14 +126,31 @@ def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
 def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily) -> list[TableView]:
     """Everything about risk or utility but other radii, a table a block: those that ship first, then any others."""
     measures = dossier.evaluation.measures
+    tables_of_release = int(dossier.facts["tables"])
     measures = measures[(measures["family"] == family) & (measures["block"] != BY_RADIUS)]
     frame = getattr(dossier.evaluation, family)
     tables = []
     for title in sorted(measures["block"].unique(), key=_place):
         rows = _name_rows(dossier, frame[frame["measure"].isin(measures.loc[measures["block"] == title, "id"])])
         first = "analysis" if rows["measure"].isin(_OF_ANALYSES).all() else "measure"
-        tables.append(_by_scheme(dossier, teller, rows, cut_measure(title), first, NOTES.get(title, "")))
+        many = f", realised, mean over {tables_of_release} tables" if title == RECORDS else ""
+        table = _by_scheme(dossier, teller, rows, f"{cut_measure(title)}{many}", first, NOTES.get(title, ""))
+        own = title in _FIRST or title not in NOTES or (title == RECORDS and not _has_expected(dossier))
+        tables.append(replace(table, more=not own))
     return tables
+
+
+def list_glance_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
+    """The release beside its comparisons in what matters most."""
+    both = pd.concat([dossier.evaluation.risk, dossier.evaluation.utility], ignore_index=True)
+    rows = both[both["measure"].isin(SIDE_BY_SIDE) & (both["group"] == "")]
+    order = {name: place for place, name in enumerate(SIDE_BY_SIDE)}
+    rows = _name_rows(dossier, rows.sort_values("measure", key=lambda ids: ids.map(order), kind="stable"))
+    return [_by_scheme(dossier, teller, rows, "The schemes side by side", "measure")]
+
+
+def _has_expected(dossier: Dossier) -> bool:
+    return "expected_mean" in set(dossier.evaluation.risk["measure"])
 
 
 def list_radius_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
@@ -143,7 +174,8 @@ def list_radius_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     measures = dossier.evaluation.measures
     added = measures.loc[(measures["block"] == BY_RADIUS) & ~measures["id"].isin(list(_BY_RADIUS)), "id"]
     rows = _name_rows(dossier, frame[frame["measure"].isin(added)])
-    return [*tables, _by_scheme(dossier, teller, rows, "By the intruder's radius", "measure")]
+    tables = [*tables, _by_scheme(dossier, teller, rows, "By the intruder's radius", "measure")]
+    return [replace(table, more=True) for table in tables]
 
 
 def list_group_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
@@ -164,7 +196,7 @@ def list_group_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
             )
             first, title = "known values", f"Mean risk in the {len(order)} patterns with most risk in the release"
         rows = rows if public else rows.assign(counted=rows["records"].map(teller.count))
-        tables.append(_by_scheme(dossier, teller, rows, title, first, note))
+        tables.append(replace(_by_scheme(dossier, teller, rows, title, first, note), more=True))
     return tables
 
 
@@ -173,9 +205,10 @@ def list_top_tables(dossier: Dossier) -> list[TableView]:
     tables = []
     schemes = [CONFIDENTIAL, *dossier.evaluation.schemes]
     for (which, column), rows in dossier.evaluation.top.groupby(["list", "column"], sort=False):
-        words = "The riskiest records of the confidential table"
-        if which == "largest":
-            words = f"The records with the largest {cut_name(f'{column}')}"
+        words = {
+            "riskiest": "The riskiest records of the confidential table",
+            "released": "The riskiest records of the release",
+        }.get(f"{which}", f"The records with the largest {cut_name(f'{column}')}")
         shown = []
         for rank, ranked in rows.groupby("rank", sort=True):
             risk = dict(zip(ranked["scheme"], ranked["risk"], strict=True))
@@ -183,8 +216,8 @@ def list_top_tables(dossier: Dossier) -> list[TableView]:
             shown.append(Row(f"{rank}", (Told(f"{ranked['range'].iloc[0]}"), *cells)))
         headings = (Heading("range of the value"), *_scheme_headings(dossier, schemes))
         note = "Values as ranges between round numbers; risk in each scheme, mean over its tables."
-        tables.append(TableView(words, "rank", headings, tuple(shown), note))
-    return tables
+        tables.append(TableView(words, "rank", headings, tuple(shown), note, more=which != "released"))
+    return sorted(tables, key=lambda table: table.more)
 
 
 def list_fit_tables(dossier: Dossier) -> list[TableView]:
@@ -202,14 +235,20 @@ def list_fit_tables(dossier: Dossier) -> list[TableView]:
             worst.append(Row(cut_measure(f"{row.functional}"), tuple(map(Told, (cut_name(f"{scheme}"), *numbers)))))
     about = tuple(map(Heading, ("scheme", "R-hat", "bulk effective draws", "tail effective draws")))
     title = f"The {_FUNCTIONALS} functionals of every fit that mix worst"
-    return [TableView("Fits", "scheme", headings, tuple(rows)), TableView(title, "functional", about, tuple(worst))]
+    note = (
+        "R-hat: how far the chains disagree, 1 is not at all. Effective draws: independent ones that these are worth."
+    )
+    return [
+        TableView("Fits", "scheme", headings, tuple(rows), note),
+        TableView(title, "functional", about, tuple(worst), more=True),
+    ]
 
 
 def list_weight_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     """How many records have which weight."""
     bins = count_bins(dossier.weights["weight"].to_numpy(dtype=float), bins=5).to_dict("records")
     counts = {f"{row['low']:.1f} to {row['high']:.1f}": teller.count(float(row["records"])) for row in bins}
-    return [_count("Records by their weight", "weight", counts)]
+    return [replace(_count("Records by their weight", "weight", counts), more=True)]
 
 
 def list_policy_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
@@ -321,7 +360,7 @@ def _by_scheme(
         figures = {row["scheme"]: as_figure(row) for row in part.to_dict("records")}
         cells = [teller.figure(about["unit"], figures.get(scheme), about["coarse"]) for scheme in schemes]
         before = [Told(about["counted"])] if "counted" in rows else []
-        shown.append(Row(cut_measure(f"{about['label']}"), (*before, *cells)))
+        shown.append(Row(cut_measure(f"{about['label']}"), (*before, *cells), what=MEANINGS.get(about["measure"], "")))
     before = [Heading("records")] if "counted" in rows else []
     return TableView(caption, first, (*before, *_scheme_headings(dossier, schemes)), tuple(shown), note)
 

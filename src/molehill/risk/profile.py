@@ -226,7 +226,12 @@ def describe_groups(groups: Groups, measures: Mapping[str, Floats]) -> pd.DataFr
 
 
 def top_records(
-    risk: ConfidentialRisk, table: Table, schemes: Mapping[str, Floats], *, number: int = 10
+    risk: ConfidentialRisk,
+    table: Table,
+    schemes: Mapping[str, Floats],
+    *,
+    released: Floats | None = None,
+    number: int = 10,
 ) -> pd.DataFrame:
     """List the riskiest records of the confidential table and those with the largest values, as the paper does.
 
@@ -238,18 +243,22 @@ def top_records(
         The confidential table.
     schemes
         Risk of every record under each scheme.
+    released
+        Risk of every record in a release, whose riskiest records are then listed as well.
     number
         How many of each.
 
     Returns
     -------
     pandas.DataFrame
-        list ("riskiest", or "largest" for each numeric sensitive column), column (of the largest), rank, range (of the
-        sensitive values, never a value), scheme, risk.
+        list ("riskiest", "released", or "largest" for each numeric sensitive column), column (of the largest), rank,
+        range (of the sensitive values, never a value), scheme, risk.
     """
     columns = _numeric(risk, table)
     part = np.flatnonzero(~np.isnan(risk.risk))
     lists = {("riskiest", ""): part[np.argsort(-risk.risk[part], kind="stable")][:number]}
+    if released is not None:
+        lists["released", ""] = part[np.argsort(-released[part], kind="stable")][:number]
     for column, values in columns.items():
         lists["largest", column] = part[np.argsort(-values[part], kind="stable")][:number]
     ends = {column: range_ends(values[part]) for column, values in columns.items()}

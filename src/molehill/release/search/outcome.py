@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from molehill.arrays import Floats
 from molehill.baselines import BASELINES
-from molehill.charts.style import CONFIDENTIAL, short_label
+from molehill.charts.style import CONFIDENTIAL
 from molehill.errors import InputError
 from molehill.plan.settings import Settings, format_settings
 from molehill.plan.targets import Target
@@ -30,6 +30,7 @@ from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.profile import range_ends, value_range
 from molehill.synthesis.fitting import draw
 from molehill.tables.intervals import mean_over_tables
+from molehill.tables.labels import short_label
 from molehill.tables.table import as_table
 from molehill.utility.distances import ecdf_distances
 

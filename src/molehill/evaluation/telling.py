@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from molehill.charts.style import short_label
 from molehill.evaluation.measure import FEW, RANGES, Unit
 from molehill.tables.intervals import Figure
+from molehill.tables.labels import short_label
 
 Edition = Literal["internal", "public"]
 
@@ -195,13 +195,13 @@ def cut_measure(name: str) -> str:
     return short_label(name, _LONGEST_MEASURE)
 
 
-def join_names(names: Iterable[str]) -> str:
-    """Join names as a sentence does.
+def join_names(names: Iterable[str], *, longest: int = _LONGEST_NAME) -> str:
+    """Join names as a sentence does, each cut where it is too long.
 
     Examples
     --------
     >>> join_names(["age", "gender", "region"])
     'age, gender and region'
     """
-    cut = [cut_name(name) for name in names]
+    cut = [short_label(name, longest) for name in names]
     return " and ".join([", ".join(cut[:-1]), cut[-1]] if len(cut) > 1 else cut)

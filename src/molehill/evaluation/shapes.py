@@ -1,0 +1,121 @@
+"""Shapes of the sensitive columns under every scheme: the curves and shares that a board sees before any measure.
+
+All of it is told on grids of round numbers and for the agency alone: a curve of the confidential table lets its values
+be read to the next grid point.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from molehill.arrays import Floats
+from molehill.evaluation.measure import FEW
+from molehill.evaluation.scene import Scene
+from molehill.utility.shapes import (
+    masked_grid,
+    share_above,
+    share_below,
+    smooth_density,
+    tail_grid,
+    usual_bandwidth,
+)
+
+COLUMNS = ["scheme", "column", "by", "group", "curve", "level", "at", "value"]
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+_POINTS, _POINTS_OF_GROUP = 120, 48
+# Of fewer records a group has no curve worth looking at.
+_LEAST = 30
+_MOST_LEVELS, _MOST_COLUMNS = 8, 3
+_MOST_CATEGORIES = 30
+
+Curve = tuple[str, str, float, float]
+
+
+def list_shapes(scenes: Mapping[str, Scene]) -> pd.DataFrame:
+    """Describe every sensitive column in every scene, the confidential one first.
+
+    Returns
+    -------
+    pandas.DataFrame
+        scheme, column, by and group (empty for all records), curve, level, at, value. Of a number the curves are
+        "density", "below" (share at or below), "above" and "beneath" (share above `at`, and below minus `at`: the
+        tails) and "quantile" (at a share, to three digits); of a category "level", the share of each level. The tables
+        of a release are taken together.
+    """
+    first = next(iter(scenes.values()))
+    rows: list[tuple[object, ...]] = []
+    for column in first.view.intruder.sensitive:
+        if column in first.view.numeric:
+            found = _numbers(scenes, first.view.numeric.index(column))
+        else:
+            found = _categories(scenes, column)
+        rows += [(scheme, column, *about) for scheme, *about in found]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def released_values(scene: Scene, place: int) -> list[Floats]:
+    """Give the values of a numeric column in every table of a scene, of the records that have one."""
+    if not scene.is_release:
+        return [scene.view.values[scene.view.part, place]]
+    return [reading.values[reading.part, place] for reading in scene.readings]
+
+
+def _numbers(scenes: Mapping[str, Scene], place: int) -> Iterator[tuple[object, ...]]:
+    for by, group, codes in [("", "", None), *_groups(next(iter(scenes.values())))]:
+        values = {name: _values_in(scene, place, codes) for name, scene in scenes.items()}
+        own = next(iter(values.values()))
+        if len(own) < (_LEAST if by else 2):
+            continue
+        tail = tail_grid(own, np.concatenate(list(values.values())))
+        losses = tail_grid(-own if (own < 0).sum() >= FEW else own[:0], -np.concatenate(list(values.values())))
+        grid = masked_grid(own, _POINTS_OF_GROUP if by else _POINTS)
+        bandwidth = usual_bandwidth(own, grid)
+        for scheme, of_scheme in values.items():
+            if len(of_scheme):
+                for curve in _curves(of_scheme, grid, bandwidth, tail, losses):
+                    yield (scheme, by, group, *curve)
+
+
+def _curves(values: Floats, grid: Floats, bandwidth: float, tail: Floats, losses: Floats) -> Iterator[Curve]:
+    found = {
+        "density": (grid, smooth_density(values, grid, bandwidth)),
+        "below": (grid, share_below(values, grid)),
+        "above": (tail, share_above(values, tail)),
+        "beneath": (losses, share_above(-values, losses)),
+        # To three digits: a quantile is somebody's value.
+        "quantile": (np.array(QUANTILES), np.array([float(f"{q:.3g}") for q in np.quantile(values, QUANTILES)])),
+    }
+    for curve, (places, heights) in found.items():
+        for at, height in zip(places.tolist(), heights.tolist(), strict=True):
+            yield curve, "", float(f"{at:.6g}"), float(f"{height:.5g}")
+
+
+def _categories(scenes: Mapping[str, Scene], column: str) -> Iterator[tuple[object, ...]]:
+    first = next(iter(scenes.values()))
+    frame = first.view.table.frame
+    levels = frame[column].astype(str).value_counts().index[:_MOST_CATEGORIES]
+    for scheme, scene in scenes.items():
+        frames = [table.frame for table in scene.tables] if scene.is_release else [frame]
+        shares = pd.concat([one[column] for one in frames]).dropna().astype(str).value_counts(normalize=True)
+        for level in levels:
+            yield scheme, "", "", "level", level, np.nan, float(shares.get(level, 0.0))
+
+
+def _groups(scene: Scene) -> Iterator[tuple[str, str, NDArray[np.intp]]]:
+    """Give the levels of the first known columns that have few: each with the patterns that are of it."""
+    labels = scene.view.patterns.labels()
+    few = [name for name in labels if 1 < labels[name].nunique() <= _MOST_LEVELS]
+    for name in few[:_MOST_COLUMNS]:
+        for level in sorted(labels[name].unique(), key=str):
+            yield f"{name}", f"{level}", np.flatnonzero(labels[name] == level)
+
+
+def _values_in(scene: Scene, place: int, patterns: NDArray[np.intp] | None) -> Floats:
+    if patterns is None:
+        return np.concatenate(released_values(scene, place))
+    if not scene.is_release:
+        return scene.view.values[scene.view.part & np.isin(scene.view.patterns.codes, patterns), place]
+    parts = [one.values[one.part & np.isin(one.patterns, patterns), place] for one in scene.readings]
+    return np.concatenate(parts)

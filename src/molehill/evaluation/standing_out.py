@@ -1,0 +1,88 @@
+"""Measures of those who stand out: small patterns, the most isolated records, and the largest amounts.
+
+A mean over all records is mostly about typical ones. Whom weights are for is seen here.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from molehill.arrays import Booleans
+from molehill.evaluation.measure import FEW, Measure, Value
+from molehill.evaluation.scene import Scene
+from molehill.tables.intervals import Figure, mean_over_tables
+
+STANDING_OUT = "Those who stand out"
+SMALL = 5
+_SHARE = 0.01
+
+
+def _isolated(scene: Scene) -> list[tuple[str, Booleans]]:
+    risk = scene.confidential.risk
+    return [("", risk >= np.nanquantile(risk, 1 - _SHARE))]
+
+
+def _largest(scene: Scene) -> list[tuple[str, Booleans]]:
+    sizes = {column: np.abs(scene.view.column(column)) for column in scene.view.numeric}
+    return [(column, size >= np.nanquantile(size, 1 - _SHARE)) for column, size in sizes.items()]
+
+
+def _mean_of(choose: Callable[[Scene], list[tuple[str, Booleans]]]) -> Callable[[Scene], Iterable[Value]]:
+    """Mean risk of some records; expected where the model is known, else in the tables, whose mean estimates that."""
+
+    def compute(scene: Scene) -> Iterable[Value]:
+        by_table = scene.by_table if scene.expected is None else scene.expected.blocks
+        values = []
+        for column, chosen in choose(scene):
+            own = by_table[:, chosen & ~np.isnan(by_table).any(axis=0)]
+            if own.shape[1]:
+                values.append(Value(mean_over_tables(own.mean(axis=1), least=0.0, most=1.0), column))
+        return values
+
+    return compute
+
+
+def _smallest(scene: Scene) -> Figure:
+    return Figure(float(scene.view.size.min()), np.nan, np.nan)
+
+
+def _in_small(scene: Scene) -> Figure:
+    return Figure(float((scene.view.size < SMALL).sum()), np.nan, np.nan)
+
+
+STANDING_OUT_MEASURES: Sequence[Measure] = (
+    Measure(
+        "isolated_mean",
+        "mean expected risk of the most isolated 1%",
+        "risk",
+        STANDING_OUT,
+        "share",
+        _mean_of(_isolated),
+        public=True,
+        least_records=100 * FEW,
+        reveals="how far the records that stand out most can be recognised on average; not who they are",
+    ),
+    Measure(
+        "largest_mean",
+        "mean expected risk of the largest 1% of the amounts",
+        "risk",
+        STANDING_OUT,
+        "share",
+        _mean_of(_largest),
+        public=True,
+        least_records=100 * FEW,
+        reveals="how far the records with the largest values can be recognised on average; not who they are",
+    ),
+    Measure("smallest_pattern", "records in the smallest pattern (k)", "risk", STANDING_OUT, "number", _smallest, ""),
+    Measure(
+        "in_small_patterns",
+        f"records in patterns of fewer than {SMALL}",
+        "risk",
+        STANDING_OUT,
+        "count",
+        _in_small,
+        "",
+        public=True,
+        reveals="how many records share their known values with few others, which columns that are kept show",
+    ),
+)

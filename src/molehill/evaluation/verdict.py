@@ -1,0 +1,347 @@
+"""The verdict on a release: what stands out in its evaluation, how gravely, and one sentence that says what to do.
+
+Nothing here improves by publishing more tables: risks are expected ones, or means over the tables, which estimate them;
+counts of records above a risk are of the expected risk where it is known.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from molehill.evaluation.measure import CONFIDENTIAL
+from molehill.evaluation.telling import (
+    Teller,
+    as_figure,
+    cut_measure,
+    cut_name,
+    find_figure,
+    join_names,
+    list_figures,
+    significant,
+    tell_by_column,
+)
+from molehill.tables.intervals import Figure
+
+if TYPE_CHECKING:
+    from molehill.evaluation.evaluation import Evaluation
+
+Weight = Literal["stop", "decide", "note"]
+Decision = Literal["publish", "do not publish", "decide"]
+
+# Where a remark is made; docs/review-boards.md says why.
+RISK_STEP = 0.05
+HIGH_RISK, ABOVE_HIGH = 0.8, "above_80"
+UNPROTECTED = 0.5
+LOW_OVERLAP = 0.5
+FAR = 2.0
+TELLABLE = 3.0
+# Ratios to the confidential table, in either direction: beyond the first to be decided on, beyond the second absurd.
+SPREAD = {"spread_ratio": (1.25, 2.0), "tail_ratio": (1.25, 1.75)}
+REACH = (4.0, 10.0)
+# What the schemes are set side by side by.
+SIDE_BY_SIDE = (
+    "expected_mean",
+    "risk_mean",
+    "isolated_mean",
+    "largest_mean",
+    "matches_true",
+    "pooled_mean",
+    "pooled_picks",
+    "U_m",
+    "U_m_pooled",
+    "spread_ratio",
+    "tail_ratio",
+    "pmse_ratio",
+)
+# A mean over a few estimates has no interval; less than this is no difference.
+_OVERLAP_ERROR = 0.05
+# Reasons that the sentence names; the others are listed below it.
+_REASONS = 3
+_WORDS = {"publish": "Publish", "do not publish": "Do not publish", "decide": "Decide"}
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to look at: the section where it is, how grave it is, and the same as a clause after "because"."""
+
+    text: str
+    section: str
+    weight: Weight = "note"
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do with a release, and why, in a sentence."""
+
+    decision: Decision
+    sentence: str
+
+
+def decide(evaluation: "Evaluation", scheme: str, remarks: Sequence[Remark], teller: Teller) -> Verdict:
+    """Say whether to publish: not if a remark stops it, without ado if none needs a decision."""
+    stops = [remark.because for remark in remarks if remark.weight == "stop"]
+    opens = [remark.because for remark in remarks if remark.weight == "decide"]
+    if not stops and not opens:
+        return Verdict("publish", f"Publish: {_tell_facts(evaluation, scheme, teller)}.")
+    decision: Decision = "do not publish" if stops else "decide"
+    reasons = [*stops, *opens]
+    named = "; ".join(reasons[:_REASONS])
+    left = len(reasons) - _REASONS
+    more = f"; and {left} further point{'s' if left > 1 else ''}" if left > 0 else ""
+    return Verdict(decision, f"{_WORDS[decision]}, because {named}{more}.")
+
+
+def judge(evaluation: "Evaluation", scheme: str | None = None) -> Verdict:
+    """Judge a release by its evaluation alone; by default the first one."""
+    name = scheme or evaluation.schemes[0]
+    teller = Teller("internal", len(evaluation.records) // (len(evaluation.schemes) + 1))
+    return decide(evaluation, name, list_findings(evaluation, name, teller), teller)
+
+
+def list_findings(
+    evaluation: "Evaluation", scheme: str, teller: Teller, ignoring: Collection[str] = ()
+) -> list[Remark]:
+    """Find what stands out in an evaluation, the gravest first.
+
+    Parameters
+    ----------
+    evaluation, scheme
+        Whose, and of which release.
+    teller
+        How numbers are told.
+    ignoring
+        Comparisons that cannot be relied on, as their fits have not converged.
+    """
+    found = [
+        *_remark_shape(evaluation, scheme),
+        *_remark_protection(evaluation, scheme, teller),
+        *_remark_beaten(evaluation, scheme, teller, ignoring),
+        *_remark_risk(evaluation, scheme, teller),
+        *_remark_utility(evaluation, scheme, teller),
+    ]
+    order = ("stop", "decide", "note")
+    return sorted(found, key=lambda remark: order.index(remark.weight))
+
+
+def mean_risk(evaluation: "Evaluation", scheme: str) -> Figure | None:
+    """Mean expected risk of a record; the mean over the tables, which estimates it, where no model is known."""
+    found = find_figure(evaluation.risk, scheme, "expected_mean")
+    return find_figure(evaluation.risk, scheme, "risk_mean") if found is None else found
+
+
+def list_overlaps(evaluation: "Evaluation", scheme: str) -> dict[str, float]:
+    """Interval overlap of a scheme's estimates by analysis, without those within groups."""
+    rows = list_figures(evaluation.utility, scheme, "overlap")
+    return {row["of"]: float(row["value"]) for row in rows}
+
+
+def list_gaps(evaluation: "Evaluation", scheme: str) -> list[tuple[str, Figure, Figure]]:
+    """For every numeric column that is replaced, U_m and what a fresh sample would show."""
+    utility = evaluation.utility
+    found = [(row["column"], as_figure(row)) for row in list_figures(utility, scheme, "U_m")]
+    beside = [(*gap, find_figure(utility, scheme, "U_m_fresh", gap[0])) for gap in found]
+    return [(column, gap, fresh) for column, gap, fresh in beside if fresh is not None]
+
+
+def name_column(evaluation: "Evaluation", column: str) -> str:
+    """Name a column where several are replaced."""
+    frame = evaluation.utility
+    several = frame.loc[frame["measure"].isin(["U_m", "variation", "overlap"]), "column"].nunique() > 1
+    return f" of {cut_name(column)}" if several else ""
+
+
+def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
+    """What a release gives away and what it keeps, in clauses."""
+    told = []
+    before, after = find_figure(evaluation.risk, CONFIDENTIAL, "risk_mean"), mean_risk(evaluation, scheme)
+    if before is not None and after is not None:
+        told.append(
+            f"the expected risk of a record is {teller.share(after.value)}, {teller.share(before.value)} before"
+        )
+    true, picks = (find_figure(evaluation.risk, scheme, name) for name in ("matches_true", "pooled_picks"))
+    if true is not None:
+        told.append(f"{teller.percentage(true.value)} of the records are matched uniquely and rightly")
+    if picks is not None:
+        told.append(f"whoever pools the tables picks the right record for {teller.percentage(picks.value)}")
+    overlaps = list(list_overlaps(evaluation, scheme).values())
+    if overlaps:
+        told.append(f"the intervals of {len(overlaps)} estimates overlap by {np.mean(overlaps):.2f} on average")
+    return ", ".join(told[:-1]) + f" and {told[-1]}" if len(told) > 1 else "".join(told) or "nothing stands out"
+
+
+def _remark_shape(evaluation: "Evaluation", scheme: str) -> Iterator[Remark]:
+    """Spread, tails and extremes that nobody would believe: whatever the intervals say, such a release is not fine."""
+    words = {
+        "spread_ratio": "the standard deviation of {} is {:.2f} times the confidential one",
+        "tail_ratio": "from the 1% to the 99% quantile of {} it is {:.2f} times as far as in the confidential table",
+    }
+    for name, (soft, hard) in SPREAD.items():
+        for row in list_figures(evaluation.utility, scheme, name):
+            off = max(row["value"], 1 / row["value"] if row["value"] else np.inf)
+            if off > soft:
+                clause = words[name].format(cut_name(row["column"]), row["value"])
+                yield Remark(_sentence(clause), "data", "stop" if off > hard else "decide", clause)
+    for row in list_figures(evaluation.utility, scheme, "reach_ratio"):
+        if row["value"] > REACH[0]:
+            clause = (
+                f"the {row['of']} {cut_name(row['column'])} lies {row['value']:,.0f} times as far out as any collected"
+            )
+            yield Remark(_sentence(clause), "data", "stop" if row["value"] > REACH[1] else "decide", clause)
+
+
+def _remark_protection(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
+    before, after = find_figure(evaluation.risk, CONFIDENTIAL, "risk_mean"), mean_risk(evaluation, scheme)
+    if before is not None and after is not None and after.value > UNPROTECTED * before.value:
+        clause = f"most of the risk is left: {teller.share(after.value)} of {teller.share(before.value)} before"
+        yield Remark(_sentence(clause), "risk", "stop", clause)
+
+
+def _remark_beaten(
+    evaluation: "Evaluation", scheme: str, teller: Teller, ignoring: Collection[str]
+) -> Iterator[Remark]:
+    """Schemes that are clearly better in some risk or utility, and clearly worse in none."""
+    if teller.edition == "public":
+        return
+    for name in evaluation.schemes:
+        if name == scheme or name in ignoring:
+            continue
+        better = _find_better(evaluation, name, scheme)
+        if not better:
+            continue
+        clause = (
+            f"the scheme {cut_name(name)} is better in {join_names(better, longest=96)}, and in nothing clearly worse"
+        )
+        helped = _find_helped(evaluation, name, scheme)
+        clause += f"; this release is safer for {join_names(helped, longest=96)}" if helped else ", for anybody"
+        yield Remark(_sentence(clause), "map", "decide" if helped else "stop", clause)
+
+
+def _find_better(evaluation: "Evaluation", other: str, scheme: str) -> list[str]:
+    """In what another scheme is clearly better, with the numbers; nothing if it is clearly worse in anything."""
+    better = []
+    for words, theirs, own, sign in _list_vector(evaluation, other, scheme):
+        if sign * _end(theirs, sign, least=True) > sign * _end(own, sign, least=False):
+            return []
+        if sign * _end(theirs, sign, least=False) < sign * _end(own, sign, least=True):
+            better.append(f"{words} ({significant(theirs.value)} against {significant(own.value)})")
+    return better
+
+
+def _list_vector(
+    evaluation: "Evaluation", other: str, scheme: str
+) -> Iterator[tuple[str, Figure, Figure, Literal[1, -1]]]:
+    """Risk and utility of two schemes, measure by measure; 1 where lower is better, -1 where higher is."""
+    both = (other, scheme)
+    means = [mean_risk(evaluation, name) for name in both]
+    yield from _pair("mean risk", means, 1)
+    for measure, words in (("pooled_mean", "risk of the pooled tables"), ("matches_true", "unique and right matches")):
+        yield from _pair(words, [find_figure(evaluation.risk, name, measure) for name in both], 1)
+    for measure in ("U_m", "U_m_pooled", "pmse_ratio", "variation"):
+        for row in list_figures(evaluation.utility, scheme, measure):
+            rows = list_figures(evaluation.utility, other, measure, row["column"])
+            theirs = [as_figure(one) for one in rows if one["of"] == row["of"]]
+            if theirs:
+                yield from _pair(
+                    f"{row['name']}{name_column(evaluation, row['column'])}", [theirs[0], as_figure(row)], 1
+                )
+    overlaps = [list(list_overlaps(evaluation, name).values()) for name in both]
+    if all(overlaps):
+        figures = [Figure(v, v - _OVERLAP_ERROR, v + _OVERLAP_ERROR) for v in (float(np.mean(one)) for one in overlaps)]
+        yield from _pair("interval overlap", list(figures), -1)
+
+
+def _pair(
+    words: str, figures: Sequence[Figure | None], sign: Literal[1, -1]
+) -> Iterator[tuple[str, Figure, Figure, Literal[1, -1]]]:
+    theirs, own = figures
+    if theirs is not None and own is not None:
+        yield words, theirs, own, sign
+
+
+def _end(figure: Figure, sign: int, *, least: bool) -> float:
+    """The better end of an interval (`least`), or the worse one; the value where there is no interval."""
+    end = figure.low if least == (sign > 0) else figure.high
+    return figure.value if np.isnan(end) else end
+
+
+def _find_helped(evaluation: "Evaluation", other: str, scheme: str) -> list[str]:
+    """Those who stand out and are clearly safer in this release than in the other."""
+    helped = []
+    for measure, words in (("isolated_mean", "the most isolated 1%"), ("largest_mean", "the largest 1%")):
+        for row in list_figures(evaluation.risk, scheme, measure):
+            theirs = find_figure(evaluation.risk, other, measure, row["column"])
+            own = as_figure(row)
+            if theirs is not None and _end(own, 1, least=False) < _end(theirs, 1, least=True):
+                of = name_column(evaluation, row["column"]) if measure == "largest_mean" else ""
+                helped.append(f"{words}{of} ({own.value:.3f} against {theirs.value:.3f})")
+    return helped
+
+
+def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
+    risk = evaluation.risk
+    names = ("pooled_mean", "rises", "rises_by_chance", "moles")
+    pooled, rises, null, moles = (find_figure(risk, scheme, name) for name in names)
+    mean, realised = mean_risk(evaluation, scheme), find_figure(risk, scheme, "risk_mean")
+    if mean is not None and pooled is not None and pooled.value > mean.value + RISK_STEP:
+        clause = (
+            f"pooling the tables raises the mean risk from {teller.share(mean.value)} to {teller.share(pooled.value)}"
+        )
+        yield Remark(f"{_sentence(clause)} Fewer tables would give away less.", "risk", "decide", clause)
+    expected = find_figure(risk, scheme, f"expected_{ABOVE_HIGH}")
+    high = find_figure(risk, scheme, f"risk_{ABOVE_HIGH}") if expected is None else expected
+    if high is not None and high.value > 0:
+        what = "risk" if expected is None else "expected risk"
+        clause = (
+            f"records with {'a' if expected is None else 'an'} {what} above {HIGH_RISK}: {teller.count(high.value)}"
+        )
+        yield Remark(_sentence(clause), "risk", "decide", clause)
+    if rises is not None and null is not None and rises.value > null.high:
+        yield Remark("More records rise in risk under the weights than chance alone would show.", "risk")
+    if moles is not None and moles.value > 0:
+        clause = f"moles, records at more risk because of the weights: {teller.count(moles.value)}"
+        yield Remark(_sentence(clause), "risk", "decide", clause)
+    for row in list_figures(risk, scheme, "guess_right_gain"):
+        if row["value"] > RISK_STEP:
+            of = name_column(evaluation, row["column"])
+            clause = f"a person's own record makes guesses of the value{of} right in {teller.percentage(row['value'])}"
+            yield Remark(_sentence(f"{clause} more of the cases"), "risk", "decide", f"{clause} more of the cases")
+    yield from _remark_radius(evaluation, scheme, realised)
+
+
+def _remark_radius(evaluation: "Evaluation", scheme: str, mean: Figure | None) -> Iterator[Remark]:
+    others = list_figures(evaluation.risk, scheme, "radius_mean")
+    if mean is None or not others:
+        return
+    worst = max(others, key=lambda row: row["value"])
+    if worst["value"] > mean.value + RISK_STEP:
+        radius = cut_name(worst["of"]) if np.isnan(worst["at"]) else tell_by_column(worst["at"])
+        text = f"To an intruder with the radius {radius} the mean risk is {worst['value']:.3f}, above {mean.value:.3f}."
+        yield Remark(text, "radius")
+
+
+def _remark_utility(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
+    overlaps = list_overlaps(evaluation, scheme)
+    low = [name for name, value in overlaps.items() if value < LOW_OVERLAP]
+    if low:
+        clause = f"estimates whose intervals overlap by less than {LOW_OVERLAP}: {join_names(low)}"
+        short = f"{len(low)} of {len(overlaps)} estimates overlap by less than {LOW_OVERLAP} ({join_names(low[:2])}"
+        short += ", and others)" if len(low) > 2 else ")"
+        yield Remark(f"{_sentence(clause)} Users should not rely on them.", "utility", "decide", short)
+    for column, distance, fresh in list_gaps(evaluation, scheme):
+        if distance.value > FAR * fresh.value:
+            upto = "up to " if teller.edition == "public" else ""
+            clause = f"the distribution{name_column(evaluation, column)} differs from the confidential one by {upto}"
+            clause += f"{distance.value / fresh.value:.1f} times what a fresh sample would show (U_m)"
+            yield Remark(_sentence(clause), "utility", "decide", clause)
+    for row in list_figures(evaluation.utility, scheme, "pmse_ratio"):
+        if row["value"] > TELLABLE:
+            told = f"{row['name']} {teller.figure('number', as_figure(row), 'ratio').text}"
+            clause = f"a classifier tells released records from confidential ones: {cut_measure(told)}"
+            yield Remark(_sentence(clause), "utility", "decide", clause)
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[0].upper()}{clause[1:]}."

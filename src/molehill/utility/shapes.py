@@ -1,0 +1,128 @@
+"""Shapes of a column: density, distribution function and tails on grids of round numbers, so that no value is told."""
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+from molehill.arrays import Floats
+
+# What lies beyond is not drawn, since there a curve is the values of a few records: a share of them, and so many.
+_MASKED, _FEWEST = 0.005, 5
+# Of a density, in bandwidths: what is further away adds nothing, and finer bins would change nothing.
+_REACH, _FINEST = 6.0, 1 / 16
+_BINS = (512, 16384)
+# Round numbers on which tails are told: a value lies between two of them.
+_ROUND = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
+# A tail is followed no further than so many times the largest confidential value.
+_FARTHEST = 1000.0
+
+
+def round_step(span: float) -> float:
+    """Give the power of ten between a hundredth and a thousandth of a span: too small to see in a chart.
+
+    Examples
+    --------
+    >>> round_step(20_000.0)
+    100.0
+    """
+    return float(10.0 ** np.floor(np.log10(span / 100.0)))
+
+
+def smooth_density(
+    values: Floats, grid: Floats, bandwidth: float, *, bounds: tuple[float, float] | None = None
+) -> Floats:
+    """Give the normal kernel density of the values on a grid.
+
+    Values are binned first, so that the work hardly grows with their number.
+
+    Parameters
+    ----------
+    values
+        Finite.
+    grid
+        Where the density is wanted.
+    bandwidth
+        Standard deviation of the kernel, above 0.
+    bounds
+        Where the values end by nature. What the kernel would put beyond is reflected, so that the whole is still 1.
+
+    Examples
+    --------
+    >>> smooth_density(np.array([0.0]), np.array([0.0, 1.0]), 1.0).round(2)
+    array([0.4 , 0.24])
+    """
+    low, high = bounds or (grid[0] - _REACH * bandwidth, grid[-1] + _REACH * bandwidth)
+    near = values[(values >= low) & (values <= high)]
+    if not len(near):
+        return np.zeros(len(grid))
+    bins = int(np.clip((high - low) / (_FINEST * bandwidth), *_BINS))
+    counts, edges = np.histogram(near, bins=bins, range=(low, high))
+    width = edges[1] - edges[0]
+    # Mirrored at bounds; without them the ends lie too far away to matter.
+    smooth = gaussian_filter1d(counts / width, bandwidth / width, mode="reflect", truncate=_REACH)
+    return np.interp(grid, (edges[:-1] + edges[1:]) / 2, smooth) / len(values)
+
+
+def masked_share(records: int) -> float:
+    """Give the share of the records at either end that is not drawn: half a percent, of few records at least five.
+
+    Examples
+    --------
+    >>> masked_share(6208), masked_share(100)
+    (0.005, 0.05)
+    """
+    return min(max(_MASKED, _FEWEST / records), 0.25)
+
+
+def masked_grid(values: Floats, points: int) -> Floats:
+    """Lay an even grid over the values without their tails; its ends are round numbers, not values of records.
+
+    Examples
+    --------
+    >>> masked_grid(np.arange(10_001.0), 5)
+    array([  50., 2525., 5000., 7475., 9950.])
+    """
+    share = masked_share(len(values))
+    low, high = np.quantile(values, [share, 1 - share])
+    if low == high:
+        low, high = low - 1.0, high + 1.0
+    step = round_step(high - low)
+    return np.linspace(np.ceil(low / step) * step, np.floor(high / step) * step, points)
+
+
+def usual_bandwidth(values: Floats, grid: Floats) -> float:
+    """Give Silverman's bandwidth; a fiftieth of the grid where half of the values are the same."""
+    spread = min(np.std(values), np.ptp(np.quantile(values, [0.25, 0.75])) / 1.34)
+    return float(0.9 * spread * len(values) ** -0.2) or (grid[-1] - grid[0]) / 50
+
+
+def tail_grid(values: Floats, others: Floats) -> Floats:
+    """Give round numbers from the middle of the positive values on, past the largest of both.
+
+    Examples
+    --------
+    >>> tail_grid(np.array([90.0, 100.0, 140.0]), np.array([210.0]))
+    array([100., 125., 160., 200., 250.])
+    """
+    positive = values[values > 0]
+    if not len(positive):
+        return np.zeros(0)
+    most = min(max(positive.max(), others.max(initial=0.0)), _FARTHEST * positive.max())
+    powers = 10.0 ** np.arange(np.floor(np.log10(np.median(positive))), np.floor(np.log10(most)) + 2)
+    steps = np.round(np.outer(powers, _ROUND).ravel(), 12)
+    return steps[(steps >= np.median(positive)) & (steps <= steps[np.searchsorted(steps, most, side="right")])]
+
+
+def share_above(values: Floats, grid: Floats) -> Floats:
+    """Give the share of the values above each point of a grid.
+
+    Examples
+    --------
+    >>> share_above(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 4.0]))
+    array([0.5, 0. ])
+    """
+    return 1.0 - share_below(values, grid)
+
+
+def share_below(values: Floats, grid: Floats) -> Floats:
+    """Give the share of the values at or below each point of a grid."""
+    return np.searchsorted(np.sort(values), grid, side="right") / len(values)
