@@ -157,6 +157,10 @@ def check_columns(
         raise InputError("known", problem, "Keep it, or take it from the known columns")
     findings = tuple(findings or look_at_columns(table))
     for found in findings:
+        used = found.name not in settings.drop or found.name in (settings.predictors or ())
+        # That text is a list of codes can be said; what cannot be compared is no list.
+        if found.problem and used and (found.name not in settings.kinds or not found.levels):
+            raise InputError("data", found.problem, f"{found.remedy}; or drop the column")
         if found.identifying and found.name in settings.keep and found.name not in settings.accept:
             problem = f"{found.name!r} may name people ({found.identifying})"
             remedy = 'Drop it; or keep it knowingly: identifying = "accept" in its entry, in Python accept=[its name]'
@@ -198,6 +202,9 @@ def _describe(table: Table, settings: Settings, found: Finding) -> dict[str, str
         remarks.append(f"may name people ({found.identifying}), accepted")
     if fate == "keep" and found.sensitive:
         remarks.append(f"looks sensitive ({found.sensitive}), published as collected")
+    if found.problem and found.name not in settings.kinds:
+        kind = ""
+        remarks.append(found.problem)
     if found.missing:
         remarks.append(f"{found.missing:,} missing")
     return {
