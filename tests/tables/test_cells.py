@@ -463,7 +463,7 @@ def test_proposals_mend_what_is_refused(tmp_path):
     assert infer_kind(declare_missing(table, find_missing_codes(table)), "pay")[0] == "count"
 
 
-def test_labels_of_declared_missing_values_stay(tmp_path):
+def test_declared_missing_values_have_no_labels(tmp_path):
     frame: Any = pd.DataFrame({"pay": [*range(100, 130), -9.0, -8.0]})
     labels: Any = {"pay": {-9: "refused", -8: "don't know"}}
     pyreadstat.write_sav(frame, str(tmp_path / "t.sav"), missing_ranges={"pay": [-9]}, variable_value_labels=labels)
@@ -472,7 +472,7 @@ def test_labels_of_declared_missing_values_stay(tmp_path):
     # One was declared in the file, the other only labelled.
     assert find_missing_codes(table) == {"pay": (-8,)}
     done = declare_missing(table, {"pay": (-8,)})
-    assert done.value_labels == {"pay": {-9: "refused", -8: "don't know"}}
+    assert done.value_labels == {}
     assert done.frame["pay"].isna().sum() == 2
     assert infer_kind(done, "pay")[0] == "count"
 

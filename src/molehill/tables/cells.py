@@ -505,7 +505,8 @@ def _label_means_missing(label: str) -> bool:
 def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) -> Table:
     """Make the cells with these codes missing, and the columns numbers or dates where nothing else is left in them.
 
-    An empty list of codes only says that a column of text holds numbers. Labels of the codes stay.
+    An empty list of codes only says that a column of text holds numbers. No record has the codes any more, and so they
+    have no labels.
 
     Parameters
     ----------
@@ -520,10 +521,12 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
     >>> declare_missing(people, {"pay": ["n/a"]}).frame["pay"].tolist()
     [2800, <NA>, 3100]
     """
-    frame, dialect = table.frame.copy(deep=False), table.dialect
+    frame, dialect, labels = table.frame.copy(deep=False), table.dialect, dict(table.value_labels)
     for name in find_columns(table, list(codes), "missing_codes"):
         given: Any = codes[name]
         given = [given] if isinstance(given, str | int | float) else list(given)
+        gone = {*_as_numbers(given), *_as_texts(given)}
+        labels[name] = {code: label for code, label in labels.get(name, {}).items() if code not in gone}
         column = frame[name]
         if _is_numeric(column):
             absent = column.isin(_as_numbers(given))
@@ -541,7 +544,8 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
             else:
                 frame[name] = series_from_arrow(settled.columns[name])
                 dialect = _with_marks(dialect, settled)
-    return replace(table, frame=frame, dialect=dialect)
+    labels = {name: codes for name, codes in labels.items() if codes}
+    return replace(table, frame=frame, dialect=dialect, value_labels=labels)
 
 
 def _settle_again(column: pd.Series, name: str, dialect: Dialect | None) -> Settled | None:
