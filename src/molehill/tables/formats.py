@@ -76,8 +76,8 @@ def read_table(
 
     Whole numbers with missing values come as pandas' Int64, also from the packages that store every
     number with a fraction. Codes stay codes; their labels are in `value_labels`. What users of SPSS, Stata
-    or SAS declared missing arrives as missing, without the labels of such codes, and so does empty text from these three and from Excel, which have no
-    other missing text.
+    or SAS declared missing arrives as missing, without the labels of such codes, and so does empty text from these
+    three and from Excel, which have no other missing text.
 
     A text file has a header. Its separator, decimal mark, thousands mark and encoding are found out, and are in
     `Table.dialect`. Unquoted, nothing, NA, NaN, nan, NULL, null and . are missing.
