@@ -111,6 +111,10 @@ def make_plan(settings: Settings, view: View, findings: Sequence[Finding] | None
     sketches = [] if settings.synthesizer == "own" else sketch_predictors(table, settings, models)
     rows = [_describe(table, settings, found[name], sketches) for name in table.frame.columns]
     sizes = view.sizes[view.sizes > 0]
+    # What is done where all are alone is a policy of its own.
+    if settings.order > max(int(sizes.max(initial=0)), 2):
+        problem = f"it is {settings.order}, and no pattern has more than {sizes.max(initial=0):,} records"
+        raise InputError("order", problem, "Give a smaller one, or coarser known columns")
     outside = {}
     for name in view.numeric:
         low, high = (settings.of_column(end, name) for end in ("lower", "upper"))
