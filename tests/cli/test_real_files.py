@@ -1,4 +1,4 @@
-"""Files as the world writes them, walked from `molehill init` to a saved release by the commands of the README alone."""
+"""Files as the world writes them, walked from `init` to a saved release by the commands of the README alone."""
 
 import datetime
 import os
