@@ -228,7 +228,9 @@ def _read_encoded(source: Path, given: Given, encoding: str) -> Table:
 
 def _read_text(source: Path, dialect: Dialect) -> pa.Table:
     """Read all columns as text, missing where nothing or a word for nothing stands without quotes."""
-    names = _csv_reader(source, dialect, ()).schema.names
+    # Closed at once: it reads ahead in a thread of its own.
+    with _csv_reader(source, dialect, ()) as reader:
+        names = reader.schema.names
     tidy = [_inert_back(tidy_name(name)) for name in names]
     check_unique(tidy, "path")
     check_unique(names, "path")
