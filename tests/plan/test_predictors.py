@@ -51,7 +51,7 @@ def test_the_plan_tells_what_the_model_will_learn(model):
     sketches = sketch_predictors(table, settings, {"y": model})
     synthesizer: Any = choose_synthesizer(settings.intruder.look(table), settings)
     parts: Any = synthesizer.parts(table).values() if isinstance(synthesizer, Composite) else [synthesizer]
-    learned = [part.learn(table).facts["design"] for part in parts]
+    learned = [part.learn(table, np.ones(N)).facts["design"] for part in parts]
     assert len(learned) == len(sketches)
     for design, sketch in zip(learned, sketches, strict=True):
         assert 0 < len(sketch.left_out) < 60
@@ -78,6 +78,14 @@ def test_the_plan_shows_what_is_pooled_filled_in_left_out_and_rounded():
     out = wide.columns.set_index("column")["handling"].str.contains("left out of the model")
     assert 5 < out.sum() < 40
     assert not out["q7"]
+
+
+def test_a_replaced_column_is_a_predictor_of_the_next():
+    table = as_table(PEOPLE[["sex", "q7"]].assign(y=SIZE, z=OUTCOMES["poisson"]))
+    settings = Settings(replace=["y", "z"], keep=["sex", "q7"], known=["sex"], predictors=["sex", "q7"])
+    first, second = sketch_predictors(table, settings, {"y": "normal_linear", "z": "poisson"})
+    assert first.terms == ((), ("sex",), ("q7",))
+    assert second.terms == ((), ("sex",), ("q7",), ("y",))
 
 
 def test_missing_values_of_the_replaced_column_and_whole_numbers_are_told():

@@ -24,15 +24,16 @@ def sketch_predictors(table: Table, settings: Settings, models: Mapping[str, str
     table, settings
         The confidential table, and settings with predictors.
     models
-        The name of the built-in synthesizer of every replaced column.
+        The name of the built-in synthesizer of every replaced column, in the order of the settings.
     """
-    predictors = settings.predictors or ()
-    about: dict[str, Any] = {
-        field: {name: value for name, value in getattr(settings, field).items() if name in predictors}
-        for field in ("breaks", "kinds")
-    }
     sketches = []
-    for column, model in models.items():
+    for place, (column, model) in enumerate(models.items()):
+        # A replaced column is given those that were replaced before it.
+        predictors = (*(settings.predictors or ()), *settings.replace[:place])
+        about: dict[str, Any] = {
+            field: {name: value for name, value in getattr(settings, field).items() if name in predictors}
+            for field in ("breaks", "kinds")
+        }
         for part, outcome in _outcomes(table, column, model).items():
             widest = WIDEST_CORRELATED if model in _CORRELATED and part != "sign" else None
             how: dict[str, Any] = {"sensitive": column, "outcome": outcome, "widest": widest}
