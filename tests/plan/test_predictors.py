@@ -92,8 +92,21 @@ def test_missing_values_of_the_replaced_column_and_whole_numbers_are_told():
     pay = pd.Series(RNG.integers(10, 90, N) * 100).astype("Int64").mask(ABSENT)
     people = PEOPLE[["sex"]].assign(y=pay)
     settings = Settings(replace="y", keep=["sex"], known=["sex"], lower=0.0, upper=1e5, missing="keep")
-    told = plan_settings(people, settings).columns.set_index("column")["handling"]
-    assert told["y"] == f"written as multiples of 100; {ABSENT.sum()} missing, which stay so"
+    told = plan_settings(people, settings).columns.set_index("column").T["y"].to_dict()
+    assert told["handling"] == "written as multiples of 100; missing values stay missing"
+    assert told["remark"] == f"{ABSENT.sum()} missing"
+    # Where it is modelled, no table shows how many are missing: the count stays inside.
+    told = plan_settings(people, settings.but(missing="model")).columns.set_index("column").T["y"].to_dict()
+    assert told["handling"] == "written as multiples of 100; which are missing is modelled too"
+    assert told["remark"] == f"{ABSENT.sum()} missing"
+
+
+def test_of_a_replaced_predictor_the_counts_stay_inside():
+    people = PEOPLE[["sex", "q7"]].assign(y=pd.Series(SIZE).mask(ABSENT), z=OUTCOMES["poisson"])
+    settings = Settings(replace=["y", "z"], keep=["sex", "q7"], known=["sex"], lower=0.0, upper=1e6, missing="model")
+    told = plan_settings(people, settings).columns.set_index("column").T["y"].to_dict()
+    assert str(ABSENT.sum()) not in told["handling"]
+    assert f"{ABSENT.sum()} missing: the mean stands for them" in told["remark"]
 
 
 def test_a_plan_does_not_wait_for_jax():

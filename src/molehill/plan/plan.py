@@ -223,8 +223,10 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
         remarks.append(found.problem)
     handling = tell_handling(found.name, sketches)
     if fate == "replace":
-        handling += _tell_replaced(table, found, kind)
-    elif found.missing and not any(found.name in design.missing for design in sketches):
+        # What is told of handling may be published: counts of the true values only if the tables show them.
+        remarks += handling
+        handling = _tell_replaced(table, found, kind, settings.missing)
+    if found.missing and not any(found.name in design.missing for design in sketches):
         remarks.append(f"{found.missing:,} missing")
     return {
         "column": found.name,
@@ -239,9 +241,11 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
     }
 
 
-def _tell_replaced(table: Table, found: Finding, kind: str) -> list[str]:
-    stay = [f"{found.missing:,} missing, which stay so"] if found.missing else []
-    return stay if kind == "categorical" else [f"written as {tell_unit(column_unit(table.frame[found.name]))}", *stay]
+def _tell_replaced(table: Table, found: Finding, kind: str, missing: str) -> list[str]:
+    told = [] if kind == "categorical" else [f"written as {tell_unit(column_unit(table.frame[found.name]))}"]
+    if found.missing and missing != "error":
+        told.append("which are missing is modelled too" if missing == "model" else "missing values stay missing")
+    return told
 
 
 def tell_plan(plan: Plan) -> str:

@@ -44,7 +44,7 @@ def sketch_predictors(table: Table, settings: Settings, models: Mapping[str, str
 def tell_handling(name: str, sketches: list[Design]) -> list[str]:
     """Say in words, without a value, what the models make of a predictor that they cannot take as it is."""
     told = []
-    for design in [design for design in sketches if name not in design.left_out][:1]:
+    for design in [design for design in sketches if name in design.levels or name in design.centre][:1]:
         if name in design.pooled:
             told.append(f"{design.pooled[name]:,} rare levels are one level of the model")
         if missing := design.missing.get(name):
