@@ -47,10 +47,15 @@ class InputError(ValueError):
         del error
 
 
+# More companions at once are of no use: risk hardly changes from a few on.
+MOST_ORDER = 1_000
+
+
 def check_order(order: int) -> int:
-    """Accept a whole number from 1 up."""
-    if isinstance(order, bool) or not isinstance(order, Integral) or order < 1:
-        raise InputError("order", "it must be a whole number from 1 up", "1 is marginal, 2 is pairwise")
+    """Accept a whole number from 1 to 1,000."""
+    if isinstance(order, bool) or not isinstance(order, Integral) or not 1 <= order <= MOST_ORDER:
+        problem = f"it must be a whole number from 1 to {MOST_ORDER:,}"
+        raise InputError("order", problem, "1 is marginal, 2 is pairwise")
     return int(order)
 
 

@@ -78,4 +78,4 @@ def test_only_an_input_error_comes_out():
         assert "[columns]" in text
     # Neither in its text nor behind it does an error carry what another library said of a value.
     assert all(error.__cause__ is None and (error.__suppress_context__ or not error.__context__) for error in refused)
-    assert planned > 50
+    assert planned > 100

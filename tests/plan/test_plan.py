@@ -85,3 +85,13 @@ def test_a_name_of_a_column_moves_no_cursor():
     odd = "two\nlines"
     plan = plan_settings(PEOPLE.rename(columns={"illness": odd}), SETTINGS.but(keep=("sex", "town", odd)))
     assert "two\N{REPLACEMENT CHARACTER}lines" in str(plan)
+
+
+def test_an_order_that_no_pattern_has_records_for_is_refused():
+    people = pd.DataFrame({"town": ["A"] * 30 + ["B"] * 10, "pay": np.linspace(900.5, 5000, 40)})
+    settings = Settings(
+        replace="pay", keep=["town"], known=["town"], lower=0.0, upper=9e4, order=30, small_patterns="marginal"
+    )
+    assert plan_settings(people, settings).patterns == 2
+    with pytest.raises(InputError, match="order: it is 31, and no pattern has more than 30 records"):
+        plan_settings(people, settings.but(order=31))

@@ -101,6 +101,8 @@ def test_every_problem_is_told_at_once(tmp_path):
         ("floor", -1),
         ("order", 0),
         ("order", 2.0),
+        ("order", 1001),
+        ("order", 10**30),
         ("scale", 0),
         ("shift", float("inf")),
         ("synthesizer", "cart"),
@@ -324,7 +326,7 @@ def test_settings_are_settings_already():
 
 
 def test_a_problem_alone_is_it_and_several_are_them():
-    with pytest.raises(InputError, match=r"'order' must be a whole number, 1 or more\. Correct it\.$"):
+    with pytest.raises(InputError, match=r"'order' must be a whole number from 1 to 1,000\. Correct it\.$"):
         PLAIN.but(order=0)
     with pytest.raises(InputError, match=r"2 problems: .* Correct each of them\.$"):
         PLAIN.but(order=0, datasets=2.5)

@@ -8,6 +8,7 @@ from molehill.errors import InputError
 from molehill.plan.plan import plan_settings
 from molehill.plan.settings import read_settings, write_settings
 from molehill.plan.suggest import suggest_settings
+from molehill.release.making import prepare
 from molehill.tables.formats import read_table
 from molehill.tables.populations import consumer_survey
 
@@ -72,3 +73,56 @@ def test_the_survey_of_the_demo_needs_no_decision():
 def test_a_table_with_nothing_to_protect_is_told():
     with pytest.raises(InputError, match="no column varies"):
         suggest_settings(pd.DataFrame({"a": ["x"] * 30}))
+
+
+MIXED = {
+    "lists": [[1, 2]] * N,
+    "objects": [(1, "x", None, 2.5)[number % 4] for number in range(N)],
+    "bytes": [b"ab"] * N,
+    "complex": [1j] * N,
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_a_column_that_nobody_can_compare_is_dropped_and_only_its_use_is_refused(name):
+    people = PEOPLE.drop(columns=["diagnosis"]).assign(odd=pd.Series(MIXED[name]))
+    suggested = suggest_settings(people)
+    assert "odd" in suggested.settings.drop
+    assert "numbers" in suggested.reasons["odd"] or "numeric" in suggested.reasons["odd"]
+    told = plan_settings(people, suggested.settings)
+    assert told.columns.set_index("column").loc["odd", "fate"] == "drop"
+    prepare(people, suggested.settings)
+    drop = tuple(name for name in suggested.settings.drop if name != "odd")
+    kept = suggested.settings.but(drop=drop, keep=(*suggested.settings.keep, "odd"))
+    replaced = kept.but(keep=suggested.settings.keep, replace="odd", drop=(*drop, "income"), lower=None, upper=None)
+    known = kept.but(known=("odd",))
+    quiet = kept.but(predictors=("age",))
+    for settings in (kept, replaced, known, quiet):
+        with pytest.raises(InputError, match=r"column 'odd'.*drop the column"):
+            plan_settings(people, settings)
+    with pytest.raises(InputError, match="'odd'"):
+        plan_settings(people, quiet.but(kinds={"odd": "categorical"}, predictors=("age",)))
+    with pytest.raises(InputError, match="'odd'"):
+        plan_settings(people, suggested.settings.but(predictors=("odd",)))
+
+
+def test_numbers_but_for_some_cells_are_left_to_be_decided():
+    pay = [f"{value:.2f}" for value in RNG.normal(3000, 400, N)]
+    pay[6] = "about 1200"
+    people = PEOPLE.drop(columns=["diagnosis"]).assign(hours=pay)
+    suggested = suggest_settings(people)
+    assert suggested.settings.decide == ("hours",)
+    assert "but for 1 cell in row 7" in suggested.reasons["hours"]
+    assert "missing_codes" in suggested.reasons["hours"]
+    assert "1200" not in str(suggested.reasons)
+    dropped = suggested.settings.but(decide=(), drop=(*suggested.settings.drop, "hours"))
+    assert "but for 1 cell in row 7" in str(plan_settings(people, dropped))
+    kept = suggested.settings.but(decide=(), keep=(*suggested.settings.keep, "hours"))
+    with pytest.raises(InputError, match=r"in row 7 .*drop the column"):
+        plan_settings(people, kept)
+    plan_settings(people, kept.but(missing_codes={"hours": ["about 1200"]}))
+    # As a list of codes it is judged like any text.
+    codes = kept.but(kinds={"hours": "categorical"}, predictors=("age",))
+    with pytest.raises(InputError, match="'hours' may name people"):
+        plan_settings(people, codes)
+    plan_settings(people, codes.but(accept=("hours",)))

@@ -306,20 +306,31 @@ def test_pictures_tell_in_words_no_more_than_in_rows():
 
 @pytest.mark.parametrize("edition", ["internal", "public"])
 def test_both_editions_say_what_became_of_every_column(edition):
-    html = render_report(plain_dossier(), edition=edition)
+    lost = {"handling": "3 missing: a level of their own"}
+    html = render_report(change_columns(plain_dossier(), gender=lost, **{DROPPED: lost}), edition=edition)
     section = html[html.index('<section id="columns"') :]
     section = section[: section.index("</section>")]
     rows = [re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "|", row)) for row in re.findall(r"<tr.*?</tr>", section, re.DOTALL)]
     rows = [[cell.strip() for cell in row.split("|") if cell.strip()] for row in rows]
     inside = edition == "internal"
-    assert rows[0] == ["column", "label", "fate", "kind", *(["model", "limits", "remark"] if inside else [])]
+    assert rows[0] == [
+        "column",
+        "label",
+        "fate",
+        "kind",
+        "handling",
+        *(["model", "limits", "remark"] if inside else []),
+    ]
     by_name = {row[0]: row[1:] for row in rows[1:]}
     assert list(by_name) == [row["column"] for row in plain_dossier().facts["columns"]]
     assert by_name["income"][:3] == ["Income before taxes", "replaced", "semicontinuous"]
-    assert by_name["gender"][:2] == ["published as collected", "categorical"]
+    assert by_name["income"][3].startswith("written as ")
+    assert by_name["gender"][:3] == ["published as collected", "categorical", lost["handling"]]
     assert ("the intruder knows it" in by_name["gender"]) == inside
     # Of a dropped column its name is public, and nothing else.
-    assert by_name[DROPPED] == ([LABELS[DROPPED], "dropped", "categorical"] if inside else ["dropped"])
+    assert by_name[DROPPED] == (
+        [LABELS[DROPPED], "dropped", "categorical", lost["handling"]] if inside else ["dropped"]
+    )
     assert "stand in a random order, the same in every table" in section
 
 

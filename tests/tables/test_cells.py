@@ -313,7 +313,7 @@ def test_mostly_numbers_are_never_a_category(cells):
     assert "missing_codes" in problem
     assert not any(text in problem for text in ("n/a", "k.A.", "unknown", "12345678901234567890"))
     with pytest.raises(InputError):
-        infer_schema(table)
+        infer_schema(table, known="c")
     # Whatever the caller calls it: true values must not be drawn as levels.
     with pytest.raises(InputError):
         infer_schema(table, sensitive="c", kinds={"c": "categorical"})
@@ -352,7 +352,7 @@ def test_numbers_written_as_text_cannot_be_sensitive():
 @pytest.mark.parametrize("values", [[1, 2.5, None], [10**30, 1], [1 + 2j], [[1], [2]], [b"x"], [1, "a"], [{"a": 1}]])
 def test_objects_are_refused_with_the_remedy(values):
     frame = pd.DataFrame({"c": pd.Series(values, dtype=object)})
-    assert problem_of(lambda: infer_schema(frame)).startswith("data: the column 'c' holds ")
+    assert problem_of(lambda: infer_schema(frame, known="c")).startswith("data: the column 'c' holds ")
 
 
 def test_many_dates_predict_nothing():
@@ -463,7 +463,7 @@ def test_proposals_mend_what_is_refused(tmp_path):
     assert infer_kind(declare_missing(table, find_missing_codes(table)), "pay")[0] == "count"
 
 
-def test_labels_of_declared_missing_values_stay(tmp_path):
+def test_declared_missing_values_have_no_labels(tmp_path):
     frame: Any = pd.DataFrame({"pay": [*range(100, 130), -9.0, -8.0]})
     labels: Any = {"pay": {-9: "refused", -8: "don't know"}}
     pyreadstat.write_sav(frame, str(tmp_path / "t.sav"), missing_ranges={"pay": [-9]}, variable_value_labels=labels)
@@ -472,7 +472,7 @@ def test_labels_of_declared_missing_values_stay(tmp_path):
     # One was declared in the file, the other only labelled.
     assert find_missing_codes(table) == {"pay": (-8,)}
     done = declare_missing(table, {"pay": (-8,)})
-    assert done.value_labels == {"pay": {-9: "refused", -8: "don't know"}}
+    assert done.value_labels == {}
     assert done.frame["pay"].isna().sum() == 2
     assert infer_kind(done, "pay")[0] == "count"
 

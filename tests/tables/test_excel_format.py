@@ -176,3 +176,13 @@ def test_text_is_text_and_never_a_formula(tmp_path_factory, texts):
         sheet = archive.read("xl/worksheets/sheet1.xml")
         assert b"<f>" not in sheet
         assert b"hyperlink" not in sheet
+
+
+def test_a_sheet_that_begins_with_a_record_is_refused(tmp_path):
+    with xlsxwriter.Workbook(tmp_path / "t.xlsx") as workbook:
+        sheet = workbook.add_worksheet()
+        for row in range(30):
+            sheet.write_row(row, 0, [f"Person {row}", 40_000.5 + row, "fm"[row % 2]])
+    told = problem_of(lambda: read_table(tmp_path / "t.xlsx"))
+    assert "first line looks like a record" in told
+    assert "Person" not in told

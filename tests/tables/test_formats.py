@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from molehill.errors import InputError
 from molehill.files import written_whole
-from molehill.tables.formats import FORMATS, Format, read_table, write_table
+from molehill.tables.formats import FORMATS, Format, read_table, released_ending, write_table
 from molehill.tables.table import Table
 from written_tables import WORDS, labelled_table, problem_of, written_and_read
 
@@ -252,7 +252,7 @@ def test_declared_missing_values_arrive_as_missing(tmp_path):
     )
     back = read_table(tmp_path / "t.sav")
     assert back.frame["a"].isna().tolist() == [False, True, False]
-    assert back.value_labels == {"a": {-9: "refused"}}
+    assert back.value_labels == {}
     tagged: Any = pd.DataFrame({"a": [1, "a", 2]}, dtype=object)
     labels: Any = {"a": {1: "one", "a": "refused"}}
     pyreadstat.write_dta(
@@ -262,6 +262,63 @@ def test_declared_missing_values_arrive_as_missing(tmp_path):
     assert back.frame["a"].isna().tolist() == [False, True, False]
     assert str(back.frame["a"].dtype) == "Int64"
     assert back.value_labels == {"a": {1: "one"}}
+
+
+REASON = "did not answer, in prison"
+
+
+def test_labels_of_missing_values_do_not_reach_what_is_written(tmp_path):
+    # SPSS: a range, a value apart and a text; one within the range has no label, one outside keeps its own.
+    frame: Any = pd.DataFrame(
+        {"a": [1.0, 2.0, 8.0, 9.0, -1.0], "s": ["x", "y", "R", "x", "y"], "b": [1.0, 9.0, 1, 1, 1]}
+    )
+    labels: Any = {"a": {1: "yes", 9: REASON, -1: REASON, 10: "ten"}, "s": {"R": REASON, "x": "ex"}, "b": {9: "nine"}}
+    declared: Any = {"a": [{"lo": 8, "hi": 9}, -1], "s": ["R"]}
+    pyreadstat.write_sav(frame, str(tmp_path / "t.sav"), missing_ranges=declared, variable_value_labels=labels)
+    spss = read_table(tmp_path / "t.sav")
+    assert spss.frame["a"].isna().tolist() == [False, False, True, True, True]
+    assert spss.frame["s"].isna().tolist() == [False, False, True, False, False]
+    assert spss.value_labels == {"a": {1: "yes", 10: "ten"}, "s": {"x": "ex"}, "b": {9: "nine"}}
+    # Stata: missing values of different letters, beside a plain one.
+    tagged: Any = pd.DataFrame({"a": [1, 2, "a", "z", None], "b": [3, 4, 5, 6, 7]}, dtype=object)
+    kinds: Any = {"a": {1: "yes", 2: "no", "a": REASON, "z": REASON}}
+    pyreadstat.write_dta(
+        tagged, str(tmp_path / "t.dta"), missing_user_values={"a": ["a", "z"]}, variable_value_labels=kinds
+    )
+    stata = read_table(tmp_path / "t.dta")
+    assert stata.frame["a"].tolist()[:2] == [1, 2]
+    assert stata.frame["a"].isna().tolist() == [False, False, True, True, True]
+    assert stata.value_labels == {"a": {1: "yes", 2: "no"}}
+    for table in (spss, stata):
+        for ending in (".sav", ".dta", ".parquet"):
+            write_table(table, tmp_path / f"out{ending}")
+            assert REASON.encode() not in (tmp_path / f"out{ending}").read_bytes()
+
+
+@pytest.mark.parametrize("tag", [b".", b"A", b"Z", b"_"])
+def test_every_missing_value_of_sas_is_missing(tmp_path, tag):
+    write_table(pd.DataFrame({"a": [1.5, None, 2.5]}), tmp_path / "t.xpt")
+    written = (tmp_path / "t.xpt").read_bytes()
+    plain = b"." + bytes(7)
+    assert written.count(plain) == 1
+    (tmp_path / "t.xpt").write_bytes(written.replace(plain, tag + bytes(7)))
+    assert read_table(tmp_path / "t.xpt").frame["a"].isna().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("path", "ending"),
+    [
+        ("a.xls", ".xlsx"),
+        ("a.XLSM", ".xlsx"),
+        ("a.xlsx", ".xlsx"),
+        ("a.sas7bdat", ".csv"),
+        ("a.tsv", ".tsv"),
+        ("a", ".csv"),
+    ],
+)
+def test_a_release_has_the_format_of_its_table_or_the_next_of_kin(path, ending):
+    assert released_ending(path) == ending
+    assert FORMATS[ending].write is not None
 
 
 @pytest.mark.parametrize(

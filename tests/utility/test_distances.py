@@ -8,9 +8,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.stats import wasserstein_distance
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 from molehill import InputError, Table
-from molehill.utility import ecdf_distances, propensity, table_difference, wasserstein
+from molehill.utility import distances, ecdf_distances, propensity, table_difference, wasserstein
 
 MEASURES: list[tuple[Any, Any]] = [
     (ecdf_distances, "pay"),
@@ -323,3 +325,13 @@ def test_constant_columns_and_too_many_terms_are_refused():
     with pytest.raises(InputError, match="columns: they make more than 500 terms"):
         propensity(wide, wide, ["one", "two"])
     assert propensity(wide, wide, ["one", "two"], interactions=False).value("pmse") < 1e-9
+
+
+def test_a_classifier_that_has_not_converged_does_not_warn(monkeypatch):
+    made = LogisticRegression
+    monkeypatch.setattr(distances, "LogisticRegression", lambda **how: made(**{**how, "max_iter": 1}))
+    data, released = pd.DataFrame({"x": np.arange(40.0)}), pd.DataFrame({"x": np.arange(40.0) ** 2})
+    design = np.concatenate([data, released])
+    with pytest.warns(ConvergenceWarning):
+        distances._pmse(design, np.repeat([0, 1], 40), "logistic")
+    assert propensity(data, released, "x").value("pmse") > 0

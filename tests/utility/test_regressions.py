@@ -123,7 +123,10 @@ def test_a_perfect_predictor_of_an_outcome_is_refused():
 
 
 def test_a_term_that_is_not_there_is_named():
-    with pytest.raises(InputError, match=r"terms: there is no coefficient 'town\[b\]'. Did you mean 'town\[B\]'"):
-        estimate(BASE, BASE, regression("y ~ town", terms="town[b]"))
+    with pytest.raises(InputError, match=r"terms: there is no coefficient 'twn\[b\]'. Did you mean 'town'") as caught:
+        estimate(BASE, BASE, regression("y ~ town", terms="twn[b]"))
+    # A level is a value of the table.
+    assert "town[B]" not in str(caught.value)
+    assert "name[level]" in str(caught.value)
     with pytest.raises(InputError, match="family: 'probit' is not a choice"):
         coefficients(BASE, "y ~ x", "probit")

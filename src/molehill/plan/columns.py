@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Floats
+from molehill.errors import InputError
 from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table
 
@@ -94,7 +95,9 @@ class Finding:
     sensitive
         What it may reveal, such as "health"; empty if nothing.
     levels, missing
-        How many different values it has, and how many records have none.
+        How many different values it has, 0 if that cannot be told, and how many records have none.
+    problem, remedy
+        Why nothing can be made of it, and what to do; empty if it can be used. Its kind says nothing then.
     """
 
     name: str
@@ -105,6 +108,8 @@ class Finding:
     sensitive: str
     levels: int
     missing: int
+    problem: str = ""
+    remedy: str = ""
 
 
 def look_at_columns(table: Table) -> tuple[Finding, ...]:
@@ -120,9 +125,17 @@ def look_at_columns(table: Table) -> tuple[Finding, ...]:
 
 
 def _look(table: Table, name: str) -> Finding:
-    kind, reason = infer_kind(table, name)
     column = table.frame[name]
     words = _words(name, table.column_labels.get(name, ""))
+    problem = remedy = ""
+    try:
+        kind, reason = infer_kind(table, name)
+    except InputError as error:
+        # A column that is dropped may hold anything: who uses it is told.
+        kind, reason, problem, remedy = "categorical", error.problem, error.problem, error.remedy
+        if not _is_text(column):
+            absent = int(column.isna().sum())
+            return Finding(name, kind, reason, "", "", _named(words, _SENSITIVE), 0, absent, problem, remedy)
     levels = int(column.nunique())
     identifying = _identifying(table, name, kind, words, levels)
     return Finding(
@@ -130,10 +143,12 @@ def _look(table: Table, name: str) -> Finding:
         kind,
         reason,
         identifying,
-        "" if identifying else _named(words, _KNOWABLE),
+        "" if identifying or problem else _named(words, _KNOWABLE),
         _named(words, _SENSITIVE),
         levels,
         int(column.isna().sum()),
+        problem,
+        remedy,
     )
 
 
@@ -251,6 +266,10 @@ def _is_date(column: pd.Series) -> bool:
 
 def _is_number(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+
+
+def _is_text(column: pd.Series) -> bool:
+    return isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype) or pd.api.types.is_string_dtype(column)
 
 
 def _correlation(one: np.ndarray, other: np.ndarray) -> float:

@@ -9,9 +9,12 @@ import pandas as pd
 
 from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns, order_tells
+from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
 from molehill.risk.intruder import View
+from molehill.synthesis.design import Design
 from molehill.tables.cells import declare_missing
+from molehill.tables.resolution import column_unit
 from molehill.tables.table import Table, as_table, find_columns
 
 # The synthesizer of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
@@ -38,7 +41,8 @@ class Plan:
     Attributes
     ----------
     columns
-        column, label, fate, kind, model, limits, remark, sensitive: one row a column of the table.
+        column, label, fate, kind, model, limits, remark, sensitive, handling: one row a column of the table. The last
+        says what the model makes of a predictor that it cannot take as it is, and in which unit new values are written.
     known
         What the intruder knows.
     patterns, small
@@ -102,15 +106,22 @@ def make_plan(settings: Settings, view: View, findings: Sequence[Finding] | None
     """Say what becomes of every column, and what it will cost: settings with predictors, checked by `check_columns`."""
     table = view.table
     found = {one.name: one for one in findings or look_at_columns(table)}
-    rows = [_describe(table, settings, found[name]) for name in table.frame.columns]
+    models = {name: _model(settings, found[name]) for name in settings.replace}
+    # What a synthesizer of the caller's makes of predictors, nobody can tell.
+    sketches = [] if settings.synthesizer == "own" else sketch_predictors(table, settings, models)
+    rows = [_describe(table, settings, found[name], sketches) for name in table.frame.columns]
     sizes = view.sizes[view.sizes > 0]
+    # What is done where all are alone is a policy of its own.
+    if settings.order > max(int(sizes.max(initial=0)), 2):
+        problem = f"it is {settings.order}, and no pattern has more than {sizes.max(initial=0):,} records"
+        raise InputError("order", problem, "Give a smaller one, or coarser known columns")
     outside = {}
     for name in view.numeric:
         low, high = (settings.of_column(end, name) for end in ("lower", "upper"))
         values = view.column(name)
         below, above = (0 if low is None else values < low), (0 if high is None else values > high)
         outside[name] = int(np.sum(below) + np.sum(above))
-    width = _design_width(settings, found)
+    width = max((design.width for design in sketches), default=1 + len(settings.predictors or ()))
     fits = 1 + len({"unweighted", "marginal", "pairwise"} & set(settings.compare))
     slower = _SLOWER if view.records > _CACHED else 1.0
     return Plan(
@@ -157,6 +168,10 @@ def check_columns(
         raise InputError("known", problem, "Keep it, or take it from the known columns")
     findings = tuple(findings or look_at_columns(table))
     for found in findings:
+        used = found.name not in settings.drop or found.name in (settings.predictors or ())
+        # That text is a list of codes can be said; what cannot be compared is no list.
+        if found.problem and used and (found.name not in settings.kinds or not found.levels):
+            raise InputError("data", found.problem, f"{found.remedy}; or drop the column")
         if found.identifying and found.name in settings.keep and found.name not in settings.accept:
             problem = f"{found.name!r} may name people ({found.identifying})"
             remedy = 'Drop it; or keep it knowingly: identifying = "accept" in its entry, in Python accept=[its name]'
@@ -185,11 +200,16 @@ def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bo
         raise InputError("replace", problem, "Drop it, group its levels, or say what kind of number it is")
 
 
-def _describe(table: Table, settings: Settings, found: Finding) -> dict[str, str]:
+def _model(settings: Settings, found: Finding) -> str:
+    kind = settings.kinds.get(found.name, found.kind)
+    return MODELS[kind] if settings.synthesizer == "auto" else settings.synthesizer
+
+
+def _describe(table: Table, settings: Settings, found: Finding, sketches: list[Design]) -> dict[str, str]:
     fate = next(fate for fate in FATES if found.name in getattr(settings, fate))
     kind, limits, model, remarks = settings.kinds.get(found.name, found.kind), "", "", []
     if fate == "replace":
-        model = MODELS[kind] if settings.synthesizer == "auto" else settings.synthesizer
+        model = _model(settings, found)
         ends = [settings.of_column(end, found.name) for end in ("lower", "upper")]
         limits = " to ".join("open" if end is None else f"{end:,.12g}" for end in ends) if kind != "categorical" else ""
     elif found.name in settings.known:
@@ -198,7 +218,15 @@ def _describe(table: Table, settings: Settings, found: Finding) -> dict[str, str
         remarks.append(f"may name people ({found.identifying}), accepted")
     if fate == "keep" and found.sensitive:
         remarks.append(f"looks sensitive ({found.sensitive}), published as collected")
-    if found.missing:
+    if found.problem and found.name not in settings.kinds:
+        kind = ""
+        remarks.append(found.problem)
+    handling = tell_handling(found.name, sketches)
+    if fate == "replace":
+        # What is told of handling may be published: counts of the true values only if the tables show them.
+        remarks += handling
+        handling = _tell_replaced(table, found, kind, settings.missing)
+    if found.missing and not any(found.name in design.missing for design in sketches):
         remarks.append(f"{found.missing:,} missing")
     return {
         "column": found.name,
@@ -209,22 +237,22 @@ def _describe(table: Table, settings: Settings, found: Finding) -> dict[str, str
         "limits": limits,
         "remark": "; ".join(remarks),
         "sensitive": found.sensitive,
+        "handling": "; ".join(handling),
     }
 
 
-def _design_width(settings: Settings, found: dict[str, Finding]) -> int:
-    width = 1
-    for name in settings.predictors or ():
-        one = found[name]
-        breaks = settings.breaks.get(name, ())
-        width += len(breaks) if breaks else one.levels - 1 if one.kind == "categorical" else 1
-        width += int(one.missing > 0 and one.kind != "categorical")
-    return width
+def _tell_replaced(table: Table, found: Finding, kind: str, missing: str) -> list[str]:
+    told = [] if kind == "categorical" else [f"written as {tell_unit(column_unit(table.frame[found.name]))}"]
+    if found.missing and missing != "error":
+        told.append("which are missing is modelled too" if missing == "model" else "missing values stay missing")
+    return told
 
 
 def tell_plan(plan: Plan) -> str:
     """Tell a plan on one page of plain text, without a value of the table."""
-    shown = plan.columns.drop(columns=["label", "sensitive"])
+    told_of = plan.columns[["remark", "handling"]].to_numpy().tolist()
+    remarks = ["; ".join(filter(None, told)) for told in told_of]
+    shown = plan.columns.drop(columns=["label", "sensitive", "handling"]).assign(remark=remarks)
     # The name of a column can hold anything: nothing in it may move the cursor of a terminal.
     rows = [[printable(f"{cell}") for cell in row] for row in (list(shown.columns), *shown.to_numpy().tolist())]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]

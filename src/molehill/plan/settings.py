@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from molehill.arrays import FrozenDict
 from molehill.baselines import BASELINES
-from molehill.errors import InputError, nearest
+from molehill.errors import MOST_ORDER, InputError, nearest
 from molehill.files import write_text
 from molehill.plan.targets import EXAMPLES, parse_targets
 from molehill.risk.intruder import Intruder
@@ -122,7 +122,13 @@ class Settings(BaseModel):
         'With "paper" all is as published: 10 components, posterior membership, the paper\'s cover, weights 1 - risk.',
         '"paper"',
     )
-    order: int = setting(2, "1 marginal, 2 pairwise, k: how risk is measured for the weights.", WHOLE, ge=1)
+    order: int = setting(
+        2,
+        "1 marginal, 2 pairwise, k: how risk is measured for the weights.",
+        f"a whole number from 1 to {MOST_ORDER:,}",
+        ge=1,
+        le=MOST_ORDER,
+    )
     scale: float = setting(
         1.0, "Weights are scale * (1 - risk) + shift, cut to between 0 and 1.", "a number above 0", gt=0
     )

@@ -35,8 +35,9 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     """Suggest settings for a table: a fate for every column, what an intruder may know, limits of what is replaced.
 
     The replaced column is the amount that looks most like money, or varies most for its size. A column that may name
-    people is dropped; another one that looks sensitive is left to be decided; all others are kept. Cells that probably
-    stand for a missing value are named. `path` and `reading` say where the table comes from, for the settings.
+    people is dropped, and so is one whose values nobody can compare; another that looks sensitive, or is numbers but
+    for some cells, is left to be decided; all others are kept. Cells that probably stand for a missing value are named.
+    `path` and `reading` say where the table comes from, for the settings.
 
     Examples
     --------
@@ -51,8 +52,9 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     findings = look_at_columns(table)
     replaced = _choose_replaced(table, findings)
     others = [found for found in findings if found.name != replaced.name]
-    drop = tuple(found.name for found in others if found.identifying)
-    decide = tuple(found.name for found in others if found.sensitive and found.name not in drop)
+    # Text that is nearly all numbers can be mended; of what nobody can compare there is nothing to decide.
+    drop = tuple(found.name for found in others if (not found.levels if found.problem else found.identifying))
+    decide = tuple(found.name for found in others if (found.sensitive or found.problem) and found.name not in drop)
     keep = tuple(found.name for found in others if found.name not in (*drop, *decide))
     known, breaks, about_patterns = _choose_known(table, [found for found in others if found.name in keep])
     numeric = replaced.kind != "categorical"
@@ -84,13 +86,16 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
 
 
 def _tell_open(decide: Sequence[str]) -> str:
-    return 'Those marked "decide" look sensitive: say replace, keep or drop. Nothing runs before.' if decide else ""
+    told = 'Those marked "decide" look sensitive, or cannot be used as they are: say replace, keep or drop.'
+    return f"{told} Nothing runs before." if decide else ""
 
 
 def _reason(found: Finding, replaced: str) -> str:
     if found.name == replaced:
         limits = "" if found.kind == "categorical" else "; the limits are PROPOSALS: look them up in a codebook"
         return f"{found.kind} ({found.reason}){limits}"
+    if found.problem:
+        return f"{found.problem}. {found.remedy}"
     if found.identifying:
         return f"may name people: {found.identifying}"
     told = f"looks sensitive: {found.sensitive}; " if found.sensitive else ""
@@ -99,7 +104,7 @@ def _reason(found: Finding, replaced: str) -> str:
 
 def _choose_replaced(table: Table, findings: Sequence[Finding]) -> Finding:
     """The amount that looks like money and varies most for its size; else any number, else a category."""
-    candidates = [found for found in findings if found.levels > 1 and not found.identifying]
+    candidates = [found for found in findings if found.levels > 1 and not (found.identifying or found.problem)]
     if not candidates:
         raise InputError("data", "no column varies without naming people", "Give a table with something to protect")
     kinds = {"semicontinuous": 3, "continuous": 3, "count": 2, "categorical": 1}

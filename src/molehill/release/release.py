@@ -28,7 +28,7 @@ from molehill.report.verdict import judge_release
 from molehill.risk.identification import ConfidentialRisk
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import Diagnostics
-from molehill.tables.formats import FORMATS, write_table
+from molehill.tables.formats import released_ending, write_table
 
 # What tells when a release was made and how long it took; all else is the same whenever it is made.
 TIMES = "times.json"
@@ -247,8 +247,7 @@ def check_target(target: Path, *, overwrite: bool) -> None:
 
 def _write_tables(release: Release, folder: Path) -> None:
     """Write the synthetic tables, in the format of the confidential one where that can be written."""
-    ending = Path(release.settings.data or "").suffix.lower()
-    ending = ending if ending in FORMATS and FORMATS[ending].write is not None else ".csv"
+    ending = released_ending(release.settings.data)
     digits = max(2, len(str(len(release.datasets))))
     for number, table in enumerate(release.datasets, start=1):
         write_table(table, folder / f"synthetic_{number:0{digits}}{ending}")

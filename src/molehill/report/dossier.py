@@ -147,9 +147,10 @@ class Dossier:
         How many records each edge policy touched.
     facts
         records, patterns, tables; model (its name), words (what the model is); outside, the share of predictive mass
-        outside the support; columns, what became of each: column, label, fate, kind, model, limits, remark; order, the
-        replaced columns that the order of the file tells of, and shuffled, whether the records were put in another;
-        kind and reason of the column; ours, false if others made the tables; versions. Nothing in it tells the time.
+        outside the support; columns, what became of each: column, label, fate, kind, model, limits, remark, handling;
+        order, the replaced columns that the order of the file tells of, and shuffled, whether the records were put in
+        another; kind and reason of the column; ours, false if others made the tables; versions. Nothing in it tells
+        the time.
     search
         What a search found, if the release comes from one.
     """

@@ -26,7 +26,10 @@ FACTS = {
     "patterns": "how many different known values there are, which the columns that are kept show",
     "words": "what kind of model was fitted",
     "versions": "with which programs",
-    "columns": "the names of all columns of the confidential table, those that were dropped too, and their fates",
+    "columns": (
+        "the names of all columns of the confidential table, those that were dropped too, and their fates; which of "
+        "those that are kept the model left out, for they say least of the replaced one; all else the tables show"
+    ),
     "order": "that the file was sorted by a replaced column; told only if the records were put in another order",
     "shuffled": "whether the records stand in the order of the file",
     "replaced": "how many records have a value, which the tables show",
@@ -150,8 +153,12 @@ def _public_facts(dossier: Dossier) -> dict[str, Any]:
 
 def _public_column(row: Mapping[str, Any]) -> dict[str, Any]:
     """Of a column that is dropped its name alone; of the others also what the tables show, or what was decided."""
-    shown = ("column", "fate") if row["fate"] == "drop" else ("column", "label", "fate", "kind", "sensitive")
-    return {"label": "", "kind": "", "sensitive": ""} | {name: row[name] for name in shown if name in row}
+    shown = (
+        ("column", "fate") if row["fate"] == "drop" else ("column", "label", "fate", "kind", "sensitive", "handling")
+    )
+    return {"label": "", "kind": "", "sensitive": "", "handling": ""} | {
+        name: row[name] for name in shown if name in row
+    }
 
 
 def _shown_policies(dossier: Dossier) -> Iterable[str]:

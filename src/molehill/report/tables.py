@@ -108,13 +108,14 @@ class TableView:
 
 def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     """What became of every column; inside the agency also how, within which limits, and what was found of it."""
-    fields = ["label", "fate", "kind"]
+    fields = ["label", "fate", "kind", "handling"]
     if teller.edition == "internal":
         told = dossier.facts["columns"]
         fields += [name for name in ("model", "limits", "remark") if any(column[name] for column in told)]
     rows = []
     for column in dossier.facts["columns"]:
-        told = {**column, "fate": FATES[column["fate"]]}
+        # A release of an earlier version does not tell the last.
+        told = {"handling": "", **column, "fate": FATES[column["fate"]]}
         cells = [Told(cut_measure(f"{told[name]}") if told[name] else "") for name in fields]
         rows.append(Row(cut_name(f"{column['column']}"), tuple(cells), column["fate"] == "replace"))
     note = "Of columns that were dropped only the name is told." if teller.edition == "public" else ""

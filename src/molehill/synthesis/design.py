@@ -92,6 +92,13 @@ class Design:
         return {"design": apply_design(self, table)}
 
     @property
+    def width(self) -> int:
+        """About how many columns the matrix has, before it is made."""
+        widths = {name: len(levels) - 1 for name, levels in self.levels.items()} | dict.fromkeys(self.centre, 1)
+        told = [name for name in self.missing if name in self.centre]
+        return int(sum(np.prod([widths[name] for name in term]) for term in self.terms)) + len(told)
+
+    @property
     def facts(self) -> dict[str, Any]:
         """All but the matrix, as plain values."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "matrix"}
@@ -143,6 +150,30 @@ def learn_design(
     >>> design.collinear
     ('region[missing]', 'age[40 and over]:region[S]', 'age[40 and over]:region[missing]')
     """
+    made = sketch_design(
+        table, predictors, sensitive=sensitive, breaks=breaks, kinds=kinds, outcome=outcome, widest=widest
+    )
+    matrix, columns = _build(made, table)
+    same = (matrix == matrix[:1]).all(axis=0)
+    same[0] = False
+    kept = tuple(name for name, constant in zip(columns, same, strict=True) if not constant)
+    dropped = [name for name, constant in zip(columns, same, strict=True) if constant and name not in made.dropped]
+    matrix = np.ascontiguousarray(matrix[:, ~same])
+    collinear = tuple(kept[column] for column in _dependent(matrix))
+    return replace(made, matrix=matrix, names=kept, dropped=(*made.dropped, *dropped), collinear=collinear)
+
+
+def sketch_design(
+    table: Table,
+    predictors: str | Sequence[str] | None,
+    *,
+    sensitive: str | Sequence[str],
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    outcome: Floats | None = None,
+    widest: int | None = None,
+) -> Design:
+    """Learn what `learn_design` does, without the matrix: cheap, to tell what will become of the predictors."""
     terms = _find_terms(table, predictors)
     names = list(dict.fromkeys(name for term in terms for name in term))
     schema = infer_schema(
@@ -153,18 +184,9 @@ def learn_design(
     left_out = () if outcome is None else _too_many(terms, known, _Room(table, grouped, outcome, widest))
     terms = [term for term in terms if not set(term) & set(left_out)]
     known = {name: one for name, one in known.items() if name not in left_out}
-    dropped = [name for name, one in known.items() if one.constant]
+    dropped = tuple(name for name, one in known.items() if one.constant)
     made = replace(_as_design(known.values(), grouped), formula=_in_words(terms), terms=tuple(terms))
-    matrix, columns = _build(made, table)
-    same = (matrix == matrix[:1]).all(axis=0)
-    same[0] = False
-    kept = tuple(name for name, constant in zip(columns, same, strict=True) if not constant)
-    dropped += [name for name, constant in zip(columns, same, strict=True) if constant and name not in dropped]
-    matrix = np.ascontiguousarray(matrix[:, ~same])
-    collinear = tuple(kept[column] for column in _dependent(matrix))
-    return replace(
-        made, matrix=matrix, names=kept, dropped=tuple(dropped), collinear=collinear, left_out=tuple(left_out)
-    )
+    return replace(made, dropped=dropped, left_out=tuple(left_out))
 
 
 @dataclass(frozen=True)

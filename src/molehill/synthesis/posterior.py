@@ -25,7 +25,7 @@ from molehill.synthesis.synthesizer import (
     Prediction,
     Synthesizer,
 )
-from molehill.tables.resolution import resolution, round_to_unit
+from molehill.tables.resolution import column_unit, round_to_unit
 from molehill.tables.table import Table, with_columns
 
 Values = Mapping[str, Any]
@@ -97,7 +97,7 @@ class Posterior:
         frame = self.table.frame
         names = [name for name in self.synthesizer.sensitive if name not in _levels(self)]
         numeric = [name for name in names if pd.api.types.is_numeric_dtype(frame[name].dtype)]
-        return {name: resolution(_precise(frame[name])) for name in numeric}
+        return {name: column_unit(frame[name]) for name in numeric}
 
     @property
     def evidence(self) -> dict[str, Any]:
@@ -212,14 +212,6 @@ def _in_units(posterior: Posterior, values: Values, units: Mapping[str, float]) 
     low = max(low, np.finfo(np.float64).tiny) if facts.get("transform") == "log" else low
     rounded = {name: round_to_unit(values[name], unit, low, high) for name, unit in units.items() if name in values}
     return {**values, **rounded}
-
-
-def _precise(column: pd.Series) -> np.ndarray:
-    """The values of a column, single precision kept so, since a decimal is written less exactly in it."""
-    kind: Any = getattr(column.dtype, "numpy_dtype", column.dtype)
-    if getattr(kind, "kind", "") == "f" and kind.itemsize < 8:
-        return column.to_numpy(dtype=kind, na_value=np.nan)
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Values]:

@@ -6,9 +6,10 @@ cells, stays text, and nobody may take it for a category: `stray_cells` says whe
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -422,6 +423,55 @@ def _are_codes(cells: list[str], counts: np.ndarray, good: np.ndarray) -> bool:
     return few and not any(map(means_missing, others))
 
 
+def check_header(header: Sequence[str], records: Sequence[Sequence[str]]) -> None:
+    """Refuse a first line that is a record: its values would be shown as names, and be published.
+
+    One name is enough that is a date above dates, a number with a fraction or a sign above numbers, or an e-mail
+    address. So are several, a third of all at least, that are whole numbers above numbers, or one of the values below.
+    Whole numbers in even steps, and years, are names as wide tables have them.
+
+    Parameters
+    ----------
+    header, records
+        The cells of the first line, and of some lines after it.
+    """
+    names = [name.strip() for name in header]
+    like = [[cell.strip() for cell in row] for row in records if len(row) == len(names)]
+    below = list(zip(*like, strict=True))
+    seen = list(zip(names, below, strict=False))
+    whole = [int(name) for name in names if re.fullmatch(r"\d{1,15}", name, re.ASCII)]
+    steps = {after - before for before, after in pairwise(whole)}
+    series = (len(whole) > 2 and len(steps) == 1 and min(steps) > 0) or all(1900 <= each <= 2100 for each in whole)
+    sure = [_is_surely_cell(name, cells) for name, cells in seen]
+    may = [_may_be_cell(name, cells) and not (series and name.isdigit()) for name, cells in seen]
+    if any(sure) or sum(may) >= min(max(2, len(names) / 3), max(1, len(names) / 2)):
+        problem = "its first line looks like a record, and not like the names of the columns"
+        remedy = "Write a line with the names above it; a name may not be a number or a value of its own column"
+        raise InputError("path", problem, remedy)
+
+
+def _is_surely_cell(name: str, below: Sequence[str]) -> bool:
+    if re.fullmatch(r"[^@\s]+@[^@\s]+\.[^@\s]+", name):
+        return True
+    if _DATE.fullmatch(name):
+        return _mostly(below, lambda cell: _DATE.fullmatch(cell) is not None)
+    marked = _ANY_NUMBER.fullmatch(name) is not None and re.search(r"\d\D|^\D+\d", name) is not None
+    return marked and _mostly(below, lambda cell: _ANY_NUMBER.fullmatch(cell) is not None)
+
+
+def _may_be_cell(name: str, below: Sequence[str]) -> bool:
+    # A box to tick has its name below it, or nothing.
+    if name and name in below and len({*below} - {""}) > 1:
+        return True
+    numeric = re.fullmatch(r"\d+", name, re.ASCII) is not None
+    return numeric and _mostly(below, lambda cell: _ANY_NUMBER.fullmatch(cell) is not None)
+
+
+def _mostly(cells: Sequence[str], fits: Callable[[str], bool]) -> bool:
+    told = [cell for cell in cells if not means_missing(cell)]
+    return bool(told) and sum(map(fits, told)) >= MOSTLY * len(told)
+
+
 def means_missing(text: str) -> bool:
     """Whether a text is a usual way to say that something is missing, in one of several languages.
 
@@ -505,7 +555,8 @@ def _label_means_missing(label: str) -> bool:
 def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) -> Table:
     """Make the cells with these codes missing, and the columns numbers or dates where nothing else is left in them.
 
-    An empty list of codes only says that a column of text holds numbers. Labels of the codes stay.
+    An empty list of codes only says that a column of text holds numbers. No record has the codes any more, and so they
+    have no labels.
 
     Parameters
     ----------
@@ -520,10 +571,12 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
     >>> declare_missing(people, {"pay": ["n/a"]}).frame["pay"].tolist()
     [2800, <NA>, 3100]
     """
-    frame, dialect = table.frame.copy(deep=False), table.dialect
+    frame, dialect, labels = table.frame.copy(deep=False), table.dialect, dict(table.value_labels)
     for name in find_columns(table, list(codes), "missing_codes"):
         given: Any = codes[name]
         given = [given] if isinstance(given, str | int | float) else list(given)
+        gone = {*_as_numbers(given), *_as_texts(given)}
+        labels[name] = {code: label for code, label in labels.get(name, {}).items() if code not in gone}
         column = frame[name]
         if _is_numeric(column):
             absent = column.isin(_as_numbers(given))
@@ -541,7 +594,8 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
             else:
                 frame[name] = series_from_arrow(settled.columns[name])
                 dialect = _with_marks(dialect, settled)
-    return replace(table, frame=frame, dialect=dialect)
+    labels = {name: codes for name, codes in labels.items() if codes}
+    return replace(table, frame=frame, dialect=dialect, value_labels=labels)
 
 
 def _settle_again(column: pd.Series, name: str, dialect: Dialect | None) -> Settled | None:

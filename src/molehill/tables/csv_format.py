@@ -15,7 +15,7 @@ from pyarrow import csv
 
 from molehill.errors import InputError
 from molehill.files import written_whole
-from molehill.tables.cells import check_digits, settle, settle_dates, write_dates
+from molehill.tables.cells import check_digits, check_header, settle, settle_dates, write_dates
 from molehill.tables.table import Dialect, Table, check_unique, from_arrow, tidy_name, to_arrow
 
 # Arrow makes these functions while it is imported: type checkers do not see them.
@@ -146,11 +146,16 @@ def _records(page: str, separator: str, quote: str) -> list[list[str]]:
     return found[:-1] if len(found) > 1 and len(page) >= _PAGE else found
 
 
+def _header_and_rest(page: str, separator: str, quote: str) -> tuple[list[str], list[list[str]]]:
+    header, *rest = _records(page, separator, quote) or [[""]]
+    return header, rest
+
+
 def _find_separator(page: str, ending: str, quote: str) -> str:
     """Choose the separator that divides most records as it divides the header, and of several that with most names."""
     best, choice = (-1.0, 0, 0), None
     for separator in SEPARATORS:
-        header, *rest = _records(page, separator, quote) or [[""]]
+        header, rest = _header_and_rest(page, separator, quote)
         if len(header) > 1:
             like = sum(len(record) == len(header) for record in rest) / max(len(rest), 1)
             numbers = sum(re.fullmatch(_NUMBER, cell.strip()) is not None for record in rest for cell in record)
@@ -158,7 +163,7 @@ def _find_separator(page: str, ending: str, quote: str) -> str:
                 best, choice = (like, len(header), numbers), separator
     if choice is None:
         # One name: a comma within its numbers is a decimal mark.
-        header, *rest = _records(page, "\x1f", quote) or [[""]]
+        _, rest = _header_and_rest(page, "\x1f", quote)
         numbers = bool(rest) and all(re.fullmatch(r"\s*[+-]?[\d.' ]*,\d+\s*|\s*[+-]?\d+\s*", row[0]) for row in rest)
         choice = ";" if numbers and any("," in row[0] for row in rest) else ","
     return "\t" if ending == ".tsv" and "\t" in page.split("\n", 1)[0] else choice
@@ -197,6 +202,8 @@ def _read_encoded(source: Path, given: Given, encoding: str) -> Table:
     page = _first_page(source, encoding)
     quote = _find_quote(page)
     separator = given.separator or _find_separator(page, source.suffix.lower(), quote)
+    # Before anything is said that names a column.
+    check_header(*_header_and_rest(page, separator, quote))
     dialect = Dialect(separator=separator, encoding=encoding, quote=quote)
     arrow = _read_text(source, dialect)
     header, quoted = _quoted(page, separator, quote, arrow.num_columns)
@@ -221,7 +228,9 @@ def _read_encoded(source: Path, given: Given, encoding: str) -> Table:
 
 def _read_text(source: Path, dialect: Dialect) -> pa.Table:
     """Read all columns as text, missing where nothing or a word for nothing stands without quotes."""
-    names = _csv_reader(source, dialect, ()).schema.names
+    # Closed at once: it reads ahead in a thread of its own.
+    with _csv_reader(source, dialect, ()) as reader:
+        names = reader.schema.names
     tidy = [_inert_back(tidy_name(name)) for name in names]
     check_unique(tidy, "path")
     check_unique(names, "path")

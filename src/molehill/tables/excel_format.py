@@ -15,7 +15,7 @@ import xlsxwriter
 
 from molehill.errors import InputError
 from molehill.files import written_whole
-from molehill.tables.cells import settle_dates
+from molehill.tables.cells import check_header, settle_dates
 from molehill.tables.csv_format import Given
 from molehill.tables.table import Table, check_memory, check_unique, series_from_arrow, show_names, tidy_name, to_arrow
 
@@ -23,6 +23,7 @@ from molehill.tables.table import Table, check_memory, check_unique, series_from
 pc: Any = pyarrow.compute
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST = 1_048_575, 16_384, 32_767
 _FIRST_DAY = datetime.datetime(1900, 3, 1)  # Excel believes that there was a 29 February 1900.
+_LOOKED_AT = 200
 _OFFICE = b"\xd0\xcf\x11\xe0"
 
 
@@ -81,7 +82,9 @@ def _split(rows: list[list[Any]]) -> tuple[list[str], list[list[Any]]]:
     if len(filled) < 2:
         raise InputError("path", "the sheet has no records", "Give a header and records")
     used = [number for number in range(len(filled[0])) if any(row[number] != "" for row in filled)]
-    names = [tidy_name(_as_text(filled[0][number])) for number in used]
+    header, *first = [[_as_text(row[number]) for number in used] for row in filled[:_LOOKED_AT]]
+    check_header(header, first)
+    names = [tidy_name(name) for name in header]
     nameless = [str(number + 1) for number, name in zip(used, names, strict=True) if not name]
     if nameless:
         problem = f"columns without a name in the first row have values: number {', '.join(nameless[:10])}"

@@ -52,12 +52,15 @@ class Format:
         Why it cannot be written.
     options
         What callers may say about such a file: fields of `Given`.
+    instead
+        The ending that a release of such a table has if it cannot be written.
     """
 
     read: Callable[[Path, Given], Table]
     write: Callable[..., None] | None
     reason: str = "the format can only be read"
     options: tuple[str, ...] = ("encoding",)
+    instead: str = ".csv"
 
 
 def read_table(
@@ -73,8 +76,8 @@ def read_table(
 
     Whole numbers with missing values come as pandas' Int64, also from the packages that store every
     number with a fraction. Codes stay codes; their labels are in `value_labels`. What users of SPSS, Stata
-    or SAS declared missing arrives as missing, and so does empty text from these three and from Excel, which have no
-    other missing text.
+    or SAS declared missing arrives as missing, without the labels of such codes, and so does empty text from these
+    three and from Excel, which have no other missing text.
 
     A text file has a header. Its separator, decimal mark, thousands mark and encoding are found out, and are in
     `Table.dialect`. Unquoted, nothing, NA, NaN, nan, NULL, null and . are missing.
@@ -191,6 +194,19 @@ def write_table(data: object, path: str | Path, *, private: bool = False) -> Non
     known.write(replace(table, frame=_with_plain_categories(table.frame)), Path(path), private=private)
 
 
+def released_ending(path: str | Path | None) -> str:
+    """Say how the file of a released table ends: like that of the confidential one, where such files can be written.
+
+    Examples
+    --------
+    >>> released_ending("people.sav"), released_ending("people.xls"), released_ending(None)
+    ('.sav', '.xlsx', '.csv')
+    """
+    ending = Path(path or "").suffix.lower()
+    known = FORMATS.get(ending, FORMATS[".csv"])
+    return known.instead if known.write is None or ending not in FORMATS else ending
+
+
 def _with_plain_categories(frame: pd.DataFrame) -> pd.DataFrame:
     """Leave out levels that no record has, and sort the others: the order in which they appeared would tell of rows."""
     changed = {}
@@ -247,7 +263,10 @@ def _write_parquet(table: Table, path: Path, *, private: bool) -> None:
 def _read_package(read: Callable[..., tuple[Any, Any]], source: Path, given: Given) -> Table:
     """Read a Stata, SPSS or SAS file: codes as values, labels beside them."""
     try:
-        _, notes = read(str(source), encoding=given.encoding, metadataonly=True)
+        # Only asked for does pyreadstat tell which codes SPSS takes for missing.
+        asked = {"user_missing": True} if read is pyreadstat.read_sav else {}
+        _, notes = read(str(source), encoding=given.encoding, metadataonly=True, **asked)
+        absent = notes.missing_ranges or {}
         widths = notes.variable_storage_width or {}
         rows, width = notes.number_rows or 0, sum(max(each, 8) for each in widths.values())
         check_memory(rows * width, "path", rows, len(widths))
@@ -269,9 +288,16 @@ def _read_package(read: Callable[..., tuple[Any, Any]], source: Path, given: Giv
     columns = {name: label for name, label in notes.column_names_to_labels.items() if label}
     values = {}
     for name, codes in notes.variable_value_labels.items():
-        # A label of text beside numbers names one of Stata's or SAS's kinds of missing value.
+        # A label of text beside numbers names one of Stata's or SAS's kinds of missing value. No record has a code that
+        # is missing, so that its label would say why somebody gave no answer, of nobody.
         fits = str if isinstance(frame[name].dtype, pd.StringDtype) else int | float
-        values[name] = {plain_code(code): label for code, label in codes.items() if isinstance(code, fits)}
+        held = {code: label for code, label in codes.items() if isinstance(code, fits)}
+        ranges = absent.get(name, ())
+        values[name] = {
+            plain_code(code): label
+            for code, label in held.items()
+            if not any(ends["lo"] <= code <= ends["hi"] for ends in ranges)
+        }
     return Table(frame, columns, {name: codes for name, codes in values.items() if codes})
 
 
@@ -410,8 +436,8 @@ FORMATS: dict[str, Format] = {
     ".csv": Format(read_csv, write_csv, options=_TEXT),
     ".tsv": Format(read_csv, write_csv, options=_TEXT),
     ".xlsx": Format(read_excel, write_excel, options=("sheet",)),
-    ".xlsm": Format(read_excel, None, "a workbook with programs is not written", options=("sheet",)),
-    ".xls": Format(read_excel, None, "workbooks are written as .xlsx", options=("sheet",)),
+    ".xlsm": Format(read_excel, None, "a workbook with programs is not written", ("sheet",), ".xlsx"),
+    ".xls": Format(read_excel, None, "workbooks are written as .xlsx", ("sheet",), ".xlsx"),
     ".parquet": Format(_read_parquet, _write_parquet, options=()),
     ".dta": Format(
         lambda path, given: _read_package(pyreadstat.read_dta, path, given), partial(_write_package, _STATA)

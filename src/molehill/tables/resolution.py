@@ -1,6 +1,9 @@
 """In which unit a column is written: cents, whole numbers, hundreds; and new values brought onto that unit."""
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from molehill.arrays import Floats
@@ -37,6 +40,14 @@ def resolution(values: ArrayLike) -> float:
             if _are_multiples(numbers[:_FIRST], unit, tolerance) and _are_multiples(numbers, unit, tolerance):
                 return unit
     return 0.0
+
+
+def column_unit(column: pd.Series) -> float:
+    """Give the unit that a column of numbers is written in, 0 for none: see `resolution`."""
+    kind: Any = getattr(column.dtype, "numpy_dtype", column.dtype)
+    # Single precision is kept so, since a decimal is written less exactly in it.
+    single = getattr(kind, "kind", "") == "f" and kind.itemsize < 8
+    return resolution(column.to_numpy(dtype=kind if single else np.float64, na_value=np.nan))
 
 
 def _are_multiples(numbers: Floats, unit: float, tolerance: float) -> bool:

@@ -145,7 +145,8 @@ def infer_schema(
         roles: list[Role] = [role for role, names in role_names.items() if name in names] or ["carried"]
         _check_role(table, name, roles)
         given = given_kinds.get(name)
-        kind, reason = (given, "given by the caller") if given else infer_kind(table, name)
+        look = _carried_kind if "carried" in roles else infer_kind
+        kind, reason = (given, "given by the caller") if given else look(table, name)
         policy = missing if "sensitive" in roles else "keep" if "carried" in roles else "category"
         described.append(Column(name, tuple(roles), kind, reason, given_breaks.get(name, ()), policy))
     return Schema(tuple(described))
@@ -185,6 +186,14 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
     if name not in table.kinds:
         table.kinds[name] = _look_at(table, name)
     return table.kinds[name]
+
+
+def _carried_kind(table: Table, name: str) -> tuple[Kind, str]:
+    """Tell the kind of a column that nothing is made of: where `infer_kind` refuses, the reason says what is wrong."""
+    try:
+        return infer_kind(table, name)
+    except InputError as error:
+        return "categorical", error.problem
 
 
 def _look_at(table: Table, name: str) -> tuple[Kind, str]:

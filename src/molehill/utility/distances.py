@@ -1,5 +1,6 @@
 """How far released tables lie from the confidential one: distributions, two-way tables, and a classifier."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
@@ -381,7 +383,9 @@ def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side:
 def _classify(designs: Sequence[Floats], labels: Sequence[np.ndarray], method: Method) -> list[float]:
     """Give the pMSE of every design, on all cores."""
     # Threads of BLAS within these would fight for the cores with each other, and with every other process.
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
+        # Where two tables can be told apart perfectly, the coefficients grow for ever, and the scores hardly change.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         return list(pool.map(_pmse, designs, labels, repeat(method)))
 
 

@@ -56,7 +56,7 @@ def fit_regression(analysis: Analysis, part: Part, missing: Missing) -> Fits:
         outcome, design, spec = _design(side, coded, formula, spec)
         names = names or [formula.restore(column) for column in design.columns]
         rows.append(_fit(side, analysis, _check_outcome(side, outcome, analysis), design.to_numpy(np.float64)))
-    chosen = _choose(names, analysis.terms)
+    chosen = _choose(names, analysis.terms, formula.columns)
     points, variances, degrees = (np.stack(column) for column in zip(*rows, strict=True))
     return Fits(tuple(names[place] for place in chosen), points[:, chosen], variances[:, chosen], degrees)
 
@@ -161,8 +161,10 @@ def _check_rank(side: Side, design: Floats) -> None:
         raise side.refuse(problem, "Leave out terms until each says something of its own")
 
 
-def _choose(names: Sequence[str], terms: Sequence[str]) -> list[int]:
+def _choose(names: Sequence[str], terms: Sequence[str], columns: Sequence[str]) -> list[int]:
     for term in terms:
         if term not in names:
-            raise InputError("terms", f"there is no coefficient {term!r}", nearest(term, names))
+            # Of the columns alone: the names of coefficients hold levels, which are values of the table.
+            remedy = f"{nearest(term.partition('[')[0], columns)}; a level of a category is written name[level]"
+            raise InputError("terms", f"there is no coefficient {term!r}", remedy)
     return [names.index(term) for term in terms] or list(range(len(names)))
