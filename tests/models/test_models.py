@@ -350,6 +350,8 @@ def test_amounts_must_be_numbers_that_fit_the_transform():
 def test_a_categorical_column_needs_two_levels():
     assert "fewer than two levels" in problem_of(multinomial("job"), PEOPLE.assign(job="c"))
     assert "fewer than two levels" in problem_of(multinomial("job"), PEOPLE.assign(job=None))
+    many = pd.DataFrame({"job": [f"job {number}" for number in range(501)]})
+    assert "501 levels, more than 500" in problem_of(multinomial("job"), many)
     assert "Did you mean 'job'?" in problem_of(multinomial("jobs"))
 
 

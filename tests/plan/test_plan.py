@@ -1,12 +1,14 @@
 """The plan: no column without a fate, none with one that is not safe, and one page that says it all."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from molehill.errors import InputError
 from molehill.models import BUILT_IN
-from molehill.plan.plan import MODELS, plan_settings
+from molehill.plan.plan import MODELS, complete_settings, plan_settings
 from molehill.plan.settings import Settings
 from molehill.tables.table import Table
 
@@ -95,3 +97,14 @@ def test_an_order_that_no_pattern_has_records_for_is_refused():
     assert plan_settings(people, settings).patterns == 2
     with pytest.raises(InputError, match="order: it is 31, and no pattern has more than 30 records"):
         plan_settings(people, settings.but(order=31))
+
+
+def test_many_dates_are_kept_and_are_no_predictor():
+    people = pd.DataFrame({"town": ["A", "B"] * 60, "pay": np.linspace(900.5, 5000, 120)})
+    people["moved"] = pd.date_range("2001-01-01", periods=120)
+    call: dict[str, Any] = {"replace": "pay", "keep": ["town", "moved"], "known": "town", "accept": "moved"}
+    settings = Settings(**call, lower=0.0, upper=20_000.0)
+    assert complete_settings(settings, Table(people)).predictors == ("town",)
+    assert complete_settings(settings.but(accept=()), Table(people)).predictors == ("town",)
+    told = plan_settings(people, settings).columns.set_index("column")["handling"]
+    assert told["moved"] == "no predictor of the model"

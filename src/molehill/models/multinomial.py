@@ -22,6 +22,9 @@ from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Sy
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table, find_columns
 
+# A level more is a coefficient more for every column of the design.
+MOST_LEVELS = 500
+
 
 def multinomial(
     column: str,
@@ -54,6 +57,9 @@ def multinomial(
         levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
         if len(levels) < 2:
             raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is")
+        if len(levels) > MOST_LEVELS:
+            problem = f"{column!r} has {len(levels):,} levels, more than {MOST_LEVELS}"
+            raise InputError("column", problem, "Group them into fewer")
         codes = find_codes(values, (*levels, None), column, "column")
         # A row of indicators per record: its width tells the model how many levels there are.
         outcome = codes[:, None] == np.arange(len(levels))

@@ -15,6 +15,7 @@ from molehill.risk.intruder import View
 from molehill.synthesis.design import Design
 from molehill.tables.cells import declare_missing
 from molehill.tables.resolution import column_unit
+from molehill.tables.schema import has_many_dates
 from molehill.tables.table import Table, as_table, find_columns
 
 # The synthesizer of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
@@ -95,8 +96,9 @@ def take_table(data: Any, settings: Settings) -> Table:
 def complete_settings(settings: Settings, table: Table) -> Settings:
     """Settle what the settings leave to the table: what the model conditions on."""
     find_columns(table, settings.known, "known")
-    # One that names people says nothing of others, and would need a coefficient for each of them.
-    kept = tuple(name for name in settings.keep if name not in settings.accept)
+    # One that names people says nothing of others, and would need a coefficient for each of them; so would many dates.
+    able = [name for name in settings.keep if name not in settings.accept]
+    kept = tuple(name for name in able if name not in table.frame or not has_many_dates(table.frame[name]))
     predictors = kept if settings.predictors is None else settings.predictors
     find_columns(table, predictors, "predictors")
     return settings.but(predictors=predictors)
@@ -222,6 +224,8 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
         kind = ""
         remarks.append(found.problem)
     handling = tell_handling(found.name, sketches)
+    if fate == "keep" and found.name not in (settings.predictors or ()):
+        handling.append("no predictor of the model")
     if fate == "replace":
         # What is told of handling may be published: counts of the true values only if the tables show them.
         remarks += handling

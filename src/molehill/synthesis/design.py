@@ -27,7 +27,6 @@ from molehill.errors import InputError
 from molehill.tables.schema import Column, Kind, column_numbers, cut_into_groups, group_labels, infer_schema
 from molehill.tables.table import Table, find_columns, plain_code
 
-MOST_LEVELS = 500
 # A predictor with more levels keeps only so many of them, each with at least so many records; the others are one level.
 KEPT_LEVELS, LEAST_RECORDS = 50, 10
 # A design of more columns than this has at most a fifth as many as there are records.
@@ -348,9 +347,6 @@ def find_levels(column: pd.Series, name: str, argument: str) -> tuple[Any, ...]:
             found.sort()
         except TypeError:
             found.sort(key=lambda level: (type(level).__name__, str(level)))
-    if len(found) > MOST_LEVELS:
-        problem = f"{name!r} has {len(found):,} levels, more than {MOST_LEVELS}"
-        raise InputError(argument, problem, "Group them into fewer, or leave the column out")
     plain = [level.item() if isinstance(level, np.generic) else level for level in found]
     plain = [plain_code(level) if isinstance(level, float) else level for level in plain]
     return (*plain, *[None] * bool(column.isna().any()))

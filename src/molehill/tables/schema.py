@@ -162,7 +162,7 @@ def _check_role(table: Table, name: str, roles: Sequence[Role]) -> None:
         if numbers_as_text(table, name):
             problem = f"{name!r} holds numbers that are written as text"
             raise InputError("sensitive", problem, f"Say that they are numbers: missing_codes={{{name!r}: []}}")
-    if "predictor" in roles and _holds_dates(column) and not _few_dates(column):
+    if "predictor" in roles and has_many_dates(column):
         problem = f"{name!r} holds more than {_FEW_DATES} different dates"
         raise InputError("predictors", problem, "Turn it into a number, such as an age or a year, or leave it out")
 
@@ -283,12 +283,13 @@ def _reason_not_numeric(column: pd.Series) -> str | None:
     if column.isna().all():
         return "every value is missing"
     if _holds_dates(column):
-        return "dates, compared as they are" if _few_dates(column) else "dates, many different ones"
+        return "dates, many different ones" if has_many_dates(column) else "dates, compared as they are"
     return "text"
 
 
-def _few_dates(column: pd.Series) -> bool:
-    return column.nunique() <= _FEW_DATES
+def has_many_dates(column: pd.Series) -> bool:
+    """Whether a column holds dates, and so many that they are no categories."""
+    return _holds_dates(column) and column.nunique() > _FEW_DATES
 
 
 def _holds_dates(column: pd.Series) -> bool:
