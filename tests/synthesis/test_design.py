@@ -414,3 +414,16 @@ def test_a_column_of_as_many_levels_as_records_says_nothing():
 def test_values_that_are_no_levels_are_refused():
     frame = pd.DataFrame({"bag": [[1], [2]], "income": [1.0, 2.0]})
     assert "cannot be compared" in problem_of(["bag"], frame, kinds={"bag": "categorical"})
+
+
+def test_a_very_skewed_number_stands_in_logarithms_in_every_table():
+    random = np.random.default_rng(4)
+    people = pd.DataFrame({"spent": np.exp(random.normal(8, 1.2, 400)), "age": random.normal(40, 9, 400)})
+    people.loc[0, "spent"] = 0.0
+    design = learn_design(Table(people.assign(pay=1.0)), ["spent", "age"], sensitive="pay")
+    assert (design.logged, design.names) == (("spent",), ("Intercept", "spent[log]", "age"))
+    logs = np.log1p(people["spent"])
+    np.testing.assert_allclose(design.matrix[:, 1], (logs - logs.mean()) / logs.std(ddof=0))
+    # Learned once: another table is brought onto the same scale, whatever its own skewness.
+    other = apply_design(design, Table(pd.DataFrame({"spent": [99.0, -99.0], "age": [40.0, 40.0]})))
+    np.testing.assert_allclose(other[:, 1], (np.array([1, -1]) * np.log(100) - logs.mean()) / logs.std(ddof=0))

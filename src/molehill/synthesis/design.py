@@ -1,17 +1,17 @@
 """From the predictors of a table to the numbers that a model multiplies with its coefficients.
 
-A design matrix has one row per record: the intercept first, then one column per numeric predictor (centred, scaled to
-standard deviation 1) and one per level of a categorical predictor but the first, at last one that tells where a number
-is missing. What was learned (levels, centres, scales, groups) is kept beside the matrix, so that another table can be
-brought onto the same columns. Many rare levels are one, and of far too many predictors those that say least are left
-out: a model of hundreds of columns would take days and learn little.
+A design matrix has one row per record: the intercept first, then one column per numeric predictor (a very skewed one in
+logarithms; centred, scaled to standard deviation 1) and one per level of a categorical predictor but the first, at last
+one that tells where a number is missing. What was learned (levels, centres, scales, groups) is kept beside the matrix,
+so that another table can be brought onto the same columns. Many rare levels are one, and of far too many predictors
+those that say least are left out: a model of hundreds of columns would take days and learn little.
 
 Formulaic parses the formulas and codes the interactions. It would also evaluate Python found in a formula; here only
 names, numbers and operators are let through, and the names are replaced by neutral ones before Formulaic sees them.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -33,6 +33,8 @@ KEPT_LEVELS, LEAST_RECORDS = 50, 10
 NARROWEST, SHARE_OF_RECORDS = 50, 5
 # For a model that learns the correlation of every two coefficients: their number grows with the square.
 WIDEST_CORRELATED = 120
+# Of a number more skewed than this the logarithm is taken: a few very large ones would else decide its coefficient.
+SKEWED = 2.0
 
 _TOKEN = re.compile(
     r"`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.]*)|(?P<other>\d\b|[-+:*()^])|(?P<space>\s+)|(?P<bad>.)", re.DOTALL
@@ -70,6 +72,8 @@ class Design:
         For each predictor with many levels, how many of them were made one level; it stands after the others.
     left_out
         Predictors left out because the design would have had too many columns: those that say least of the outcome.
+    logged
+        Numeric predictors x that are very skewed, and stand as sign(x) log(1 + |x|) in the design.
     """
 
     matrix: Floats
@@ -85,6 +89,7 @@ class Design:
     missing: Mapping[str, int] = field(default_factory=dict)
     pooled: Mapping[str, int] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    logged: tuple[str, ...] = ()
 
     def again(self, table: Table) -> dict[str, Floats]:
         """The input of a model that this design is, for a table with other values in the predictors."""
@@ -199,6 +204,7 @@ class _Predictor:
     missing: int = 0
     pooled: int = 0
     constant: bool = False
+    logged: bool = False
 
     @property
     def width(self) -> int:
@@ -216,10 +222,21 @@ def _learn_predictor(table: Table, column: Column) -> _Predictor:
     values = _numbers(table, column.name)
     present = values[~np.isnan(values)]
     absent = len(values) - len(present)
+    logged = abs(_skewness(present)) > max(SKEWED, abs(_skewness(_log(present))))
+    present = _log(present) if logged else present
     if not len(present) or present.min() == present.max():
         centre = float(present[0]) if len(present) else 0.0
         return _Predictor(column.name, (), centre, missing=absent, constant=True)
-    return _Predictor(column.name, (), float(present.mean()), float(present.std()), absent)
+    return _Predictor(column.name, (), float(present.mean()), float(present.std()), absent, logged=logged)
+
+
+def _log(values: Floats) -> Floats:
+    return np.sign(values) * np.log1p(np.abs(values))
+
+
+def _skewness(values: Floats) -> float:
+    spread = float(values.std()) if len(values) else 0.0
+    return float(np.mean((values - values.mean()) ** 3)) / spread**3 if spread > 0 else 0.0
 
 
 def _pool(column: pd.Series, levels: tuple[Any, ...], name: str) -> tuple[tuple[Any, ...], int]:
@@ -234,7 +251,7 @@ def _pool(column: pd.Series, levels: tuple[Any, ...], name: str) -> tuple[tuple[
     return (*kept, other, *[None] * (len(given) < len(levels))), len(given) - len(kept)
 
 
-def _as_design(predictors: Iterable[_Predictor], grouped: Mapping[str, tuple[float, ...]]) -> Design:
+def _as_design(predictors: Collection[_Predictor], grouped: Mapping[str, tuple[float, ...]]) -> Design:
     """Say what was learned of predictors as a design does, whose matrix is not made yet."""
     levels, centre, scale, missing, pooled = {}, {}, {}, {}, {}
     for one in predictors:
@@ -247,7 +264,9 @@ def _as_design(predictors: Iterable[_Predictor], grouped: Mapping[str, tuple[flo
         if one.pooled:
             pooled[one.name] = one.pooled
     kept = {name: breaks for name, breaks in grouped.items() if name in levels}
-    return Design(np.empty((0, 0)), (), "", (), levels, centre, scale, kept, (), (), missing, pooled)
+    logged = tuple(one.name for one in predictors if one.logged)
+    made = Design(np.empty((0, 0)), (), "", (), levels, centre, scale, kept, (), (), missing, pooled)
+    return replace(made, logged=logged)
 
 
 def _too_many(
@@ -303,7 +322,7 @@ class _Room:
             sums = np.column_stack([np.bincount(codes, column) for column in rest.T])
             explained, width = float((sums**2 / np.maximum(sizes, 1)[:, None]).sum()), int((sizes > 0).sum()) - 1
         else:
-            values = _numbers(self.table, predictor.name)[self.counts]
+            values = _numbers(self.table, predictor.name, logged=predictor.logged)[self.counts]
             absent = np.isnan(values)
             filled = np.where(absent, 0.0, (values - predictor.centre) / predictor.scale)
             columns = np.column_stack([np.ones(len(filled)), filled, absent])
@@ -476,12 +495,12 @@ def _order(levels: Sequence[Any], breaks: Sequence[float]) -> Floats | None:
     return np.array(given, dtype=np.float64) if given and numbers else None
 
 
-def _numbers(table: Table, name: str) -> Floats:
-    """Give a numeric predictor, NaN where it is missing."""
+def _numbers(table: Table, name: str, *, logged: bool = False) -> Floats:
+    """Give a numeric predictor, in logarithms or not, NaN where it is missing."""
     values = column_numbers(table, name)
     if np.isinf(values).any():
         raise _infinite(values, name)
-    return values
+    return _log(values) if logged else values
 
 
 def _infinite(values: Floats, name: str) -> InputError:
@@ -503,7 +522,7 @@ def _build(design: Design, table: Table) -> tuple[Floats, list[str]]:
             frame[f"x{place}"] = pd.Categorical.from_codes(codes.tolist(), pd.RangeIndex(len(levels)))
             labels[f"x{place}"] = _labels(levels)
         else:
-            values = _numbers(table, name)
+            values = _numbers(table, name, logged=name in design.logged)
             absent = np.isnan(values)
             frame[f"x{place}"] = np.where(absent, 0.0, (values - design.centre[name]) / design.scale[name])
             if name in design.missing:
@@ -513,7 +532,8 @@ def _build(design: Design, table: Table) -> tuple[Floats, list[str]]:
 
     def in_words(part: str) -> str:
         factor, _, level = part.rstrip("]").partition("[")
-        called = _quoted(names[int(factor[1:])])
+        name = names[int(factor[1:])]
+        called = _quoted(name) + "[log]" * (name in design.logged)
         return f"{called}[{labels[factor][int(level.removeprefix('T.'))]}]" if level else called
 
     coded = made.model_spec.column_names[1:]

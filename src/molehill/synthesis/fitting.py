@@ -26,7 +26,7 @@ from molehill.tables.table import Table, as_table, find_columns
 
 # A largest R-hat above this is of chains in different places, and not of chains that are too short: after all draws,
 # and after a quarter of them, when chains that mix well can still be some way apart.
-HOPELESS, HOPELESS_EARLY = 1.1, 1.3
+HOPELESS, HOPELESS_EARLY = 1.05, 1.3
 
 
 class NothingCountsError(InputError):
@@ -190,7 +190,7 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
 
         def enough(run: Run) -> bool:
             judged.append(diagnose(run, beside=synthesizer.beside))
-            # Chains far apart will not meet in four times the time; where there is something simpler, it is tried now.
+            # Chains far apart will not meet in twice the time; where there is something simpler, it is tried now.
             return not judged[-1].problems or (synthesizer.simpler is not None and judged[-1].largest_rhat > HOPELESS)
 
         def hopeless(run: Run) -> bool:
@@ -205,7 +205,7 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
             checkpoint=how.checkpoint,
             enough=enough,
             hopeless=None if synthesizer.simpler is None else hopeless,
-            patience=how.patience,
+            patience=how.patience if synthesizer.simpler is None else min(how.patience, 1),
             progress=how.progress,
             title=" ".join(("fitting", ", ".join(synthesizer.sensitive), how.title, synthesizer.variant)).strip(),
         )
