@@ -86,3 +86,18 @@ def test_what_is_simpler_speaks_of_the_same_records():
         part = part.simpler
     positive = int((HOUSEHOLDS["income"] > 0).sum())
     assert sizes == [(f"{number} components", positive) for number in (10, 5, 4, 3, 2)]
+
+
+def test_where_no_loss_has_a_weight_losses_are_drawn_like_gains():
+    weights = np.where(HOUSEHOLDS["income"] < 0, 0.0, 1.0)
+    posterior = quick_fit(semicontinuous("income", components=2, lower=-5000, upper=1e6), HOUSEHOLDS, weights)
+    assert list(posterior.parts) == ["sign", "positive"]
+    assert posterior.given_up == ("negative: no record of it has a weight, and it is drawn like the others",)
+    drawn = np.concatenate([table["income"] for table in draw(posterior, datasets=20, seed=1, **ALLOWED)])
+    losses = drawn[drawn < 0]
+    assert len(losses) / len(drawn) == pytest.approx((HOUSEHOLDS["income"] < 0).mean(), abs=0.03)
+    assert losses.min() >= -5000
+    gains = np.minimum(drawn[drawn > 0], 5000)
+    assert np.median(-losses) == pytest.approx(np.median(gains), rel=0.3)
+    with pytest.raises(InputError, match="no record counts"):
+        quick_fit(semicontinuous("income", components=2), HOUSEHOLDS, np.where(HOUSEHOLDS["income"] == 0, 1.0, 0.0))

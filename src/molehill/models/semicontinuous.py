@@ -4,7 +4,7 @@ Three parts that share no parameter: a multinomial regression of the sign (negat
 regressions of log|y| for the losses and for the gains, or one normal regression where there are too few of them to tell
 components apart. The sizes are fitted with the records' weights, each to the records that it speaks of. The sign is
 not: weights follow the risk of the amount, and would thin out the zeros. A drawn record takes its sign from the first
-part and its size from the part of that sign.
+part and its size from the part of that sign, or of the other one, where none of the few losses, say, has a weight.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,11 +98,12 @@ def semicontinuous(
     return Composite(
         (column,),
         parts,
-        partial(_join, column=column),
+        partial(_join, column=column, most={name: given["upper"] for name, given in about.items()}),
         "semicontinuous",
         "a regression of the sign of the value (negative, zero, positive), and mixtures of regressions of its size",
         {"membership": membership},
         unweighted=("sign",),
+        optional=tuple(about),
     )
 
 
@@ -133,10 +134,12 @@ def _learn_size(table: Table, weights: Floats, *, inner: Synthesizer, column: st
 
 
 def _join(
-    values: Mapping[str, Mapping[str, Any]], learned: Mapping[str, Learned], *, column: str
+    values: Mapping[str, Mapping[str, Any]], learned: Mapping[str, Learned], *, column: str, most: Mapping[str, float]
 ) -> dict[str, np.ndarray]:
     signs = np.array(learned["sign"].facts["levels"])[np.asarray(values["sign"][column]).astype(int)]
     joined = np.zeros(len(signs))
-    for name in values.keys() - {"sign"}:
-        joined = np.where(signs == name, SIGNS[name] * np.asarray(values[name][column]), joined)
+    fitted = next(name for name in values if name != "sign")
+    for name in set(signs) - {"zero"}:
+        sizes = np.asarray(values[name if name in values else fitted][column])
+        joined = np.where(signs == name, SIGNS[name] * np.minimum(sizes, most[name]), joined)
     return {column: joined}

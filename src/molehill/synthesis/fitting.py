@@ -121,12 +121,17 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
         return _sample(synthesizer, table, weights, how)
     if how.checkpoint is not None:
         how.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fitted = {}
+    fitted, without = {}, []
     if isinstance(synthesizer, Composite):
         for number, (name, part) in enumerate(synthesizer.parts(table).items()):
             own_seed = int(np.random.SeedSequence([how.seed, number]).generate_state(1)[0])
             own = None if name in synthesizer.unweighted else weights
-            fitted[name] = _sample(part, table, own, how.of(name, name, own_seed, title=name))
+            try:
+                fitted[name] = _sample(part, table, own, how.of(name, name, own_seed, title=name))
+            except NothingCountsError:
+                without.append(name)
+                if not set(without) < set(synthesizer.optional):
+                    raise
     else:
         for number, link in enumerate(synthesizer.links):
             name = ", ".join(link.sensitive)
@@ -137,7 +142,9 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
             seen = replace(table, frame=table.frame.drop(columns=later))
             own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
             fitted[name] = _fit(link, seen, weights, own)
-    return _join(synthesizer, table, weights, fitted)
+    posterior = _join(synthesizer, table, weights, fitted)
+    told = [f"{name}: no record of it has a weight, and it is drawn like the others" for name in without]
+    return replace(posterior, given_up=(*posterior.given_up, *told))
 
 
 def _join(synthesizer: Composite | Chain, table: Table, weights: Any, parts: Mapping[str, Posterior]) -> Posterior:

@@ -151,6 +151,8 @@ class Composite:
         As in `Synthesizer`; an option goes to the parts that have it.
     unweighted
         Parts that are fitted as if every record had weight 1.
+    optional
+        Parts that `join` can do without, where no record that they speak of has a weight.
     missing
         As in `Synthesizer`: a value that is missing is NaN, or the code -1.
     coded_by
@@ -164,6 +166,7 @@ class Composite:
     words: str = "several models, each of a part of the value"
     options: Mapping[str, Any] = field(default_factory=dict)
     unweighted: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     missing: bool = False
     coded_by: str = ""
 
