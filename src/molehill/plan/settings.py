@@ -49,6 +49,8 @@ OF_COLUMNS = {
 
 # What `scheme = "paper"` stands for.
 PAPER = {"components": 10, "membership": "posterior", "cover": "paper", "scale": 1.0, "shift": 0.0}
+# What a weighted scheme is said by, if nothing else is said.
+WEIGHTING = {"order": 2, "scale": 1.0, "shift": 0.0}
 
 WHOLE = "a whole number, 1 or more"
 
@@ -117,10 +119,11 @@ class Settings(BaseModel):
     floor: Amount | dict[Name, Amount] = setting(
         0.0, "Least radius, in the units of the data.", "a number from 0 up, or one per column"
     )
-    scheme: Literal["paper"] | None = setting(
-        None,
-        'With "paper" all is as published: 10 components, posterior membership, the paper\'s cover, weights 1 - risk.',
-        '"paper"',
+    scheme: Literal["auto", "weighted", "paper"] = setting(
+        "auto",
+        "How records are weighted. auto: the safest of those that keep as much as the best. weighted: by order, scale, "
+        "shift. paper: all as published (10 components, posterior membership, the paper's cover, weights 1 - risk).",
+        _one_of(("auto", "weighted", "paper")),
     )
     order: int = setting(
         2,
@@ -301,11 +304,7 @@ class Settings(BaseModel):
     def _take_lists(cls, given: Any) -> Any:
         """Take one text for a list of one, lists, of which TOML has no other kind, for tuples, and columns apart."""
         given = spread_columns(given)
-        if given.get("scheme") == "paper":
-            other = [name for name, value in PAPER.items() if given.get(name, value) != value]
-            if other:
-                raise _ToldError(f'scheme = "paper" sets {other[0]!r} to {PAPER[other[0]]!r}: leave one of the two out')
-            given = {**given, **PAPER}
+        given = settle_scheme(given)
         listed = [name for name, field in cls.model_fields.items() if field.annotation in (Names, Names | None)]
         taken = {
             name: (value,) if name in listed and isinstance(value, str) else value for name, value in given.items()
@@ -571,6 +570,27 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(given.get(field), int | float) and isinstance(spread[field], dict):
             spread[field] = {**dict.fromkeys(_as_list(spread.get("replace")), given[field]), **spread[field]}
     return spread
+
+
+def settle_scheme(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Say by which scheme records are weighted, and all that it stands for.
+
+    Examples
+    --------
+    >>> settle_scheme({"order": 1})
+    {'order': 1, 'scheme': 'weighted'}
+    """
+    scheme, own = given.get("scheme"), [name for name in WEIGHTING if name in given]
+    if scheme is None:
+        return {**given, "scheme": "weighted"} if own else dict(given)
+    if scheme == "auto" and any(given[name] != WEIGHTING[name] for name in own):
+        raise _ToldError('order, scale and shift are for scheme = "weighted": say so, or leave them out')
+    if scheme != "paper":
+        return dict(given)
+    other = [name for name, value in PAPER.items() if given.get(name, value) != value]
+    if other:
+        raise _ToldError(f'scheme = "paper" sets {other[0]!r} to {PAPER[other[0]]!r}: leave one of the two out')
+    return {**given, **PAPER}
 
 
 def _as_list(value: Any) -> list[Any]:

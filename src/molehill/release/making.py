@@ -21,7 +21,9 @@ from molehill.baselines import BASELINES
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import MEASURES, Evaluation, evaluate
 from molehill.evaluation.measure import Measure
+from molehill.evaluation.telling import find_figure, list_figures
 from molehill.evaluation.utility_measures import default_analyses
+from molehill.evaluation.verdict import mean_risk
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, take_table
@@ -234,9 +236,7 @@ def synthesize(
             tables[name] = draw(posterior, datasets=settings.datasets, **own)
         tables |= make_baselines(job)
     fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
-    return assemble(
-        job, tables, posteriors, weights=schemes[released], risk=risk, fitting=fitting, seconds=seconds, tell=tell
-    )
+    return assemble(job, tables, posteriors, weights=schemes, risk=risk, fitting=fitting, seconds=seconds, tell=tell)
 
 
 def assemble(
@@ -244,7 +244,7 @@ def assemble(
     tables: Mapping[str, Sequence[Any]],
     posteriors: Mapping[str, Posterior],
     *,
-    weights: Floats,
+    weights: Mapping[str, Floats],
     risk: ConfidentialRisk,
     fitting: Mapping[str, float],
     seconds: dict[str, float],
@@ -253,31 +253,34 @@ def assemble(
     search: Searched | None = None,
     by_prior: Floats | None = None,
 ) -> Release:
-    """Measure tables that were drawn, and make a release of the first scheme among them.
+    """Measure tables that were drawn, and make a release of the first scheme among them, or of the chosen one.
 
     Parameters
     ----------
     job, tables, posteriors
         What was asked for; the tables of every scheme by its name, that of the release first; and the fits.
     weights, risk
-        Of the release: the weights of its fit, and the risk that they come from.
+        The weights of the fits by scheme, and the risk that those of the release come from.
     fitting, seconds
         How long every fit took, and every stage so far.
     settings, search, by_prior
         What a search found, if there was one: the settings of its point, the answer, and memberships.
     """
     released = next(iter(posteriors))
+    with timed_stage("measuring risk and utility", seconds, tell):
+        evaluation = evaluate_schemes(job, tables, posteriors, released=released)
+    if search is None and job.settings.scheme == "auto":
+        converged = [name for name, posterior in posteriors.items() if not posterior.diagnostics.problems]
+        released = choose_scheme(evaluation, converged)
     for column in job.settings.replace:
         true = job.table.frame[column]
         if any(as_table(table).frame[column].equals(true) for table in tables[released]):
             problem = f"its values of {column!r} are the collected ones"
             raise InputError("synthesizer", problem, "Nothing is published: mend how it predicts")
-    with timed_stage("measuring risk and utility", seconds, tell):
-        evaluation = evaluate_schemes(job, tables, posteriors, released=released)
     return Release(
         datasets=[publish(table, job) for table in tables[released]],
         scheme=released,
-        weights=weights,
+        weights=weights[released],
         risk=risk,
         posterior=posteriors[released],
         comparisons={name: made for name, made in tables.items() if name != released},
@@ -291,6 +294,26 @@ def assemble(
         search=search,
         by_prior=by_prior,
     )
+
+
+def choose_scheme(evaluation: Evaluation, names: Sequence[str]) -> str:
+    """Choose the safest of the schemes that keep as much as the best, within error.
+
+    What is kept is how near the tables, pooled and one by one, are to the confidential distribution. The first scheme
+    stays, if it keeps as much and none of the others is clearly safer.
+    """
+    first, alike = names[0], set(names)
+    for measure in ("U_m", "U_m_pooled", "variation"):
+        for row in list_figures(evaluation.utility, first, measure):
+            of = {name: find_figure(evaluation.utility, name, measure, row["column"]) for name in names}
+            known = {name: figure for name, figure in of.items() if figure is not None}
+            best = min(known.values(), key=lambda figure: figure.value)
+            alike &= {name for name, figure in known.items() if not figure.low > best.high}
+    risks = {name: figure for name in names if (figure := mean_risk(evaluation, name)) is not None}
+    own = risks.get(first)
+    bar = np.inf if own is None or first not in alike else own.low
+    safer = [name for name, figure in risks.items() if name in alike and figure.high < bar]
+    return min(safer, key=lambda name: risks[name].value, default=first)
 
 
 def publish(table: Any, job: Job) -> Any:
@@ -354,21 +377,25 @@ def _check_converged(posterior: Posterior) -> None:
 
 
 def _plan(job: Job) -> tuple[dict[str, Floats], ConfidentialRisk]:
-    """Give the weights of every scheme that is fitted, the release first, and the risk that its own come from."""
+    """Give the weights of every scheme that is fitted, the release first, and the risk that its own come from.
+
+    Nothing keeps more than every record counting fully. So that comes first, where nothing is said of weights; if one
+    of the others turns out to keep as much, and to be safer, it is released in its place: see `choose_scheme`.
+    """
     settings = job.settings
-    own = Scheme(settings.order, settings.scale, settings.shift)
+    own = Scheme() if settings.scheme == "auto" else Scheme(settings.order, settings.scale, settings.shift)
     beside = {name: scheme for name, scheme in PAPER.items() if name in settings.compare and scheme != own}
     # The unweighted one last: it takes longest.
     schemes = {str(own): own} | dict(sorted(beside.items(), key=lambda item: item[1].order == 0))
     risks = {
         order: confidential_risk(job.view, order=order)
-        for order in {scheme.order for scheme in schemes.values()}
+        for order in {settings.order, *(scheme.order for scheme in schemes.values())}
         if order
     }
     weights = {name: weigh(scheme, risks.get(scheme.order), job.view.records) for name, scheme in schemes.items()}
     if not weights[str(own)].any():
         raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
-    return weights, risks[own.order]
+    return weights, risks[own.order or settings.order]
 
 
 @contextmanager

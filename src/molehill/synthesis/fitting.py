@@ -26,7 +26,7 @@ from molehill.tables.table import Table, as_table, find_columns
 
 # A largest R-hat above this is of chains in different places, and not of chains that are too short: after all draws,
 # and after a quarter of them, when chains that mix well can still be some way apart.
-HOPELESS, HOPELESS_EARLY = 1.05, 1.3
+HOPELESS, HOPELESS_EARLY = 1.05, 1.15
 
 
 class NothingCountsError(InputError):

@@ -74,7 +74,7 @@ def release_point(
         bench.job,
         tables,
         {name: entry.posterior for name, entry in schemes.items()},
-        weights=np.nan_to_num(point.fitted.weights),
+        weights={name: np.nan_to_num(entry.fitted.weights) for name, entry in schemes.items()},
         risk=confidential_risk(bench.job.view, order=settings.order),
         fitting={name: entry.fitted.seconds for name, entry in schemes.items()},
         seconds=seconds,
@@ -89,6 +89,7 @@ def point_settings(bench: Bench, point: Point) -> Settings:
     """Give the settings of a point, as far as order, scale, shift and membership say it."""
     scheme, by_prior = point.fitted.scheme, point.by_prior
     return bench.settings.but(
+        scheme="weighted",
         order=scheme.order or bench.settings.order,
         scale=scheme.scale,
         # No weighting is a shift that lifts every weight to 1.
