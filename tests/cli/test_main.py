@@ -285,7 +285,7 @@ def test_a_count_goes_from_init_to_a_release(tmp_path):
     done = run("run", settings, "--out", out, "--set", "seed=5", "--set", "shuffle=false", "--json")
     assert done.returncode == 0, done.stderr
     assert planned.stdout.partition("\n\n")[0] in done.stderr
-    assert json.loads(done.stdout)["scheme"] == "pairwise"
+    assert json.loads(done.stdout)["scheme"] == "unweighted"
     assert "only `molehill search` keeps to them" in done.stderr
     assert "5" not in re.findall(r"seed\D+(\d+)", done.stdout + done.stderr)
     for text in (made.stdout, made.stderr, done.stdout, done.stderr, settings.read_text()):

@@ -1,5 +1,6 @@
 """The one-call door: the schemes it makes, the choices it makes for the user, and that it repeats itself."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from molehill.arrays import named_seed
 from molehill.errors import InputError
 from molehill.models import negative_binomial
 from molehill.plan.settings import read_settings
-from molehill.release.making import choose_synthesizer, make_baselines, prepare
+from molehill.release.making import choose_scheme, choose_synthesizer, make_baselines, prepare
 from molehill.risk import intruder
 from molehill.synthesis.synthesizer import Prediction, Synthesizer
 from molehill.tables.patterns import learn_patterns
@@ -37,6 +38,7 @@ CALL: dict[str, Any] = {
     "datasets": 3,
     "expected_tables": 40,
     "regressions": ["visits ~ sex"],
+    "order": 2,
     "seed": 5,
 }
 
@@ -99,7 +101,7 @@ def test_regressions_stand_beside_the_usual_analyses(made):
 def test_another_order_or_scale_has_a_name_of_its_own():
     settings: Any = {**CALL, "known": ("town",), "compare": (), "expected_tables": 0, "datasets": 1, "regressions": ()}
     del settings["seed"]
-    release = synthesize(PEOPLE, Settings(**settings, order=3, scale=1.5, shift=0.1, seed=1), progress=False)
+    release = synthesize(PEOPLE, Settings(**{**settings, "order": 3}, scale=1.5, shift=0.1, seed=1), progress=False)
     assert release.scheme == "order 3, scale 1.5, shift 0.1"
     assert list(release.comparisons) == []
     risk = confidential_risk(PEOPLE, Intruder("town", "visits", radius=0.2), order=3)
@@ -292,3 +294,33 @@ def test_several_columns_are_replaced_one_after_the_other(tmp_path):
     assert set(release.evaluation.utility["column"]) >= {"visits", "pay"}
     release.save(tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["internal", "release"]
+
+
+def figures(**by_scheme: tuple[float, float]) -> Any:
+    """An evaluation of schemes with a distance and a risk each, known to 0.01."""
+    rows = [
+        {"scheme": name, "measure": measure, "column": column, "group": "", "value": value, "low": value - 0.01}
+        | {"high": value + 0.01}
+        for name, (distance, risk) in by_scheme.items()
+        for measure, column, value in (("U_m", "pay", distance), ("expected_mean", "", risk))
+    ]
+    frame = pd.DataFrame(rows)
+    return SimpleNamespace(utility=frame[frame["column"] != ""], risk=frame[frame["column"] == ""])
+
+
+def test_without_a_word_on_weights_the_safest_of_those_that_keep_most_is_released():
+    names = ["unweighted", "pairwise"]
+    # It keeps more; it keeps as much and neither is safer; as much, and the other is; the other keeps more.
+    cases = [
+        ((0.02, 0.2), (0.06, 0.1)),
+        ((0.02, 0.2), (0.03, 0.19)),
+        ((0.02, 0.2), (0.03, 0.1)),
+        ((0.06, 0.1), (0.02, 0.2)),
+    ]
+    chosen = [choose_scheme(figures(unweighted=one, pairwise=other), names) for one, other in cases]
+    assert chosen == ["unweighted", "unweighted", "pairwise", "pairwise"]
+    auto = {name: value for name, value in CALL.items() if name != "order"}
+    job = prepare(PEOPLE, Settings(**auto))
+    assert job.settings.scheme == "auto"
+    with pytest.raises(InputError, match='for scheme = "weighted"'):
+        Settings(**auto, scheme="auto", order=3)

@@ -40,6 +40,7 @@ PEOPLE = pd.DataFrame(
 PEOPLE.loc[7, "visits"] = PLANTED
 SEED = 876543210123
 SETTINGS = Settings(
+    order=2,
     replace=("visits",),
     keep=("town", "sex"),
     known=("town", "sex"),
