@@ -1,0 +1,41 @@
+"""The first run on a real file, with what `init` proposes: it converges, whatever the seed, and nothing beats it."""
+
+from typing import Any
+
+import pytest
+
+from molehill import synthesize
+from molehill.evaluation.telling import Teller
+from molehill.evaluation.verdict import list_findings
+from molehill.plan.suggest import suggest_settings
+from molehill.tables.formats import read_table
+from molehill.tables.populations import consumer_survey
+from molehill.tables.table import Table
+
+FILES = ("survey", "ce_sample.csv", "nist_ma.csv")
+FEW: dict[str, Any] = {"compare": (), "expected_tables": 0, "datasets": 2}
+
+
+def proposed(shared: Any, name: str) -> tuple[Table, Any]:
+    """A table, and the settings that `init` writes for it; what is left to be decided is dropped."""
+    table = Table(consumer_survey(seed=1)) if name == "survey" else read_table(shared / name)
+    settings = suggest_settings(table).settings
+    return table, settings.but(decide=(), drop=(*settings.drop, *settings.decide))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("name", FILES)
+def test_the_default_fit_converges(shared, name, seed):
+    table, settings = proposed(shared, name)
+    release = synthesize(table, settings.but(seed=seed, **FEW), progress=False)
+    assert release.fits["converged"].all(), release.fits["problems"].tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_the_default_release_is_beaten_by_none_of_its_comparisons(shared, name):
+    table, settings = proposed(shared, name)
+    release = synthesize(table, settings.but(seed=1), progress=False)
+    found = list_findings(release.evaluation, release.scheme, Teller("internal", len(table.frame)))
+    assert not [remark.text for remark in found if remark.section == "map"]
