@@ -58,7 +58,7 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
         names = example.globs
         assert result.failed == 0, "".join(said)
     if page.stem == "quickstart":
-        said_so = "Release(5 tables of 600 records, pairwise, compared with topcoding)"
+        said_so = "Release(5 tables of 600 records, unweighted, compared with topcoding)"
         assert capsys.readouterr().out.startswith(said_so)
         assert (tmp_path / "survey-release" / "release" / "synthetic_05.csv").exists()
 
