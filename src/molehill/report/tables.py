@@ -224,11 +224,15 @@ def list_top_tables(dossier: Dossier) -> list[TableView]:
 def list_fit_tables(dossier: Dossier) -> list[TableView]:
     """How the fits went, and the functionals that mix worst."""
     columns = {name: about for name, about in _FIT.items() if name in dossier.fits}
+    # What was fitted, what did not converge before it, and what is not as it should be but changes nothing.
+    words = [name for name in ("variant", "remarks") if name in dossier.fits]
     rows = []
     for fit in dossier.fits.to_dict("records"):
         numbers = [Told("" if np.isnan(fit[name]) else tell(float(fit[name]))) for name, (_, tell) in columns.items()]
-        rows.append(Row(cut_name(f"{fit['scheme']}"), (Told("yes" if fit["converged"] else "NO"), *numbers)))
-    headings = (Heading("converged"), *(Heading(title) for title, _ in columns.values()))
+        told = [Told(f"{fit[name]}") for name in words]
+        rows.append(Row(cut_name(f"{fit['scheme']}"), (Told("yes" if fit["converged"] else "NO"), *numbers, *told)))
+    titles = ("converged", *(title for title, _ in columns.values()), *words)
+    headings = tuple(map(Heading, titles))
     worst = []
     for scheme, table in dossier.diagnostics.groupby("scheme", sort=False) if len(dossier.diagnostics) else ():
         for row in table.sort_values("rhat", ascending=False, kind="stable").head(_FUNCTIONALS).itertuples():
