@@ -60,3 +60,8 @@ def test_settings_ask_for_it_and_the_release_says_so(tmp_path):
     whole = synthesize(data.loc[60:], Settings(**call, datasets=2), progress=False)
     assert whole.posterior.synthesizer.name == "normal_linear"
     assert "missing" not in whole.posterior.parts
+
+
+def test_parts_that_can_be_done_without_still_can():
+    inner = semicontinuous("income", ["age"], components=2, lower=-1e6, upper=1e6)
+    assert model_missing(inner, ["age"]).optional == inner.optional == ("positive", "negative")

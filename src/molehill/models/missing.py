@@ -57,6 +57,7 @@ def model_missing(
         f"a regression of whether the value is missing, and {inner.words}",
         inner.options,
         unweighted=("missing", *(inner.unweighted if isinstance(inner, Composite) else ())),
+        optional=inner.optional if isinstance(inner, Composite) else (),
         missing=True,
         coded_by="value" if coded else "",
     )

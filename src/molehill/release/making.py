@@ -183,7 +183,7 @@ def synthesize(
 ) -> Release:
     """Make synthetic tables of a confidential one, and measure what they give away and what they keep.
 
-    It abbreviates, for the release itself:
+    It abbreviates, for a release with pairwise weights:
 
         view = settings.intruder.look(data)
         weights = risk_weights(confidential_risk(view, order=settings.order), scale=settings.scale)
