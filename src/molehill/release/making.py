@@ -35,7 +35,7 @@ from molehill.risk.identification import ConfidentialRisk, confidential_risk
 from molehill.risk.intruder import View
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.posterior import Posterior
-from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
+from molehill.synthesis.sampling.diagnostics import LEAST_BULK, ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
 from molehill.tables.schema import column_numbers, infer_schema
 from molehill.tables.table import Table, as_table, find_columns
@@ -225,6 +225,7 @@ def synthesize(
             folder = None if checkpoint is None else Path(checkpoint) / name.replace(" ", "-")
             # What is only shown beside the release need not be made to converge at any cost; the report says so.
             how: dict[str, Any] = {"patience": 2 if name == released else 0, "start_from": posteriors.get(released)}
+            how["effective"] = max(LEAST_BULK, settings.datasets)
             own: dict[str, Any] = {"seed": job.seed("fit", name), "checkpoint": folder, "progress": progress}
             posteriors[name] = fit_quietly(job.model, job.table, weights, **how, **own)
         # Nothing else is worth fitting if there is nothing to compare it with.

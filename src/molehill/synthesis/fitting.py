@@ -4,7 +4,7 @@ import inspect
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,15 +18,11 @@ from molehill.errors import InputError, check_choice, check_whole, is_whole
 from molehill.machine import prepare_jax
 from molehill.synthesis.posterior import Posterior, check_blind, learn_again, predict_from, spread_draws
 from molehill.synthesis.sampling.chains import Run, sample
-from molehill.synthesis.sampling.diagnostics import ConvergenceWarning, diagnose, join_diagnostics
+from molehill.synthesis.sampling.diagnostics import LEAST_BULK, ConvergenceWarning, diagnose, join_diagnostics
 from molehill.synthesis.sampling.nuts import START_DRAWS, model_engine
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain, Composite, Data, Learned, Synthesizer
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table, find_columns
-
-# A largest R-hat above this is of chains in different places, and not of chains that are too short: after all draws,
-# and after a quarter of them, when chains that mix well can still be some way apart.
-HOPELESS, HOPELESS_EARLY = 1.05, 1.15
 
 
 class NothingCountsError(InputError):
@@ -42,6 +38,7 @@ def fit(
     chains: int = 2,
     warmup: int | None = None,
     draws: int | None = None,
+    effective: int = LEAST_BULK,
     patience: int = 2,
     engine: Literal["default", "nuts"] = "default",
     checkpoint: str | Path | None = None,
@@ -61,7 +58,10 @@ def fit(
     seed
         The same data, weights, settings, seed and versions give the same draws.
     chains, warmup, draws
-        How many chains, and how many sweeps of each to tune and to keep; by default what the engine needs.
+        How many chains, and how many sweeps of each to tune and to keep; by default what the engine needs, and half as
+        many to keep if those have converged.
+    effective
+        The effective size that the draws must have; as many tables can be drawn.
     patience
         A fit that has not converged goes on until it is twice as long, at most this many times. What it has so far
         then counts as warm-up, and of the rest `draws` are kept, evenly spaced.
@@ -83,7 +83,7 @@ def fit(
     table = as_table(data)
     check_choice("engine", engine, ("default", "nuts"))
     folder = None if checkpoint is None else Path(checkpoint)
-    how = _How(seed, chains, warmup, draws, patience, engine, folder, start_from, progress)
+    how = _How(seed, chains, warmup, draws, effective, patience, engine, folder, start_from, progress)
     _check_how(how)
     find_columns(table, synthesizer.sensitive, "sensitive")
     posterior = _fit(synthesizer, table, weights, how)
@@ -101,6 +101,7 @@ class _How:
     chains: int
     warmup: int | None
     draws: int | None
+    effective: int
     patience: int
     engine: str
     checkpoint: Path | None
@@ -126,8 +127,13 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
         for number, (name, part) in enumerate(synthesizer.parts(table).items()):
             own_seed = int(np.random.SeedSequence([how.seed, number]).generate_state(1)[0])
             own = None if name in synthesizer.unweighted else weights
+            its = how.of(name, name, own_seed, title=name)
+            if own is None and its.start_from is not None:
+                # The same posterior under all weights.
+                fitted[name] = its.start_from
+                continue
             try:
-                fitted[name] = _sample(part, table, own, how.of(name, name, own_seed, title=name))
+                fitted[name] = _sample(part, table, own, its)
             except NothingCountsError:
                 without.append(name)
                 if not set(without) < set(synthesizer.optional):
@@ -193,16 +199,12 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
         lengths: dict[str, Any] = {
             name: n for name, n in (("warmup", how.warmup), ("draws", how.draws)) if n is not None
         }
-        judged = []
+        # One run is asked about several times.
+        judge = lru_cache(1)(partial(diagnose, beside=synthesizer.beside, effective=how.effective))
 
-        def enough(run: Run) -> bool:
-            judged.append(diagnose(run, beside=synthesizer.beside))
-            # Chains far apart will not meet in twice the time; where there is something simpler, it is tried now.
-            return not judged[-1].problems or (synthesizer.simpler is not None and judged[-1].largest_rhat > HOPELESS)
-
-        def hopeless(run: Run) -> bool:
-            judged.append(diagnose(run, beside=synthesizer.beside))
-            return judged[-1].largest_rhat > HOPELESS_EARLY
+        def hopeless(run: Run, longer: float) -> bool:
+            # Chains in different places have the effective size of a few draws, however long they are.
+            return judge(run).effective_size * longer < how.effective
 
         run = sample(
             chosen(synthesizer, data, **lengths),
@@ -210,13 +212,15 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
             seed=how.seed,
             chains=how.chains,
             checkpoint=how.checkpoint,
-            enough=enough,
+            enough=lambda run: not judge(run).problems,
+            # Where there is something simpler, it is tried as soon as this will not do.
             hopeless=None if synthesizer.simpler is None else hopeless,
+            early=how.draws is None,
             patience=how.patience if synthesizer.simpler is None else min(how.patience, 1),
             progress=how.progress,
             title=" ".join(("fitting", ", ".join(synthesizer.sensitive), how.title, synthesizer.variant)).strip(),
         )
-        posterior = Posterior(synthesizer, table, counted, learned, run.draws, judged[-1], 0.0)
+        posterior = Posterior(synthesizer, table, counted, learned, run.draws, judge(run), 0.0)
         outside = np.mean([float(p.outside) for p in predict_from(posterior, spread_draws(posterior, 10), how.seed)])
     return replace(posterior, outside=float(outside))
 
@@ -300,6 +304,8 @@ def _check_how(how: _How) -> None:
     _check_seed(how.seed)
     if not is_whole(how.patience, 0):
         raise InputError("patience", "it must be a whole number from 0 up", "2 is the default, 0 never goes on")
+    if not is_whole(how.effective, 1):
+        raise InputError("effective", "it must be a whole number from 1 up", f"{LEAST_BULK} is the default")
     if not is_whole(how.chains, 2):
         raise InputError("chains", "one chain cannot show that it converged", "Run at least 2, a whole number")
     for argument, number in (("warmup", how.warmup), ("draws", how.draws)):

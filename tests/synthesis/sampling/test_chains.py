@@ -94,6 +94,30 @@ def test_a_run_stops_where_it_is_enough(plain):
     assert same(walk(enough=lambda _: True, patience=9), plain)
 
 
+def test_half_of_the_draws_may_be_enough(plain, monkeypatch):
+    monkeypatch.setattr(sampling, "LONGEST_CHUNK", 5)
+    half = walk(enough=lambda _: True, patience=9, early=True)
+    assert half.sweeps == 20
+    assert half.gradients == plain.gradients / 2
+    assert (half.draws["place"] == plain.draws["place"][:, :20]).all()
+    assert same(walk(enough=lambda run: run.sweeps > 20, patience=9, early=True), plain)
+
+
+def test_a_hopeless_run_ends_as_soon_as_it_is_known(plain, monkeypatch):
+    monkeypatch.setattr(sampling, "LONGEST_CHUNK", 5)
+    asked = []
+
+    def hopeless(run: Run, longer: float) -> bool:
+        asked.append((run.sweeps, longer))
+        return longer < 2
+
+    assert walk(enough=lambda _: False, hopeless=lambda *_: True, patience=2).sweeps == 10
+    # 40 sweeps, and at most 160: asked after a quarter, half, all and twice as many, and not when nothing is left.
+    assert walk(enough=lambda _: False, hopeless=hopeless, patience=2).sweeps == 160
+    assert asked == [(10, 16), (20, 8), (40, 4), (80, 2)]
+    assert same(walk(enough=lambda _: True, hopeless=hopeless), plain)
+
+
 @pytest.mark.parametrize("number", [3, 5, 8])
 def test_an_interrupted_run_goes_on_beyond_its_first_draws(tmp_path, monkeypatch, number):
     settings: Any = {"enough": lambda _: False, "patience": 2}

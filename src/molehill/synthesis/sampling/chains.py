@@ -95,7 +95,8 @@ def sample(
     checkpoint: str | Path | None = None,
     enough: Callable[[Run], bool] | None = None,
     patience: int = 0,
-    hopeless: Callable[[Run], bool] | None = None,
+    hopeless: Callable[[Run, float], bool] | None = None,
+    early: bool = False,
     progress: bool = True,
     title: str = "sampling",
 ) -> Run:
@@ -118,7 +119,10 @@ def sample(
         A run that is not `enough` goes on until it is twice as long, at most `patience` times. What it has so far then
         counts as warm-up, and of the rest as many draws are kept, evenly spaced.
     hopeless
-        Asked after a quarter of the draws: whether the rest is not worth it. The run then ends with that quarter.
+        Asked after a quarter and half of the draws, and before the run is made longer, with how many times as long it
+        may still become: whether that is not worth it. The run then ends with what it has.
+    early
+        Whether half of the draws may be `enough`.
     progress
         Show a bar with the time left, if standard error is a terminal.
     title
@@ -137,24 +141,26 @@ def sample(
                 extend(sweeps // length)
                 return [advance(next(chunks)) for _ in range(sweeps // length)]
 
-            taken = take(engine.warmup)
-            turn = 0
+            spent, kept, done = take(engine.warmup), [], 0
+            most = engine.draws << patience
             # Whole chunks, and enough draws to tell anything at all.
-            quarter = max(engine.draws // (4 * length), 1) * length
-            kept = take(quarter) if hopeless is not None and quarter < engine.draws else []
-            if kept and hopeless is not None:
-                run = _collect(kept, taken, quarter, clock.seconds())
-                if hopeless(run):
-                    return run
+            quarter, half = (max(engine.draws // (share * length), 1) * length for share in (4, 2))
+            looks = (quarter, half) if quarter < half < engine.draws else ()
+            ends = iter((*looks, *(engine.draws << turn for turn in range(patience + 1))))
             while True:
-                kept += take((engine.draws << max(turn - 1, 0)) - quarter * bool(kept))
-                taken += [replace(chunk, arrays={}) for chunk in kept]
-                run = _collect(kept, taken, engine.draws << turn, clock.seconds())
-                kept = []
+                end = next(ends)
+                kept += take(end - done)
+                done = end
+                run = _collect(kept, spent, done, clock.seconds())
                 # Asked even when it is too late to go on: the caller may want to know.
-                if enough is None or enough(run) or turn == patience:
+                judged = done >= engine.draws or (early and done == half)
+                if (judged and (enough is None or enough(run))) or done == most:
                     return run
-                turn += 1
+                if hopeless is not None and hopeless(run, most / done):
+                    return run
+                if done >= engine.draws:
+                    spent += [replace(chunk, arrays={}) for chunk in kept]
+                    kept = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +273,7 @@ def _count_gradients(arrays: Mapping[str, np.ndarray]) -> int:
     return int(arrays["gradients"])
 
 
-def _collect(kept: list[_Chunk], taken: list[_Chunk], sweeps: int, seconds: Mapping[str, float]) -> Run:
+def _collect(kept: list[_Chunk], before: list[_Chunk], sweeps: int, seconds: Mapping[str, float]) -> Run:
     names = [name for name in kept[0].arrays if name != "gradients"]
     joined = {name: np.concatenate([chunk.arrays[name] for chunk in kept], axis=1) for name in names}
 
@@ -279,9 +285,9 @@ def _collect(kept: list[_Chunk], taken: list[_Chunk], sweeps: int, seconds: Mapp
         part("functionals/"),
         joined["accept"],
         joined["divergent"],
-        sum(chunk.gradients for chunk in taken),
+        sum(chunk.gradients for chunk in (*before, *kept)),
         sweeps,
-        sum(chunk.resumed for chunk in taken),
+        sum(chunk.resumed for chunk in (*before, *kept)),
         seconds,
     )
 

@@ -65,7 +65,7 @@ class Diagnostics:
         return float(self.table.loc[~self.table["beside"], "rhat"].max())
 
 
-def diagnose(run: Run, *, beside: Collection[str] = ()) -> Diagnostics:
+def diagnose(run: Run, *, beside: Collection[str] = (), effective: int = LEAST_BULK) -> Diagnostics:
     """Judge the chains of a run by their functionals, each (chains, draws, number), but for those named in `beside`."""
     names, columns, told = [], [], []
     for name, values in run.functionals.items():
@@ -99,7 +99,7 @@ def diagnose(run: Run, *, beside: Collection[str] = ()) -> Diagnostics:
         for name, row in modes.iterrows()
     ]
     broken = table.index[np.flatnonzero(~np.isfinite(chains).all(axis=(0, 1)))]
-    problems = _find_problems(table[moving & ~table["beside"]], share, broken)
+    problems = _find_problems(table[moving & ~table["beside"]], share, broken, effective)
     return Diagnostics(
         table,
         share,
@@ -112,7 +112,7 @@ def diagnose(run: Run, *, beside: Collection[str] = ()) -> Diagnostics:
     )
 
 
-def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index) -> tuple[str, ...]:
+def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index, effective: int) -> tuple[str, ...]:
     problems = []
     more = "run it longer (patience=, draws=)"
     if len(broken):
@@ -129,7 +129,7 @@ def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index) -> t
             f"R-hat of {table['rhat'].idxmax()} is {table['rhat'].max():.3f}, above {HIGHEST_RHAT}: "
             f"the chains have not come together; {more}"
         )
-    for measure, least in (("bulk", LEAST_BULK), ("tail", LEAST_TAIL)):
+    for measure, least in (("bulk", effective), ("tail", LEAST_TAIL)):
         if len(table) and table[measure].min() < least:
             problems.append(
                 f"the {measure} effective size of {table[measure].idxmin()} is {table[measure].min():.0f}, "
