@@ -44,6 +44,15 @@ from molehill.tables.table import Table
 LADDER = (10, 5, 4, 3, 2)
 # Records that the distribution of drawn values is watched at, and how near to the old value a new one is close.
 MANY_ROWS, CLOSE = 200, 0.2
+# Modes of the posterior are alike to whoever sees tables, if the predictions for a record differ by no more than a
+# twentieth of the column's standard deviation and a tenth of its variance, and shares of all records by half a percent.
+TOLERANCES = {
+    "predictive_mean": 0.05,
+    "predictive_variance": 0.1,
+    "distribution": 0.005,
+    "share_close": 0.005,
+    "weighted_loglik": np.inf,
+}
 
 Membership = Literal["posterior", "prior"]
 # Input of a prediction with posterior membership: how likely each record's component is drawn from pi all the same.
@@ -143,7 +152,7 @@ def tdp_mixture(
             learn=learn,
             functionals=partial(mixture_functionals, transform=transform),
             engine=partial(mixture_engine, transform=transform, **own),
-            beside=("weighted_loglik",),
+            tolerances=TOLERANCES,
             variant=f"{number} component{'s' if number > 1 else ''}",
             simpler=made,
         )

@@ -200,11 +200,10 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
             name: n for name, n in (("warmup", how.warmup), ("draws", how.draws)) if n is not None
         }
         # One run is asked about several times.
-        judge = lru_cache(1)(partial(diagnose, beside=synthesizer.beside, effective=how.effective))
+        judge = lru_cache(1)(partial(diagnose, tolerances=synthesizer.tolerances, effective=how.effective))
 
         def hopeless(run: Run, longer: float) -> bool:
-            # Chains in different places have the effective size of a few draws, however long they are.
-            return judge(run).effective_size * longer < how.effective
+            return judge(run).is_hopeless(longer, how.effective)
 
         run = sample(
             chosen(synthesizer, data, **lengths),

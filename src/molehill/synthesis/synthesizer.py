@@ -99,8 +99,9 @@ class Synthesizer:
         `(synthesizer, data) -> molehill.synthesis.sampling.chains.Engine`, where another than NUTS is the default.
     levels
         For a categorical sensitive column, its levels in the order of the codes: `(learned) -> {column: levels}`.
-    beside
-        Functionals that no released table depends on, such as a log-likelihood: told, but not asked for convergence.
+    tolerances
+        How far apart chains in different modes may lie, by functional, so that no released table shows it: infinitely
+        for what no table depends on, such as a log-likelihood, and not at all for functionals that are not named.
     variant
         Which of several sizes of the model this is, in words: "10 components".
     simpler
@@ -120,7 +121,7 @@ class Synthesizer:
     functionals: Callable[[Draw, Inputs, jax.Array], Mapping[str, jax.Array]] | None = None
     engine: Callable[..., Any] | None = None
     levels: Callable[[Learned], Mapping[str, Any]] | None = None
-    beside: tuple[str, ...] = ()
+    tolerances: Mapping[str, float] = field(default_factory=dict)
     variant: str = ""
     simpler: "Synthesizer | None" = None
     missing: bool = False

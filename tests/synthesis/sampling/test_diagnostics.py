@@ -13,10 +13,10 @@ AXES = {"chain_axis": 0, "draw_axis": 1}
 STATS: Any = array_stats
 
 
-def judge(functionals: dict[str, np.ndarray], divergent: float = 0.0):
+def judge(functionals: dict[str, np.ndarray], divergent: float = 0.0, **how: Any):
     shape = next(iter(functionals.values())).shape[:2]
     broke = np.arange(np.prod(shape)).reshape(shape) < divergent * np.prod(shape)
-    return diagnose(Run({}, functionals, np.full(shape, 0.8), broke, 9, shape[1], 0, {"sampling": 1.0}))
+    return diagnose(Run({}, functionals, np.full(shape, 0.8), broke, 9, shape[1], 0, {"sampling": 1.0}), **how)
 
 
 def noise(draws: int = 600, seed: int = 0) -> np.ndarray:
@@ -49,6 +49,38 @@ def test_chains_apart_are_told_with_the_functional_and_the_number():
     rhat = float(STATS.rhat(apart[..., 0], **AXES))
     assert problems[0].startswith(f"R-hat of apart is {rhat:.3f}, above ")
     assert "draws=" in problems[0]
+
+
+def test_modes_within_the_tolerance_are_told_and_decide_nothing():
+    """Two chains 0.3 apart: an R-hat far above the limit, and a difference that is said to be none."""
+    modes = 0.1 * noise() + np.array([0.0, 0.3])[:, None, None]
+    functionals = {"fine": noise(seed=1), "modes": modes}
+    halves = modes.reshape(2, 2, 300).mean(axis=2)
+    for tolerance, excused in ((np.ptp(halves) * 1.001, True), (np.ptp(halves) * 0.999, False)):
+        found = judge(functionals, tolerances={"modes": tolerance})
+        assert found.table.loc["modes", "apart"] == pytest.approx(np.ptp(halves))
+        assert (found.problems == ()) == excused == (not found.table.loc["modes", "decides"])
+        assert (found.largest_rhat < 1.02) == excused
+        assert bool(found.remarks) == excused
+    told = judge(functionals, tolerances={"modes": np.inf}).remarks
+    assert told[0].startswith("the chains lie in different modes (R-hat of modes is")
+
+
+def test_a_tolerance_excuses_no_chains_that_hardly_move():
+    """Two chains that stand nearly still, and near each other, have shown nothing."""
+    still = 0.001 * np.cumsum(noise(), axis=1)
+    assert judge({"a": still, "b": still**2, "c": noise()}, tolerances={"a": 1.0, "b": 1.0}).problems
+    assert not judge({"a": still, "b": noise(seed=1), "c": noise()}, tolerances={"a": 1.0}).problems
+
+
+def test_hopeless_is_what_lies_far_apart_and_would_not_do_in_the_time_that_is_left():
+    apart = 0.1 * noise() + np.array([0.0, 0.3])[:, None, None]
+    found = judge({"fine": noise(seed=1), "apart": apart})
+    size = float(found.table["bulk"]["apart"])
+    assert found.is_hopeless(0.99 * 200 / size, 200)
+    assert not found.is_hopeless(1.01 * 200 / size, 200)
+    assert not judge({"fine": noise(seed=1), "apart": apart}, tolerances={"apart": 0.4}).is_hopeless(1.0, 200)
+    assert judge({"fine": noise(seed=1), "apart": apart}, tolerances={"apart": 0.2}).is_hopeless(1.0, 200)
 
 
 @pytest.mark.parametrize("stuck", [[0, 1], [0]], ids=["both", "one"])

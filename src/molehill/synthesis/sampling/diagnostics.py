@@ -1,6 +1,6 @@
 """Whether draws can be trusted: convergence of functionals that do not depend on labels."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ HIGHEST_RHAT = 1.02
 LEAST_BULK = 200
 LEAST_TAIL = 100
 LARGEST_DIVERGENT_SHARE = 0.01
+# Functionals that must mix by themselves, before others may lie in modes that a released table does not show.
+LEAST_MIXED = 0.5
 
 
 class ConvergenceWarning(UserWarning):
@@ -28,7 +30,8 @@ class Diagnostics:
     ----------
     table
         One row a functional: mean, sd, R-hat (rank-normalised, split), bulk and tail effective size, the Monte Carlo
-        standard error of the mean, and whether it is `beside`: one that no released table depends on.
+        standard error of the mean; how far `apart` the means of half chains lie, the `tolerance` for that, and whether
+        the functional `decides`. It does, unless it has not mixed, but lies within its tolerance.
     divergent
         Share of the trajectories that broke down.
     accept
@@ -57,21 +60,41 @@ class Diagnostics:
     @property
     def effective_size(self) -> float:
         """Smallest bulk effective size over the functionals that decide and move; 0 if none does."""
-        return float(np.nan_to_num(self.table.loc[~self.table["beside"], "bulk"].min()))
+        return float(np.nan_to_num(self.table.loc[self.table["decides"], "bulk"].min()))
 
     @property
     def largest_rhat(self) -> float:
         """Largest R-hat over the functionals that decide."""
-        return float(self.table.loc[~self.table["beside"], "rhat"].max())
+        return float(self.table.loc[self.table["decides"], "rhat"].max())
+
+    def is_hopeless(self, longer: float, effective: int) -> bool:
+        """Whether chains so many times as long would still not have the effective size.
+
+        Chains in different places have that of a few draws, however long they are.
+        """
+        far = self.table["apart"] > self.table["tolerance"]
+        return bool((far & (self.table["bulk"] * longer < effective)).any())
 
 
-def diagnose(run: Run, *, beside: Collection[str] = (), effective: int = LEAST_BULK) -> Diagnostics:
-    """Judge the chains of a run by their functionals, each (chains, draws, number), but for those named in `beside`."""
-    names, columns, told = [], [], []
+def diagnose(run: Run, *, tolerances: Mapping[str, float] = {}, effective: int = LEAST_BULK) -> Diagnostics:
+    """Judge the chains of a run by their functionals.
+
+    Parameters
+    ----------
+    run
+        Its functionals are (chains, draws, number).
+    tolerances
+        How far apart the means of half chains may lie, by functional, so that no released table shows it: infinitely
+        for one that no table depends on, not at all for those that are not named. This counts where chains lie in
+        different modes, and at least half of the functionals mix all the same.
+    effective
+        The least bulk effective size.
+    """
+    names, columns, allowed = [], [], []
     for name, values in run.functionals.items():
         flat = values.reshape(*values.shape[:2], -1)
         names += [f"{name}[{i}]" if flat.shape[2] > 1 else name for i in range(flat.shape[2])]
-        told += [name in beside] * flat.shape[2]
+        allowed += [tolerances.get(name, 0.0)] * flat.shape[2]
         columns.append(flat)
     chains = np.concatenate(columns, axis=2).astype(np.float64)
     axes: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
@@ -90,16 +113,18 @@ def diagnose(run: Run, *, beside: Collection[str] = (), effective: int = LEAST_B
         column = np.full(len(table), np.nan)
         column[moving] = values
         table[measure] = column
-    table["beside"] = told
+    half = max(chains.shape[1] // 2, 1)
+    halves = np.concatenate([chains[:, :half].mean(axis=1), chains[:, -half:].mean(axis=1)])
+    table["apart"], table["tolerance"] = np.ptp(halves, axis=0), allowed
+    mixed = (table["rhat"] <= HIGHEST_RHAT) & (table["bulk"] >= effective) & (table["tail"] >= LEAST_TAIL)
+    asked = np.isfinite(table["tolerance"])
+    excused = ~mixed & (table["apart"] <= table["tolerance"]) & (mixed[moving & asked].mean() >= LEAST_MIXED)
+    table["decides"] = asked & ~excused
     share = float(np.mean(run.divergent))
-    modes = table[moving & table["beside"] & (table["rhat"] > HIGHEST_RHAT)]
-    remarks = [
-        f"the chains lie in different modes (R-hat of {name} is {row['rhat']:.3f}), which changes nothing that a "
-        "released table depends on"
-        for name, row in modes.iterrows()
-    ]
+    modes = table.loc[moving & ~table["decides"] & (table["rhat"] > HIGHEST_RHAT), "rhat"]
+    remarks = [] if modes.empty else [_tell_modes(modes)]
     broken = table.index[np.flatnonzero(~np.isfinite(chains).all(axis=(0, 1)))]
-    problems = _find_problems(table[moving & ~table["beside"]], share, broken, effective)
+    problems = _find_problems(table[moving & table["decides"]], share, broken, effective)
     return Diagnostics(
         table,
         share,
@@ -110,6 +135,11 @@ def diagnose(run: Run, *, beside: Collection[str] = (), effective: int = LEAST_B
         problems,
         () if problems else tuple(remarks),
     )
+
+
+def _tell_modes(rhats: pd.Series) -> str:
+    worst = f"R-hat of {rhats.idxmax()} is {rhats.max():.3f}"
+    return f"the chains lie in different modes ({worst}), which differ in nothing that a released table shows"
 
 
 def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index, effective: int) -> tuple[str, ...]:
