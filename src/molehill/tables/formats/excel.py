@@ -16,7 +16,7 @@ import xlsxwriter
 from molehill.errors import InputError
 from molehill.files import written_whole
 from molehill.tables.cells import check_header, settle_dates
-from molehill.tables.csv_format import Given
+from molehill.tables.formats.csv import Given
 from molehill.tables.table import Table, check_memory, check_unique, series_from_arrow, show_names, tidy_name, to_arrow
 
 # Arrow makes these functions while it is imported: type checkers do not see them.

@@ -18,8 +18,8 @@ from pyarrow import parquet
 
 from molehill.errors import InputError
 from molehill.files import written_whole
-from molehill.tables.csv_format import Given, read_csv, write_csv
-from molehill.tables.excel_format import read_excel, whole_if_whole, write_excel
+from molehill.tables.formats.csv import Given, read_csv, write_csv
+from molehill.tables.formats.excel import read_excel, whole_if_whole, write_excel
 from molehill.tables.table import (
     Table,
     as_table,
