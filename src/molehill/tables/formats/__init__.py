@@ -1,1 +1,1 @@
-"""File formats: each a file or a family of files that tables are read from and written to."""
+"""File formats: what can be read and written, one file for each kind; `formats` is the door."""
