@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from molehill.synthesis.fitting import draw, fit
     from molehill.synthesis.synthesizer import Chain, Synthesizer
     from molehill.synthesis.weighting import weighted
-    from molehill.tables.formats import read_table, write_table
+    from molehill.tables.formats.formats import read_table, write_table
     from molehill.tables.schema import infer_schema
     from molehill.tables.table import Table
 
@@ -73,14 +73,14 @@ _ON_DEMAND = {
     "infer_schema": "tables.schema",
     "match_rates": "risk.identification",
     "read_settings": "plan.settings",
-    "read_table": "tables.formats",
+    "read_table": "tables.formats.formats",
     "release_risk": "risk.identification",
     "risk_weights": "risk.weights",
     "run": "release.runs",
     "search": "release.search.search",
     "synthesize": "release.making",
     "weighted": "synthesis.weighting",
-    "write_table": "tables.formats",
+    "write_table": "tables.formats.formats",
 }
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from molehill import InputError
 from molehill.charts import densities, ecdfs, scheme_looks, specify, weights_scatter
-from molehill.utility.shapes import smooth_density
+from molehill.utility.densities import smooth_density
 
 
 def test_curves_are_on_a_grid_without_the_tails(data, released, charts):

@@ -171,7 +171,7 @@ def test_a_full_disk_is_told_in_one_line(survey, tmp_path):
 
 def test_ctrl_c_ends_with_130_and_leaves_nothing_in_part(survey, tmp_path):
     code = (
-        "import os, signal, molehill.cli.main as cli, molehill.tables.csv_format as files\n"
+        "import os, signal, molehill.cli.main as cli, molehill.tables.formats.csv as files\n"
         "files._as_written = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "cli.main()\n"
     )

@@ -22,7 +22,7 @@ from molehill.risk.identification import release_risk
 from molehill.risk.intruder import Intruder
 from molehill.synthesis.fitting import draw, fit
 from molehill.tables import schema
-from molehill.tables.formats import read_table
+from molehill.tables.formats.formats import read_table
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import Table
 from molehill.utility import distances, sides

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from molehill.errors import InputError
-from molehill.evaluation.evaluation import MEASURES, evaluate, read_evaluation
+from molehill.evaluation.evaluation import evaluate, read_evaluation
 from molehill.evaluation.measure import FACTS, Measure, Value
+from molehill.evaluation.measures import MEASURES
 from molehill.risk.intruder import Intruder
 from molehill.tables.intervals import Figure, mean_over_tables
 

@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
-from molehill.evaluation.evaluation import MEASURES, Evaluation
+from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import COLUMNS, describe_measures
+from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.telling import Teller
 from molehill.evaluation.verdict import judge, list_findings
 

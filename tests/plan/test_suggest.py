@@ -9,7 +9,7 @@ from molehill.plan.plan import plan_settings
 from molehill.plan.settings import read_settings, write_settings
 from molehill.plan.suggest import suggest_settings
 from molehill.release.making import prepare
-from molehill.tables.formats import read_table
+from molehill.tables.formats.formats import read_table
 from molehill.tables.populations import consumer_survey
 
 RNG = np.random.default_rng(3)

@@ -8,7 +8,7 @@ from molehill import synthesize
 from molehill.evaluation.telling import Teller
 from molehill.evaluation.verdict import list_findings
 from molehill.plan.suggest import suggest_settings
-from molehill.tables.formats import read_table
+from molehill.tables.formats.formats import read_table
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import Table
 

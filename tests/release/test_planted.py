@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from molehill.plan.suggest import suggest_settings
 from molehill.release.runs import run
-from molehill.tables.formats import read_table, write_table
+from molehill.tables.formats.formats import read_table, write_table
 
 N = 150
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from molehill.evaluation.evaluation import MEASURES
+from molehill.evaluation.measures import MEASURES
 from molehill.plan.settings import Settings
 from molehill.release.runs import run
 from molehill.report.dossier import write_dossier

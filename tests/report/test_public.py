@@ -12,8 +12,8 @@ import pytest
 
 from molehill.evaluation.telling import Teller, tell_range
 from molehill.report import methods_note, render_report
+from molehill.report.page.first_page import list_remarks, tell_verdict
 from molehill.report.public import FACTS, FITS, PICTURES, PUBLIC_POLICIES, coarsen, redact, share_step
-from molehill.report.verdict import list_remarks, tell_verdict
 from molehill.tables.intervals import Figure
 from report_dossier import (
     DROPPED,

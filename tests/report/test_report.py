@@ -20,8 +20,8 @@ from molehill.evaluation.telling import Teller, cut_name, significant
 from molehill.plan.settings import Settings, setting
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
+from molehill.report.page.first_page import list_remarks
 from molehill.report.public import public_bins, redact
-from molehill.report.verdict import list_remarks
 from molehill.tables.intervals import Figure
 from molehill.tables.populations import consumer_survey
 from molehill.utility import combine

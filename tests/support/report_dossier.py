@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from molehill.baselines import multiply_noise, swap_ranks, topcode
-from molehill.evaluation.evaluation import MEASURES, evaluate
+from molehill.evaluation.evaluation import evaluate
+from molehill.evaluation.measures import MEASURES
 from molehill.plan.columns import look_at_columns
 from molehill.plan.plan import make_plan
 from molehill.plan.settings import Settings

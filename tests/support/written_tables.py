@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
-from molehill.tables.formats import read_table, write_table
+from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.table import Table
 
 NASTY = [

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from arviz_stats.base.array import array_stats
 
-from molehill.models.negative_binomial import negative_binomial
+from molehill.models.counts import negative_binomial
 from molehill.models.normal_linear import normal_linear
 from molehill.models.tdp_mixture import tdp_mixture
 from molehill.risk.identification import confidential_risk, release_risk

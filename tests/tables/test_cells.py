@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from molehill.errors import InputError
 from molehill.tables.cells import declare_missing, find_missing_codes, means_missing, stray_cells
-from molehill.tables.formats import read_table, write_table
+from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.schema import infer_kind, infer_schema
 from molehill.tables.table import Dialect, Table
 from written_tables import problem_of

@@ -12,7 +12,7 @@ import pytest
 
 from molehill.errors import InputError
 from molehill.tables.cells import declare_missing, find_missing_codes, stray_cells
-from molehill.tables.formats import FORMATS, read_table, write_table
+from molehill.tables.formats.formats import FORMATS, read_table, write_table
 from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table
 

@@ -21,7 +21,7 @@ from molehill.charts.style import (
 )
 from molehill.errors import InputError, nearest
 from molehill.tables.labels import short_label
-from molehill.utility.shapes import round_step
+from molehill.utility.densities import round_step
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation

@@ -27,7 +27,7 @@ from molehill.charts.style import (
 from molehill.errors import InputError, check_choice, nearest
 from molehill.risk.moles import moles
 from molehill.tables.labels import short_label
-from molehill.utility.shapes import smooth_density
+from molehill.utility.densities import smooth_density
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation

@@ -26,7 +26,7 @@ from molehill.charts.style import (
 from molehill.errors import InputError
 from molehill.tables.labels import short_label
 from molehill.tables.schema import Missing
-from molehill.utility.shapes import masked_grid, masked_share, share_below, smooth_density, usual_bandwidth
+from molehill.utility.densities import masked_grid, masked_share, share_below, smooth_density, usual_bandwidth
 from molehill.utility.sides import read_numbers, read_parts
 
 _WIDTH = 480

@@ -190,7 +190,7 @@ def evaluate(
     --against topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
     from molehill.cli.terminal import plain_evaluation, read_releases
-    from molehill.evaluation.utility_measures import default_analyses
+    from molehill.evaluation.measures.utility import default_analyses
     from molehill.files import write_text
     from molehill.report.others import report_tables
     from molehill.utility import regression as fit_formula

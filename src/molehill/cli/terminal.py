@@ -18,7 +18,7 @@ from molehill.report.dossier import tell_cost, tell_runners_up
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.profile import RiskProfile
 from molehill.risk.weights import risk_weights
-from molehill.tables.formats import read_table
+from molehill.tables.formats.formats import read_table
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
 

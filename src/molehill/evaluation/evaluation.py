@@ -10,29 +10,27 @@ import pandas as pd
 
 from molehill.arrays import Floats, named_seed
 from molehill.errors import InputError, check_choice, nearest
+from molehill.evaluation.curves import COLUMNS as SHAPE_COLUMNS
+from molehill.evaluation.curves import list_shapes
 from molehill.evaluation.expected import ExpectedRisk, expected_risk
 from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Measure, check_measures, describe_measures, measure_scene
-from molehill.evaluation.risk_measures import RISK_MEASURES, other_radii
+from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.measures.risk import other_radii
+from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.scene import Options, Scene
-from molehill.evaluation.shape_measures import SHAPE_MEASURES
-from molehill.evaluation.shapes import COLUMNS as SHAPE_COLUMNS
-from molehill.evaluation.shapes import list_shapes
 from molehill.evaluation.showing import show_html
-from molehill.evaluation.standing_out import STANDING_OUT_MEASURES
 from molehill.evaluation.telling import cut_name
-from molehill.evaluation.utility_measures import UTILITY_MEASURES, default_analyses
 from molehill.evaluation.verdict import judge
 from molehill.risk.identification import confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
-from molehill.tables.formats import read_table, write_table
+from molehill.tables.formats.formats import read_table, write_table
 from molehill.utility import Analysis
 from molehill.utility.distances import Method
 
 if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
 
-MEASURES: Sequence[Measure] = (*RISK_MEASURES, *STANDING_OUT_MEASURES, *UTILITY_MEASURES, *SHAPE_MEASURES)
 FRAMES = ("risk", "utility", "groups", "top", "records", "measures", "shapes")
 
 
@@ -59,7 +57,7 @@ class Evaluation:
     measures
         What each measure is: the fields of `molehill.evaluation.measure.Measure`, one row a measure.
     shapes
-        scheme, column, by, group, curve, level, at, value: the curves of `molehill.evaluation.shapes.list_shapes`. Not
+        scheme, column, by, group, curve, level, at, value: the curves of `molehill.evaluation.curves.list_shapes`. Not
         for publication.
     """
 

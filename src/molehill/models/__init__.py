@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from molehill.models.counts import negative_binomial, poisson
 from molehill.models.multinomial import multinomial
-from molehill.models.negative_binomial import negative_binomial
 from molehill.models.normal_linear import normal_linear
-from molehill.models.poisson import poisson
 from molehill.models.semicontinuous import semicontinuous
 from molehill.models.tdp_mixture import tdp_mixture
 

@@ -19,10 +19,11 @@ import pandas as pd
 from molehill.arrays import Floats, named_seed
 from molehill.baselines import BASELINES
 from molehill.errors import InputError
-from molehill.evaluation.evaluation import MEASURES, Evaluation, evaluate
+from molehill.evaluation.evaluation import Evaluation, evaluate
 from molehill.evaluation.measure import Measure
+from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.telling import find_figure, list_figures
-from molehill.evaluation.utility_measures import default_analyses
 from molehill.evaluation.verdict import mean_risk
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing

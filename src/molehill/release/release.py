@@ -24,11 +24,11 @@ from molehill.plan.settings import Settings
 from molehill.release.locks import held
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import Dossier, Searched, read_dossier, write_dossier
-from molehill.report.verdict import judge_release
+from molehill.report.page.first_page import judge_release
 from molehill.risk.identification import ConfidentialRisk
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import Diagnostics
-from molehill.tables.formats import released_ending, write_table
+from molehill.tables.formats.formats import released_ending, write_table
 
 # What tells when a release was made and how long it took; all else is the same whenever it is made.
 TIMES = "times.json"

@@ -14,7 +14,7 @@ from molehill.evaluation.evaluation import Evaluation, read_evaluation
 from molehill.files import write_text
 from molehill.plan.settings import Settings, read_settings, write_settings
 from molehill.plan.targets import Target
-from molehill.tables.formats import read_table, write_table
+from molehill.tables.formats.formats import read_table, write_table
 
 _SEARCH_FRAMES = ("points", "standing_in_the_way", "baselines")
 _FRAMES = ("weights", "fits", "diagnostics")

@@ -12,7 +12,7 @@ from molehill.errors import InputError, nearest
 from molehill.evaluation.evaluation import Evaluation
 from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier
-from molehill.report.page import render_report
+from molehill.report.page.page import render_report
 from molehill.risk.identification import confidential_risk
 from molehill.risk.intruder import Intruder, View, look
 from molehill.tables.schema import infer_kind

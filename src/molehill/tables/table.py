@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import narwhals
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -270,6 +271,15 @@ def to_arrow(frame: pd.DataFrame) -> pa.Table:
             problem = f"the column {name!r} mixes kinds of values, or holds text that is not Unicode"
             raise InputError("data", problem, "Make it all text or all numbers") from None
     return pa.table(columns)
+
+
+def whole_if_whole(column: pd.Series) -> pd.Series:
+    """Make fractions whole numbers if none has a fraction: some files store every number as a fraction."""
+    if column.dtype == np.float64 and column.notna().any():
+        present = column.dropna().to_numpy()
+        if (np.abs(present) < 2**53).all() and (present == np.floor(present)).all():
+            return column.astype("int64" if len(present) == len(column) else "Int64")
+    return column
 
 
 def plain_code(code: float | str) -> float | str:

@@ -16,8 +16,17 @@ import xlsxwriter
 from molehill.errors import InputError
 from molehill.files import written_whole
 from molehill.tables.cells import check_header, settle_dates
-from molehill.tables.csv_format import Given
-from molehill.tables.table import Table, check_memory, check_unique, series_from_arrow, show_names, tidy_name, to_arrow
+from molehill.tables.formats.given import Given
+from molehill.tables.table import (
+    Table,
+    check_memory,
+    check_unique,
+    series_from_arrow,
+    show_names,
+    tidy_name,
+    to_arrow,
+    whole_if_whole,
+)
 
 # Arrow makes these functions while it is imported: type checkers do not see them.
 pc: Any = pyarrow.compute
@@ -122,15 +131,6 @@ def _as_text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value if isinstance(value, str) else str(value)
-
-
-def whole_if_whole(column: pd.Series) -> pd.Series:
-    """Make fractions whole numbers if none has a fraction: some files store every number as a fraction."""
-    if column.dtype == np.float64 and column.notna().any():
-        present = column.dropna().to_numpy()
-        if (np.abs(present) < 2**53).all() and (present == np.floor(present)).all():
-            return column.astype("int64" if len(present) == len(column) else "Int64")
-    return column
 
 
 def write_excel(table: Table, path: Path, *, private: bool) -> None:

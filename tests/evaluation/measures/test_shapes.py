@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.shape_measures import repeated_share, spread_ratio, tail_ratio
+from molehill.evaluation.measures.shapes import repeated_share, spread_ratio, tail_ratio
 from molehill.risk.intruder import Intruder
-from molehill.utility.shapes import tail_grid
+from molehill.utility.densities import tail_grid
 
 TOWN = Intruder(known="town", sensitive="pay", radius=0.1)
 # 100 people in a town whose pays are 1, 2, ..., 100 thousand, and four in another.

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from molehill.errors import InputError
 from molehill.machine import available_memory
-from molehill.tables.formats import FORMATS, read_table, write_table
+from molehill.tables.formats.formats import FORMATS, read_table, write_table
 from molehill.tables.schema import infer_kind
 from molehill.tables.table import Table, as_table
 from written_tables import problem_of, written_and_read

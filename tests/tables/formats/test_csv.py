@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
-from molehill.tables.formats import read_table, write_table
+from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.table import Dialect
 from written_tables import NASTY, WORDS, labelled_table, problem_of, written_and_read
 

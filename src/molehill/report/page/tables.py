@@ -13,14 +13,14 @@ import pandas as pd
 
 from molehill.charts.style import evaluation_looks
 from molehill.evaluation.measure import CONFIDENTIAL, FEW, MeasureFamily
-from molehill.evaluation.risk_measures import BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
-from molehill.evaluation.shape_measures import HEAPS, SHAPE
-from molehill.evaluation.standing_out import STANDING_OUT
+from molehill.evaluation.measures.risk import BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
+from molehill.evaluation.measures.shapes import HEAPS, SHAPE
+from molehill.evaluation.measures.standing_out import STANDING_OUT
+from molehill.evaluation.measures.utility import BIASES, CLASSIFIER, DISTANCES, ESTIMATES, OVERLAPS, WIDTHS
 from molehill.evaluation.telling import Teller, Told, as_figure, cut_measure, cut_name, tell_by_column
-from molehill.evaluation.utility_measures import BIASES, CLASSIFIER, DISTANCES, ESTIMATES, OVERLAPS, WIDTHS
 from molehill.evaluation.verdict import SIDE_BY_SIDE
 from molehill.report.dossier import Dossier, Searched
-from molehill.report.meanings import MEANINGS
+from molehill.report.page.meanings import MEANINGS
 from molehill.report.public import POLICIES
 from molehill.risk.profile import count_bins
 

@@ -11,7 +11,7 @@ import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from molehill.tables.formats import read_table, write_table
+from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.table import Table
 from written_tables import problem_of, written_and_read
 

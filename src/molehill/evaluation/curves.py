@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from molehill.arrays import Floats
 from molehill.evaluation.measure import FEW
 from molehill.evaluation.scene import Scene
-from molehill.utility.shapes import (
+from molehill.utility.densities import (
     masked_grid,
     share_above,
     share_below,

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from molehill.errors import InputError
 from molehill.files import written_whole
-from molehill.tables.formats import FORMATS, Format, read_table, released_ending, write_table
+from molehill.tables.formats.formats import FORMATS, Format, read_table, released_ending, write_table
 from molehill.tables.table import Table
 from written_tables import WORDS, labelled_table, problem_of, written_and_read
 

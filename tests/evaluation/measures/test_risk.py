@@ -3,7 +3,7 @@
 import numpy as np
 
 from molehill.evaluation.measure import FEW, Value
-from molehill.evaluation.risk_measures import RISK_MEASURES, other_radii
+from molehill.evaluation.measures.risk import RISK_MEASURES, other_radii
 from molehill.tables.intervals import Figure
 
 MEASURES = {measure.id: measure for measure in RISK_MEASURES}

@@ -4,7 +4,7 @@ import codecs
 import csv as plain_csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from pyarrow import csv
 from molehill.errors import InputError
 from molehill.files import written_whole
 from molehill.tables.cells import check_digits, check_header, settle, settle_dates, write_dates
+from molehill.tables.formats.given import Given
 from molehill.tables.table import Dialect, Table, check_unique, from_arrow, tidy_name, to_arrow
 
 # Arrow makes these functions while it is imported: type checkers do not see them.
@@ -47,17 +48,6 @@ _OTHER_FILES = {
     b"<stata_dta>": "a Stata file",
     b"SQLite format 3": "a database",
 }
-
-
-@dataclass(frozen=True)
-class Given:
-    """What the caller of `read_table` said about a file; None where it is to be found out."""
-
-    encoding: str | None = None
-    separator: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    sheet: str | None = None
 
 
 def read_csv(source: Path, given: Given) -> Table:

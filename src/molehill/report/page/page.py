@@ -18,9 +18,9 @@ from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, t
 from molehill.plan.settings import format_settings
 from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
 from molehill.report.methods import is_weighted, tell_model
-from molehill.report.pictures import Picture, list_pictures
-from molehill.report.public import count_replaced, redact
-from molehill.report.tables import (
+from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
+from molehill.report.page.pictures import Picture, list_pictures
+from molehill.report.page.tables import (
     TableView,
     list_column_tables,
     list_fit_tables,
@@ -34,7 +34,7 @@ from molehill.report.tables import (
     list_top_tables,
     list_weight_tables,
 )
-from molehill.report.verdict import judge_release, list_cards, list_remarks, tell_verdict
+from molehill.report.public import count_replaced, redact
 
 
 def render_report(dossier: Dossier, *, edition: Edition) -> str:
@@ -172,4 +172,4 @@ def _content_policy(*scripts: str) -> str:
 
 
 def _resource(name: str) -> Any:
-    return files("molehill.report").joinpath(name).read_text(encoding="utf-8")
+    return files("molehill.report.page").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,11 @@
+"""The measures that ship: each a `Measure` of what one release gives away or keeps."""
+
+from collections.abc import Sequence
+
+from molehill.evaluation.measure import Measure
+from molehill.evaluation.measures.risk import RISK_MEASURES
+from molehill.evaluation.measures.shapes import SHAPE_MEASURES
+from molehill.evaluation.measures.standing_out import STANDING_OUT_MEASURES
+from molehill.evaluation.measures.utility import UTILITY_MEASURES
+
+MEASURES: Sequence[Measure] = (*RISK_MEASURES, *STANDING_OUT_MEASURES, *UTILITY_MEASURES, *SHAPE_MEASURES)
