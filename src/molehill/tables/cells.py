@@ -162,6 +162,10 @@ def _elect(columns: Mapping[str, pa.ChunkedArray], fitting: Mapping[str, _Fit], 
             mark = fit.readings[0][0] if fit.readings[0][1] == "" else ""
             thousands = bool(mark) and _has_round_thousands(columns[name], mark)
             votes.update([({".", ","} - {mark}).pop()] if thousands else [])
+            # Whoever marks thousands marks all. In a file that commas separate, one that is no separator has to be
+            # quoted: there only people who write thousands by hand, some with a mark, go to that length.
+            bare = not thousands and mark and separator != "," and _has_bare_thousands(columns[name])
+            votes.update([mark] if bare else [])
             unsure.update([mark] if mark and not thousands else [])
     if votes:
         return "," if votes[","] > votes["."] else "."
@@ -172,6 +176,10 @@ def _has_round_thousands(column: pa.ChunkedArray, mark: str) -> bool:
     marked = pc.match_substring(column, mark)
     zeros = pc.sum(pc.and_(marked, pc.ends_with(pc.ascii_trim_whitespace(column), "0"))).as_py() or 0
     return zeros >= 5 and not pc.all(marked).as_py()
+
+
+def _has_bare_thousands(column: pa.ChunkedArray) -> bool:
+    return bool(pc.any(pc.match_substring_regex(_trimmed(column), r"^[+-]?[1-9][0-9]{3,}$")).as_py())
 
 
 def _allows(reading: tuple[str, str], decimal: str | None, thousands: str | None) -> bool:
