@@ -3,7 +3,7 @@
 Importing this package loads JAX and NumPyro; `import molehill` does not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,22 +12,33 @@ from molehill.models.multinomial import multinomial
 from molehill.models.normal_linear import normal_linear
 from molehill.models.semicontinuous import semicontinuous
 from molehill.models.tdp_mixture import tdp_mixture
+from molehill.synthesis.transforms import usual_transform
+from molehill.tables.schema import column_numbers
+from molehill.tables.table import Table
 
 __all__ = ["multinomial", "negative_binomial", "normal_linear", "poisson", "semicontinuous", "tdp_mixture"]
 
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A synthesizer that settings can name: how it is made, for which kind of column, and which settings it takes."""
+    """A synthesizer that settings can name: how it is made, for which kind of column, and which settings it takes.
+
+    `choose` gives the arguments that are chosen by the values of the column and not by settings.
+    """
 
     make: Callable[..., Any]
     kind: str = ""
     takes: tuple[str, ...] = ("lower", "upper")
+    choose: Callable[[Table, str], Mapping[str, Any]] = lambda *_: {}
+
+
+def _choose_scale(table: Table, column: str) -> dict[str, Any]:
+    return {"transform": usual_transform(column_numbers(table, column))}
 
 
 _MIXTURE = ("lower", "upper", "components", "membership", "priors", "standardise")
 BUILT_IN = {
-    "tdp_mixture": BuiltIn(tdp_mixture, "continuous", _MIXTURE),
+    "tdp_mixture": BuiltIn(tdp_mixture, "continuous", _MIXTURE, _choose_scale),
     "semicontinuous": BuiltIn(semicontinuous, "semicontinuous", _MIXTURE),
     "negative_binomial": BuiltIn(negative_binomial, "count"),
     "poisson": BuiltIn(poisson),

@@ -1,6 +1,6 @@
-"""Amounts: transformed and standardised for a model, drawn within a public support, and brought back."""
+"""Amounts: transformed and standardised for a model, and drawn within a public support."""
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +9,9 @@ from jax.scipy.special import log_ndtr, ndtr, ndtri
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
+from molehill.synthesis.transforms import Support, Transform, apply_transform
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, find_columns
-
-Transform = Literal["identity", "log", "signed"]
-TRANSFORMS = get_args(Transform)
-Support = tuple[float, float]
 
 
 def check_support(lower: float | None, upper: float | None) -> Support:
@@ -76,34 +73,6 @@ def find_amounts(table: Table, column: str) -> Floats:
     if np.isnan(values).all():
         raise InputError("column", f"{column!r} is missing in every record", "Choose a column with values")
     return values
-
-
-def apply_transform(values: Any, transform: Transform) -> Any:
-    """Take amounts to the scale of the model: arrays of NumPy as such, in double precision, those of JAX as such."""
-    of: Any = jnp if isinstance(values, jax.Array) else np
-    if transform == "log":
-        return of.log(values)
-    return of.sign(values) * of.log1p(of.abs(values)) if transform == "signed" else values
-
-
-def restore(values: jax.Array, transform: Transform) -> jax.Array:
-    """Bring values back from the scale of the model."""
-    if transform == "log":
-        return jnp.exp(values)
-    return jnp.sign(values) * jnp.expm1(jnp.abs(values)) if transform == "signed" else values
-
-
-def transformed_support(support: Support, transform: Transform) -> Support:
-    """The support on the scale of the model."""
-    if transform == "log":
-        low, high = (np.log(end) if end > 0 else -np.inf for end in support)
-        if high == -np.inf:
-            raise InputError(
-                "upper", "it is not positive, but logarithms are asked for", "Give a positive one, or none"
-            )
-        return float(low), float(high)
-    low, high = (float(apply_transform(np.array([end]), transform)[0]) for end in support)
-    return low, high
 
 
 def draw_truncated_normal(key: jax.Array, low: jax.Array, high: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -26,10 +26,12 @@ from jax.scipy.special import betainc, gammainc, gammaincc
 
 from molehill.arrays import Floats
 from molehill.errors import InputError
-from molehill.models.amounts import Support, check_support, find_amounts
+from molehill.models.amounts import check_support, find_amounts
 from molehill.synthesis.design import WIDEST_CORRELATED, learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.transforms import Support
+from molehill.synthesis.weighting import who_counts
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
 
@@ -297,7 +299,7 @@ def _learn_counts(
         raise InputError("column", problem, "Choose a synthesizer for amounts")
     # Whole numbers from 0 up have a logarithm once one is added; a missing one stays missing, and what counts for
     # nothing must not choose predictors.
-    logs = np.where((weights > 0) | ~weights.any(), np.log1p(values), np.nan)
+    logs = np.where(who_counts(weights), np.log1p(values), np.nan)
     design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=logs, widest=widest)
     outcome: Floats = np.where(present, values, 0.0)
     outside = int(((values < support[0]) | (values > support[1])).sum())

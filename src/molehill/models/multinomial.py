@@ -19,6 +19,7 @@ from molehill.errors import InputError
 from molehill.synthesis.design import find_codes, find_levels, learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.weighting import who_counts
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table, find_columns
 
@@ -63,7 +64,7 @@ def multinomial(
         codes = find_codes(values, (*levels, None), column, "column")
         # A row of indicators per record: its width tells the model how many levels there are.
         outcome = codes[:, None] == np.arange(len(levels))
-        counted = (codes < len(levels)) & ((weights > 0) | ~weights.any())
+        counted = (codes < len(levels)) & who_counts(weights)
         shown = np.where(counted[:, None], outcome, np.nan)
         design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=shown)
         return Learned(

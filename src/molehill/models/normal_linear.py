@@ -18,18 +18,10 @@ from jax.scipy.stats import norm
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice
-from molehill.models.amounts import (
-    TRANSFORMS,
-    Support,
-    Transform,
-    check_support,
-    draw_truncated_normal,
-    learn_amount,
-    restore,
-    transformed_support,
-)
+from molehill.models.amounts import check_support, draw_truncated_normal, learn_amount
 from molehill.synthesis.design import learn_design, spread_rows
 from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.transforms import TRANSFORMS, Support, Transform, restore, transformed_support
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
 

@@ -22,21 +22,19 @@ from jax.scipy.stats import norm
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, is_whole
-from molehill.models.amounts import (
-    TRANSFORMS,
-    Support,
-    Transform,
-    apply_transform,
-    check_support,
-    draw_truncated_normal,
-    learn_amount,
-    restore,
-    transformed_support,
-)
+from molehill.models.amounts import check_support, draw_truncated_normal, learn_amount
 from molehill.models.tdp_engine import Priors, tdp_engine
 from molehill.synthesis.design import WIDEST_CORRELATED, learn_design, spread_rows
 from molehill.synthesis.sampling.chains import Engine
 from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.transforms import (
+    TRANSFORMS,
+    Support,
+    Transform,
+    apply_transform,
+    restore,
+    transformed_support,
+)
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
 

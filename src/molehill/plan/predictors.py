@@ -8,7 +8,8 @@ import pandas as pd
 
 from molehill.arrays import Floats
 from molehill.plan.settings import Settings
-from molehill.synthesis.design import WIDEST_CORRELATED, Design, sketch_design
+from molehill.synthesis.design import WIDEST_CORRELATED, Design, learn_design
+from molehill.synthesis.transforms import apply_transform, usual_transform
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table
 
@@ -28,17 +29,22 @@ def sketch_predictors(table: Table, settings: Settings, models: Mapping[str, str
     """
     sketches = []
     for place, (column, model) in enumerate(models.items()):
-        # A replaced column is given those that were replaced before it.
-        predictors = (*(settings.predictors or ()), *settings.replace[:place])
-        about: dict[str, Any] = {
-            field: {name: value for name, value in getattr(settings, field).items() if name in predictors}
-            for field in ("breaks", "kinds")
-        }
+        about = predictors_of(settings, place)
         for part, outcome in _outcomes(table, column, model).items():
             widest = WIDEST_CORRELATED if model in _CORRELATED and part != "sign" else None
             how: dict[str, Any] = {"sensitive": column, "outcome": outcome, "widest": widest}
-            sketches.append(sketch_design(table, list(predictors), **how, **about))
+            sketches.append(learn_design(table, **about, **how, complete=False))
     return sketches
+
+
+def predictors_of(settings: Settings, place: int) -> dict[str, Any]:
+    """What the model of a replaced column conditions on, the columns replaced before it included: as models take it."""
+    predictors = [*(settings.predictors or ()), *settings.replace[:place]]
+    about = {
+        field: {name: value for name, value in getattr(settings, field).items() if name in predictors}
+        for field in ("breaks", "kinds")
+    }
+    return {"predictors": predictors, **about}
 
 
 def tell_handling(name: str, sketches: list[Design]) -> list[str]:
@@ -83,9 +89,7 @@ def _outcomes(table: Table, column: str, model: str) -> dict[str, Floats]:
         return {"": np.log1p(np.maximum(values, 0.0))}
     if model == "normal_linear":
         return {"": values}
-    if np.nanmin(values, initial=np.inf) > 0:
-        return {"": np.log(values)}
-    return {"": np.sign(values) * np.log1p(np.abs(values))}
+    return {"": apply_transform(values, usual_transform(values))}
 
 
 def _indicators(column: pd.Series) -> Floats:

@@ -28,6 +28,7 @@ from molehill.evaluation.verdict import mean_risk
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, take_table
+from molehill.plan.predictors import predictors_of
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme, weigh
@@ -38,7 +39,7 @@ from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import LEAST_BULK, ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
-from molehill.tables.schema import column_numbers, infer_schema
+from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility import Analysis, estimate, regression
 from molehill.utility.analyses import read_formula
@@ -156,19 +157,12 @@ def _choose_one(view: View, settings: Settings, place: int) -> Any:
     name, kind = settings.synthesizer, view.schema[column].kind
     if name == "auto":
         name = next(name for name, model in BUILT_IN.items() if model.kind == kind)
-    predictors = (*(settings.predictors or ()), *settings.replace[:place])
-    given: dict[str, Any] = {setting: settings.of_column(setting, column) for setting in BUILT_IN[name].takes}
-    given |= {
-        setting: {key: value for key, value in getattr(settings, setting).items() if key in predictors}
-        for setting in ("breaks", "kinds")
-    }
-    if name == "tdp_mixture":
-        numbers = column_numbers(view.table, column)
-        given["transform"] = "log" if (numbers[~np.isnan(numbers)] > 0).all() else "signed"
-    made = BUILT_IN[name].make(column, list(predictors), **given)
+    about = predictors_of(settings, place)
+    given = {setting: settings.of_column(setting, column) for setting in BUILT_IN[name].takes}
+    made = BUILT_IN[name].make(column, **about, **given, **BUILT_IN[name].choose(view.table, column))
     if settings.missing != "model" or view.table.frame[column].notna().all():
         return made
-    return model_missing(made, list(predictors), breaks=given["breaks"], kinds=given["kinds"])
+    return model_missing(made, **about)
 
 
 def synthesize(

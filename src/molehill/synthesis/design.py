@@ -24,6 +24,7 @@ from pandas.api.types import is_numeric_dtype
 
 from molehill.arrays import Floats
 from molehill.errors import InputError
+from molehill.synthesis.transforms import apply_transform
 from molehill.tables.schema import Column, Kind, column_numbers, cut_into_groups, group_labels, infer_schema
 from molehill.tables.table import Table, find_columns, plain_code
 
@@ -117,6 +118,7 @@ def learn_design(
     kinds: Mapping[str, Kind] | None = None,
     outcome: Floats | None = None,
     widest: int | None = None,
+    complete: bool = True,
 ) -> Design:
     """Make the design matrix of a table.
 
@@ -143,6 +145,8 @@ def learn_design(
         predictor is left out.
     widest
         How many columns the model can bear, where that is less than a fifth of the records; from 50 up.
+    complete
+        Without it there is no matrix: cheap, to tell what will become of the predictors.
 
     Examples
     --------
@@ -154,30 +158,6 @@ def learn_design(
     >>> design.collinear
     ('region[missing]', 'age[40 and over]:region[S]', 'age[40 and over]:region[missing]')
     """
-    made = sketch_design(
-        table, predictors, sensitive=sensitive, breaks=breaks, kinds=kinds, outcome=outcome, widest=widest
-    )
-    matrix, columns = _build(made, table)
-    same = (matrix == matrix[:1]).all(axis=0)
-    same[0] = False
-    kept = tuple(name for name, constant in zip(columns, same, strict=True) if not constant)
-    dropped = [name for name, constant in zip(columns, same, strict=True) if constant and name not in made.dropped]
-    matrix = np.ascontiguousarray(matrix[:, ~same])
-    collinear = tuple(kept[column] for column in _dependent(matrix))
-    return replace(made, matrix=matrix, names=kept, dropped=(*made.dropped, *dropped), collinear=collinear)
-
-
-def sketch_design(
-    table: Table,
-    predictors: str | Sequence[str] | None,
-    *,
-    sensitive: str | Sequence[str],
-    breaks: Mapping[str, Sequence[float]] | None = None,
-    kinds: Mapping[str, Kind] | None = None,
-    outcome: Floats | None = None,
-    widest: int | None = None,
-) -> Design:
-    """Learn what `learn_design` does, without the matrix: cheap, to tell what will become of the predictors."""
     terms = _find_terms(table, predictors)
     names = list(dict.fromkeys(name for term in terms for name in term))
     schema = infer_schema(
@@ -190,7 +170,20 @@ def sketch_design(
     known = {name: one for name, one in known.items() if name not in left_out}
     dropped = tuple(name for name, one in known.items() if one.constant)
     made = replace(_as_design(known.values(), grouped), formula=_in_words(terms), terms=tuple(terms))
-    return replace(made, dropped=dropped, left_out=tuple(left_out))
+    made = replace(made, dropped=dropped, left_out=tuple(left_out))
+    return _complete(made, table) if complete else made
+
+
+def _complete(made: Design, table: Table) -> Design:
+    """Make the matrix, without the columns that are the same for every record."""
+    matrix, columns = _build(made, table)
+    same = (matrix == matrix[:1]).all(axis=0)
+    same[0] = False
+    kept = tuple(name for name, constant in zip(columns, same, strict=True) if not constant)
+    dropped = [name for name, constant in zip(columns, same, strict=True) if constant and name not in made.dropped]
+    matrix = np.ascontiguousarray(matrix[:, ~same])
+    collinear = tuple(kept[column] for column in _dependent(matrix))
+    return replace(made, matrix=matrix, names=kept, dropped=(*made.dropped, *dropped), collinear=collinear)
 
 
 @dataclass(frozen=True)
@@ -222,16 +215,12 @@ def _learn_predictor(table: Table, column: Column) -> _Predictor:
     values = _numbers(table, column.name)
     present = values[~np.isnan(values)]
     absent = len(values) - len(present)
-    logged = abs(_skewness(present)) > max(SKEWED, abs(_skewness(_log(present))))
-    present = _log(present) if logged else present
+    logged = abs(_skewness(present)) > max(SKEWED, abs(_skewness(apply_transform(present, "signed"))))
+    present = apply_transform(present, "signed") if logged else present
     if not len(present) or present.min() == present.max():
         centre = float(present[0]) if len(present) else 0.0
         return _Predictor(column.name, (), centre, missing=absent, constant=True)
     return _Predictor(column.name, (), float(present.mean()), float(present.std()), absent, logged=logged)
-
-
-def _log(values: Floats) -> Floats:
-    return np.sign(values) * np.log1p(np.abs(values))
 
 
 def _skewness(values: Floats) -> float:
@@ -500,7 +489,7 @@ def _numbers(table: Table, name: str, *, logged: bool = False) -> Floats:
     values = column_numbers(table, name)
     if np.isinf(values).any():
         raise _infinite(values, name)
-    return _log(values) if logged else values
+    return apply_transform(values, "signed") if logged else values
 
 
 def _infinite(values: Floats, name: str) -> InputError:

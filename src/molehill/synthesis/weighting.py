@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from numpyro.primitives import Messenger
 
+from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
 
 
@@ -62,3 +63,14 @@ def weighted(model: Callable[..., Any], weights: Any) -> Callable[..., Any]:
     True
     """
     return _Weigh(model, weights)
+
+
+def who_counts(weights: Floats) -> Booleans:
+    """Say which records a model learns from: those with a weight, and all of them where none has one.
+
+    Examples
+    --------
+    >>> who_counts(jnp.array([0.5, 0.0])).tolist(), who_counts(jnp.zeros(2)).tolist()
+    ([True, False], [True, True])
+    """
+    return (weights > 0) | ~weights.any()
