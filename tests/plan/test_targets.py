@@ -3,15 +3,15 @@
 import pytest
 
 from molehill.errors import InputError
-from molehill.plan.targets import Target, impossible, read_target, read_targets
+from molehill.plan.targets import Target, impossible, read_targets
 
 
 def test_targets_are_read_and_told_again():
     texts = ["maximum realised <= 0.5", "99% expected <= 0.4", "mean expected <= 0.15", "moles 0.1 <= 0"]
     texts += ["U_m <= 0.03", "overlap >= 0.6", "overlap of mean of income >= 0.6", "97.5% realised <= 0.3"]
     assert [str(target) for target in read_targets(texts)] == texts
-    assert read_target("  99%   expected<=40% ") == Target("quantile", 0.4, "expected", share=0.99)
-    assert read_target("moles <= 0").step == 0.2
+    assert read_targets("  99%   expected<=40% ")[0] == Target("quantile", 0.4, "expected", share=0.99)
+    assert read_targets("moles <= 0")[0].step == 0.2
 
 
 def test_every_problem_of_the_targets_is_told_at_once():

@@ -138,8 +138,8 @@ def test_what_is_known_of_the_other_columns_is_kept():
     table = Table(PEOPLE)
     infer_schema(table)
     kept = put_back(table, {"pay": PEOPLE["pay"].to_numpy() + 1}, {})
-    assert set(kept.kinds) == set(PEOPLE.columns) - {"pay"}
-    assert "pay" in table.kinds
+    assert set(kept.seen_kinds) == set(PEOPLE.columns) - {"pay"}
+    assert "pay" in table.seen_kinds
 
 
 def test_labels_of_a_table_survive():

@@ -44,7 +44,7 @@ class Target:
 
     Examples
     --------
-    >>> read_target("99% expected <= 0.4")
+    >>> read_targets("99% expected <= 0.4")[0]
     Target(subject='quantile', bound=0.4, basis='expected', share=0.99, step=0.0, analysis='')
     """
 
@@ -71,12 +71,6 @@ class Target:
     def is_risk(self) -> bool:
         """Whether it is about the risk of records, and not about moles or utility."""
         return self.basis != ""
-
-
-def read_target(text: str) -> Target:
-    """Read one target; see `EXAMPLES` for what can be said."""
-    (target,) = read_targets([text])
-    return target
 
 
 def read_targets(targets: "str | Target | Sequence[str | Target]") -> tuple[Target, ...]:

@@ -183,9 +183,9 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
     The smallest, the largest and whether all are whole is found from every record. How many are different
     and how many are zero is found from at most 10,000 evenly spaced records that have a value.
     """
-    if name not in table.kinds:
-        table.kinds[name] = _look_at(table, name)
-    return table.kinds[name]
+    if name not in table.seen_kinds:
+        table.seen_kinds[name] = _look_at(table, name)
+    return table.seen_kinds[name]
 
 
 def _carried_kind(table: Table, name: str) -> tuple[Kind, str]:

@@ -93,8 +93,8 @@ class Table:
     column_labels: Mapping[str, str] = field(default_factory=dict)
     value_labels: Mapping[str, Mapping[float | str, str]] = field(default_factory=dict)
     dialect: Dialect | None = None
-    # What `infer_kind` found, so that a column is looked at once.
-    kinds: dict[str, Any] = field(default_factory=dict, init=False)
+    # A cache, that grows: what `infer_kind` found, so that a column is looked at once.
+    seen_kinds: dict[str, Any] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
         rows, width = self.frame.shape
@@ -153,7 +153,7 @@ def with_columns(table: Table, columns: Mapping[str, Any]) -> Table:
     [1, 2]
     """
     made = replace(table, frame=table.frame.assign(**columns))
-    made.kinds.update({name: kind for name, kind in table.kinds.items() if name not in columns})
+    made.seen_kinds.update({name: kind for name, kind in table.seen_kinds.items() if name not in columns})
     return made
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from molehill.plan.targets import Target, read_target
+from molehill.plan.targets import Target, read_targets
 from molehill.release.search.judging import (
     Measured,
     breaking_by_record,
@@ -61,22 +61,22 @@ def measured(risk, *, coverage=1.0, spread=0.0, runs=None, distances=(0.02, 0.03
 
 def test_an_expected_risk_must_meet_its_bound_beyond_its_error():
     how: dict[str, Any] = {"tables": 20, "chance": 0.2}
-    exact = judge(read_target("mean expected <= 0.2"), measured([0.1, 0.3]), **how)
+    exact = judge(read_targets("mean expected <= 0.2")[0], measured([0.1, 0.3]), **how)
     assert (exact.met, exact.gap) == (True, 0.0)
     assert exact.value == pytest.approx(0.2)
     # Blocks 0.1 above and below: standard deviation 0.1026, error 0.0229.
-    noisy = judge(read_target("mean expected <= 0.22"), measured([0.1, 0.3], spread=0.1), **how)
+    noisy = judge(read_targets("mean expected <= 0.22")[0], measured([0.1, 0.3], spread=0.1), **how)
     assert noisy.error == pytest.approx(0.1 * np.sqrt(20 / 19) / np.sqrt(20))
     assert not noisy.met
     assert noisy.gap == pytest.approx(0.2 + 1.645 * noisy.error - 0.22)
-    assert judge(read_target("mean expected <= 0.22"), measured([0.1, 0.3], spread=0.1), **how, margin=0.0).met
-    distance = judge(read_target("U_m <= 0.03"), measured([0.1]), **how)
+    assert judge(read_targets("mean expected <= 0.22")[0], measured([0.1, 0.3], spread=0.1), **how, margin=0.0).met
+    distance = judge(read_targets("U_m <= 0.03")[0], measured([0.1]), **how)
     assert (distance.value, distance.error, distance.met) == (pytest.approx(0.025), pytest.approx(0.005), False)
 
 
 def test_realised_targets_are_judged_by_chance_or_by_few_redrawn():
     how: dict[str, Any] = {"tables": 20, "chance": 0.2}
-    target = read_target("maximum realised <= 0.5")
+    target = read_targets("maximum realised <= 0.5")[0]
     few = measured([0.25] * 50)
     one = binom.sf(10, 20, 0.25)
     verdict = judge(target, few, **how)
@@ -101,10 +101,10 @@ def test_moles_and_overlaps():
     how: dict[str, Any] = {"tables": 20, "chance": 0.2}
     point = measured([0.5, 0.2], overlaps={"mean of pay": 0.9, "sd of pay": 0.4})
     reference = (np.array([0.2, 0.2]), np.zeros(2))
-    assert judge(read_target("moles 0.1 <= 0"), point, **how, reference=reference).value == 1
-    assert judge(read_target("moles 0.1 <= 1"), point, **how, reference=reference).met
-    assert judge(read_target("overlap of mean of pay >= 0.6"), point, **how).met
-    assert judge(read_target("overlap >= 0.6"), point, **how).value == 0.4
-    found = breaking_records(read_target("moles 0.1 <= 0"), point, tables=20, reference=reference)
+    assert judge(read_targets("moles 0.1 <= 0")[0], point, **how, reference=reference).value == 1
+    assert judge(read_targets("moles 0.1 <= 1")[0], point, **how, reference=reference).met
+    assert judge(read_targets("overlap of mean of pay >= 0.6")[0], point, **how).met
+    assert judge(read_targets("overlap >= 0.6")[0], point, **how).value == 0.4
+    found = breaking_records(read_targets("moles 0.1 <= 0")[0], point, tables=20, reference=reference)
     assert found.tolist() == [True, False]
-    assert breaking_records(read_target("maximum expected <= 0.3"), point, tables=20).tolist() == [True, False]
+    assert breaking_records(read_targets("maximum expected <= 0.3")[0], point, tables=20).tolist() == [True, False]

@@ -104,9 +104,9 @@ class Point:
         return f"{self.fitted.scheme}" + ("" if membership == "none" else f", membership {membership}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Bench:
-    """What every point of a search shares, and the points so far.
+    """What every point of a search shares, and the points so far: the one thing that grows during it.
 
     Attributes
     ----------
