@@ -1,4 +1,4 @@
-"""Schemes at matched risk: what is lost beyond the noise floor, ours against the paper's, and the rule of one half.
+"""Schemes at matched risk: what is lost beyond a fresh sample, ours against the paper's, and the rule of one half.
 
 Run `python benchmarks/efficiency.py --data ce --replicates 3`. For every replicate it fits the unweighted synthesizer
 and the paper's Pairwise and Marginal (posterior membership), and looks for the point of ours that loses least with a
@@ -118,8 +118,8 @@ def tell_point(bench: Bench, point: Point, way: str, noise: str) -> dict[str, An
         "U_m": point.distance,
         "U_m_error": point.distance_error,
         "chosen by": float(chosen_by.mean()),
-        "excess": float(judged_by.mean()) - bench.floor[0],
-        "floor": bench.floor[0],
+        "excess": float(judged_by.mean()) - bench.fresh,
+        "fresh": bench.fresh,
         "converged": point.fitted.converged,
         "warm": point.fitted.warm,
         "seconds": point.fitted.seconds,
@@ -168,7 +168,7 @@ def print_table(frame: pd.DataFrame) -> None:
 
 def print_matched(replicates: list[list[dict[str, Any]]]) -> None:
     points = pd.concat([pd.DataFrame(rows) for rows in replicates])
-    numbers = ["mean", "q99", "U_m", "excess", "floor", "seconds"]
+    numbers = ["mean", "q99", "U_m", "excess", "fresh", "seconds"]
     print_table(points.groupby("scheme", sort=False)[[*numbers, "converged"]].mean())
     matched = pd.DataFrame([row for rows in replicates for row in match(rows)])
     for against, rows in matched.groupby("against", sort=False):
@@ -180,7 +180,7 @@ def print_matched(replicates: list[list[dict[str, Any]]]) -> None:
         # The ratio of the mean losses, which one replicate with little loss does not decide.
         pooled = rows["excess"].mean() / rows["theirs"].mean()
         print(
-            f"\nAgainst {against}: ratio of losses beyond the floor, pooled {pooled:.2f}; mean of {len(ratios)} "
+            f"\nAgainst {against}: ratio of losses beyond a fresh sample, pooled {pooled:.2f}; mean of {len(ratios)} "
             f"replicates {value:.2f} (95% interval {low:.2f} to {high:.2f}); ours: {', '.join(rows['ours'].unique())}"
         )
 

@@ -173,7 +173,7 @@ def _all_charts(data, released, evaluation, expected, search, bins):
         "expected scatter": risk_scatter(expected, names[2], names[1]),
         "intervals": estimate_intervals(evaluation),
         "map": risk_utility_map(evaluation),
-        "search": search_map(*search, floor=0.0311, chosen=1, column=column),
+        "search": search_map(*search, fresh=0.0311, chosen=1, column=column),
         "radii": radius_lines(evaluation, radius=0.2),
         "densities": densities(data, released, column),
         "ecdfs": ecdfs(data, released, column),

@@ -54,8 +54,8 @@ def test_the_search_has_every_point_with_its_bars_and_marks_the_chosen_one(point
     # All have a number in the panel that is closer, in the other one only the chosen one.
     assert drawn["number"].tolist() == ["", "2", "", "", "", "1", "2", "3"]
     assert "Ring: the chosen one" in charts["search"].subtitle
-    missed = draw(search_map(points, baselines, floor=np.nan, chosen=0, column="income"))
+    missed = draw(search_map(points, baselines, fresh=np.nan, chosen=0, column="income"))
     assert "Ring: the closest one" in missed.subtitle
     assert "fresh sample" not in missed.texts
-    alone = draw(search_map(points.head(1), baselines, floor=np.nan, chosen=0, column="income"))
+    alone = draw(search_map(points.head(1), baselines, fresh=np.nan, chosen=0, column="income"))
     assert alone.data_with("chosen")["number"].tolist() == ["1", "", ""]

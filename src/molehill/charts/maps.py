@@ -100,7 +100,7 @@ def risk_utility_map(
 
 
 def search_map(
-    points: pd.DataFrame, baselines: pd.DataFrame, *, floor: float, chosen: int, column: str
+    points: pd.DataFrame, baselines: pd.DataFrame, *, fresh: float, chosen: int, column: str
 ) -> alt.TopLevelMixin:
     """Draw every point of a search, risk against utility, beside topcoding and noise; and the points alone, closer.
 
@@ -108,7 +108,7 @@ def search_map(
 
     Parameters
     ----------
-    points, baselines, floor
+    points, baselines, fresh
         Of `molehill.report.dossier.Searched`.
     chosen
         Place of the chosen point, or of the closest one, from 0 on.
@@ -125,14 +125,14 @@ def search_map(
         columns=[*_ACROSS, *_UP],
     ).assign(scheme=[look.label for look in ways.values()], number="", chosen=False)
     everything = pd.concat([tried, others.assign(told=others["scheme"])], ignore_index=True)
-    lines = (floor, float(own.median()))
+    lines = (fresh, float(own.median()))
     # Where all are drawn the points lie close together, so that only the chosen one has its number.
     everything["number"] = everything["number"].where(everything["chosen"], "")
     whole = (_reach(everything[_ACROSS], 0.0, lines[0]), _reach(everything[_UP], 0.0, lines[1]))
     panels = [_search_panel(everything, looks, lines, whole, "all, with what agencies do today", column)]
     if len(tried) > 1:
         close = (_reach(tried[_ACROSS]), _reach(tried[_UP]))
-        inside = (floor if close[0][0] < floor < close[0][1] else np.nan, np.nan)
+        inside = (fresh if close[0][0] < fresh < close[0][1] else np.nan, np.nan)
         panels.append(_search_panel(tried, looks, inside, close, "the points alone, closer", column))
     marked = "chosen" if points["met"].iloc[chosen] else "closest"
     return dress(

@@ -205,7 +205,7 @@ def plain_found(found: "Found") -> dict[str, Any]:
         "probability": _number(found.probability),
         "probability_low": _number(found.probability_low),
         "probability_high": _number(found.probability_high),
-        "noise_floor": _number(found.floor),
+        "fresh": _number(found.fresh),
         "cost": {name: _number(value) for name, value in found.cost.items()},
     }
 

@@ -128,7 +128,7 @@ class Scene:
         return {} if self.expected is None else profile_release(self.expected.blocks)
 
     @cached_property
-    def floor(self) -> float:
+    def risk_floor(self) -> float:
         """Mean risk of tables that tell nothing of a person beyond the pattern."""
         return float(np.nanmean(risk_floor(self.view)))
 

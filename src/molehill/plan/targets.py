@@ -125,7 +125,7 @@ def impossible(targets: Sequence[Target]) -> list[str]:
         elif target.subject == "quantile" and target.basis == "expected" and target.bound <= 0:
             reasons.append(f"{target}: the expected risk of every record is above 0; ask for a bound above 0")
         elif target.subject == "U_m" and target.bound <= 0:
-            reasons.append(f"{target}: only the confidential table itself has 0; ask for more than the noise floor")
+            reasons.append(f"{target}: only the confidential table itself has 0; ask for what a fresh sample shows")
         elif target.subject == "overlap" and target.bound >= 1:
             reasons.append(f"{target}: only the confidential table itself has 1; ask for less")
     return reasons

@@ -49,8 +49,8 @@ class Searched:
     probability, probability_low, probability_high
         That L fresh tables break a realised target: the share of independent runs of the confirmation that did, with
         a 95% interval (Clopper and Pearson). NaN without such targets.
-    floor, floor_error
-        The U_m that a fresh sample of the same size would show, and its standard error.
+    fresh
+        The U_m that a fresh sample of the same size would show.
     releases, redrawn, may_redraw
         How many releases were drawn until one kept the realised targets, how many records of it were drawn anew, and
         whether any could be.
@@ -70,8 +70,7 @@ class Searched:
     probability: float
     probability_low: float
     probability_high: float
-    floor: float
-    floor_error: float
+    fresh: float
     releases: int
     redrawn: int
     may_redraw: bool

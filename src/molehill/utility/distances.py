@@ -25,6 +25,7 @@ from molehill.utility.sides import GroupColumns, Side, read_complete, read_numbe
 
 MOST_LEVELS = 100
 
+# Published exactly, U_m_fresh must follow from the number of records alone, whatever ties there are.
 # The mean of Kolmogorov's distribution, sqrt(pi / 2) log(2).
 _KOLMOGOROV_MEAN = float(np.sqrt(np.pi / 2) * np.log(2))
 

@@ -21,9 +21,10 @@ from molehill.errors import InputError
 from molehill.models.tdp_mixture import BY_PRIOR
 from molehill.plan.settings import read_settings, write_settings
 from molehill.release import release as saving
+from molehill.release.making import prepare
 from molehill.release.search import points
 from molehill.release.search.outcome import Found, repeat_command
-from molehill.release.search.points import noise_floor
+from molehill.release.search.points import fresh_distance, open_bench
 from molehill.report.dossier import read_dossier
 from molehill.synthesis.synthesizer import Prediction, Synthesizer
 
@@ -229,13 +230,25 @@ def test_bad_arguments_are_refused_before_any_fit(change, words):
         find(None, **{"targets": "mean expected <= 0.4", **change})
 
 
-def test_noise_floor_is_that_of_two_samples():
+def test_a_fresh_sample_is_one_of_two():
     values = np.random.default_rng(3).normal(size=5122)
-    floor, error = noise_floor(values, seed=1)
-    # The mean of Kolmogorov's distribution, from which two samples of this size are a little below.
-    assert floor == pytest.approx(0.8687 * np.sqrt(2 / 5122), abs=4 * error + 0.0004)
-    assert 0.0162 < floor < 0.0175
-    assert noise_floor(np.repeat([0.0, 1.0], 500), seed=1)[0] == pytest.approx(np.sqrt(2 / np.pi / 2000), rel=0.15)
+    # The mean of Kolmogorov's distribution, two samples of this size being a little below; four standard errors.
+    fresh = fresh_distance(values, seed=1)
+    assert fresh == pytest.approx(0.8687 * np.sqrt(2 / 5122), abs=0.0014)
+    assert 0.0162 < fresh < 0.0175
+    assert fresh_distance(np.repeat([0.0, 1.0], 500), seed=1) == pytest.approx(np.sqrt(2 / np.pi / 2000), rel=0.15)
+
+
+def test_of_several_columns_the_fresh_sample_of_the_furthest_counts():
+    """A column of few different values comes first, of which a fresh sample shows less."""
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"x": ["a", "b"] * 100, "few": np.repeat([10, 20], 100), "many": rng.lognormal(size=200)})
+    fates: dict[str, Any] = {"replace": ("few", "many"), "keep": "x", "known": "x", "lower": 0.0, "upper": 1000.0}
+    settings = Settings(**fates, kinds={"few": "continuous"}, seed=1)
+    bench = open_bench(prepare(table, settings), checkpoint=None, progress=False)
+    few, many = (fresh_distance(table[name].to_numpy(float), seed=1) for name in ("few", "many"))
+    assert few < 0.8 * many
+    assert bench.fresh == many
 
 
 # The command

@@ -55,13 +55,13 @@ def _profile(name: str) -> list[Measure]:
 
 
 def _floor(scene: Scene) -> Iterable[Value]:
-    return [Value(Figure(scene.floor, np.nan, np.nan))] if scene.is_release else []
+    return [Value(Figure(scene.risk_floor, np.nan, np.nan))] if scene.is_release else []
 
 
 def _excess(scene: Scene) -> Iterable[Value]:
     # The mean over the released tables estimates the same where the posterior is not known.
     mean = (scene.expected_profile or scene.profile)["mean"]
-    return [Value(Figure(*(end - scene.floor for end in mean)))] if scene.is_release else []
+    return [Value(Figure(*(end - scene.risk_floor for end in mean)))] if scene.is_release else []
 
 
 def _by_radius(key: str) -> Callable[[Scene], Iterable[Value]]:

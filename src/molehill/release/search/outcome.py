@@ -173,7 +173,7 @@ class Found(Searched):
 def rank_points(bench: Bench) -> list[Point]:
     """The best first: of those that lose as little as the least, within its error, the least risky.
 
-    What lies below the noise floor loses nothing. Fits that have not converged come after those that have.
+    What is as near as a fresh sample loses nothing. Fits that have not converged come after those that have.
     """
     met = [point for point in bench.points if point.met]
     if not met:
@@ -206,7 +206,7 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
             chosen, met, probability = point, True, confirmed_probability
             break
     others = [point for point in ranked if point is not chosen][:RUNNERS_UP]
-    frame = list_points(bench.points, bench.floor[0])
+    frame = list_points(bench.points, bench.fresh)
     way = pd.DataFrame(columns=["pattern", "range", "records"]) if met else _stand_in_the_way(bench, chosen)
     row = frame.iloc[chosen.number]
     tables, releases, redrawn = drawn
@@ -226,8 +226,7 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
         probability=probability[0],
         probability_low=probability[1],
         probability_high=probability[2],
-        floor=bench.floor[0],
-        floor_error=bench.floor[1],
+        fresh=bench.fresh,
         releases=releases,
         redrawn=redrawn,
         may_redraw=realised and bench.settings.redraw > 0,
@@ -331,7 +330,7 @@ def _tell_verdict(
         )
     lines.append(
         f"Mean expected risk {row['mean_expected_risk']:.3f}, U_m {row['U_m']:.4f} (standard error "
-        f"{row['U_m_error']:.4f}); a fresh sample would show U_m {bench.floor[0]:.4f}, the unweighted synthesizer "
+        f"{row['U_m_error']:.4f}); a fresh sample would show U_m {bench.fresh:.4f}, the unweighted synthesizer "
         f"shows {first.distance:.4f}."
     )
     if not np.isnan(probability[0]):
@@ -385,7 +384,7 @@ def _count_cost(bench: Bench) -> dict[str, float]:
 
 def nothing_found(verdict: str, targets: Sequence[Target]) -> Found:
     """Give the result of a search that made no fit."""
-    unknown = dict.fromkeys(("probability", "probability_low", "probability_high", "floor", "floor_error"), np.nan)
+    unknown = dict.fromkeys(("probability", "probability_low", "probability_high", "fresh"), np.nan)
     frames: dict[str, Any] = {name: pd.DataFrame() for name in ("points", "standing_in_the_way", "baselines")}
     drawn: dict[str, Any] = {"datasets": [], "releases": 0, "redrawn": 0, "may_redraw": False}
     told: dict[str, Any] = {"command": "", "note": "", "settings": "", "targets": tuple(targets)}

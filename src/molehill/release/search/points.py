@@ -29,8 +29,8 @@ from molehill.utility.distances import ecdf_distances
 LOOKED_AT = 100
 # Sweeps of a fit that starts from the draws of another.
 WARM = {"warmup": 200, "draws": 500}
-# Pairs of samples that the noise floor rests on.
-_FLOOR_SAMPLES = 400
+# Pairs of samples that the U_m of a fresh sample rests on.
+_FRESH_SAMPLES = 400
 # What the table of points says of each target.
 TOLD = ("value", "error", "chance", "records", "met")
 
@@ -114,8 +114,8 @@ class Bench:
         The table, the settings and the synthesizer.
     confidential
         Risk of order 1.
-    floor
-        U_m of a fresh sample, and its standard error.
+    fresh
+        U_m of a fresh sample.
     store, saved
         Where points are kept, and those that an interrupted search kept.
     progress
@@ -126,7 +126,7 @@ class Bench:
 
     job: Job
     confidential: ConfidentialRisk
-    floor: tuple[float, float]
+    fresh: float
     store: Store | None
     saved: Sequence[Mapping[str, np.ndarray]]
     progress: bool
@@ -149,8 +149,8 @@ class Bench:
         return self.job.view.column(self.job.view.numeric[0])
 
     def loss(self, point: Point) -> float:
-        """U_m of a point, or the noise floor if that is higher: no release needs to do better."""
-        return max(point.distance, self.floor[0])
+        """U_m of a point, or that of a fresh sample if it is higher: no release needs to do better."""
+        return max(point.distance, self.fresh)
 
     @property
     def spent(self) -> float:
@@ -165,8 +165,9 @@ def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Be
         # A synthesizer of the user's own has no name but that of its model; the fits check it in full.
         store = open_store(checkpoint, [job.settings.model_dump_json()], {"values": job.view.values})
         saved = [arrays for _, arrays in read_chunks(store)]
-    floor = noise_floor(job.view.column(job.view.numeric[0]), seed=job.settings.seed or 0)
-    return Bench(job, confidential_risk(job.view), floor, store, saved, progress)
+    # Of several columns, the one that is furthest away counts, here as in a release.
+    fresh = max(fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric)
+    return Bench(job, confidential_risk(job.view), fresh, store, saved, progress)
 
 
 def fit_scheme(
@@ -310,28 +311,30 @@ def mix_measured(given: Measured, free: Measured, by_prior: float | Floats) -> M
     return Measured(blocks, runs, coverage, given.distances, given.overlaps)
 
 
-def noise_floor(values: Floats, *, seed: int) -> tuple[float, float]:
-    """Give the U_m that a fresh sample of the same size from the same population would show, and its standard error.
+def fresh_distance(values: Floats, *, seed: int) -> float:
+    """Give the U_m that a fresh sample of the same size from the same population would show.
 
     The population is taken to be that of the values at hand, ties included: pairs of independent samples with
     replacement are compared. (One sample against the values themselves would show less, by the square root of 2.)
+    The measure `U_m_fresh` is published, so that it must not tell of ties: it follows from the number of records
+    alone, and is larger where many values are the same. A search would then take losses for nothing.
 
     Examples
     --------
-    >>> round(noise_floor(np.arange(1000.0), seed=1)[0], 2)
+    >>> round(fresh_distance(np.arange(1000.0), seed=1), 2)
     0.04
     """
     random = np.random.default_rng(seed)
     _, places = np.unique(values[~np.isnan(values)], return_inverse=True)
     size, levels = len(places), int(places.max()) + 1
-    gaps = np.empty(_FLOOR_SAMPLES)
-    for sample in range(_FLOOR_SAMPLES):
+    gaps = np.empty(_FRESH_SAMPLES)
+    for sample in range(_FRESH_SAMPLES):
         counts = [np.bincount(random.choice(places, size), minlength=levels) for _ in range(2)]
         gaps[sample] = np.abs(np.cumsum(counts[0] - counts[1])).max() / size
-    return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(_FLOOR_SAMPLES))
+    return float(gaps.mean())
 
 
-def list_points(points: Sequence[Point], floor: float) -> pd.DataFrame:
+def list_points(points: Sequence[Point], fresh: float) -> pd.DataFrame:
     """Give every point as a row: how it was made, its risk and utility with errors, and which targets it meets."""
     rows = []
     for point in points:
@@ -358,7 +361,7 @@ def list_points(points: Sequence[Point], floor: float) -> pd.DataFrame:
             "largest_realised_risk": float(np.nanmax(measured.runs, axis=1).mean()),
             "U_m": point.distance,
             "U_m_error": point.distance_error,
-            "U_m_excess": point.distance - floor,
+            "U_m_excess": point.distance - fresh,
             "smallest_overlap": min(measured.overlaps.values(), default=np.nan),
         }
         for place, judgement in enumerate(point.judgements, start=1):
