@@ -190,7 +190,7 @@ FEW = frame(1.0, 2.0, 3.0, 90.0)
         (lambda: topcode(FEW, "pay", value=2, **WRONG), "replacement: 'mode' is not a choice"),
         (lambda: topcode(FEW[:1], "pay"), "data: there are 1 records with a value where 2 are needed"),
         (lambda: topcode(frame("a", "b"), "pay"), "data: the column 'pay' is not numeric"),
-        (lambda: topcode(frame(1.0, np.inf), "pay"), "data: column 'pay' holds an infinite value"),
+        (lambda: topcode(frame(1.0, np.inf), "pay"), "data: the column 'pay' is infinite in row 2"),
         (lambda: add_noise(FEW, "pay", scale=0, seed=1), "scale: it must be above 0"),
         (lambda: add_noise(FEW, [], seed=1), "columns: no column is named"),
         (lambda: add_noise(frame(1.0, 1.0), "pay", seed=1), "data: column 'pay' is the same for every record"),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_number, check_whole
-from molehill.tables.schema import column_numbers
+from molehill.tables.schema import column_numbers, refuse_infinite
 from molehill.tables.table import Table, as_table, find_columns
 
 AnyTable = TypeVar("AnyTable")
@@ -267,8 +267,7 @@ def _read(data: Any, column: str) -> tuple[Floats, NDArray[np.intp]]:
     table = as_table(data)
     find_columns(table, column, "column")
     values = column_numbers(table, column)
-    if np.isinf(values).any():
-        raise InputError("data", f"column {column!r} holds an infinite value", "Correct or remove the record")
+    refuse_infinite(values, column)
     present = np.flatnonzero(~np.isnan(values))
     if len(present) < 2:
         problem = f"there are {len(present)} records with a value where 2 are needed"

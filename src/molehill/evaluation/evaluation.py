@@ -25,6 +25,7 @@ from molehill.risk.identification import confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
 from molehill.tables.formats.formats import read_table, write_table
+from molehill.tables.labels import align_rows
 from molehill.utility import Analysis
 from molehill.utility.distances import Method
 
@@ -376,12 +377,4 @@ def _align(frame: pd.DataFrame) -> str:
             for values in frame.itertuples(index=False)
         ),
     ]
-    widths = [max(len(cell) for cell in cells) for cells in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join(lines)
+    return "\n".join(align_rows(rows, numeric))

@@ -10,7 +10,7 @@ from jax.scipy.special import log_ndtr, ndtr, ndtri
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
 from molehill.synthesis.transforms import Support, Transform, apply_transform
-from molehill.tables.schema import column_numbers
+from molehill.tables.schema import column_numbers, refuse_infinite
 from molehill.tables.table import Table, find_columns
 
 
@@ -65,11 +65,7 @@ def find_amounts(table: Table, column: str) -> Floats:
     """Give the values of a numeric column that the table must have, NaN where missing, finite elsewhere."""
     find_columns(table, [column], "column")
     values = column_numbers(table, column)
-    infinite = np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        raise InputError(
-            "data", f"column {column!r} is infinite in row {infinite[0] + 1}", "Correct it, or make it missing"
-        )
+    refuse_infinite(values, column)
     if np.isnan(values).all():
         raise InputError("column", f"{column!r} is missing in every record", "Choose a column with values")
     return values

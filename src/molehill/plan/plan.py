@@ -14,6 +14,7 @@ from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
 from molehill.risk.intruder import View
 from molehill.synthesis.design import Design
 from molehill.tables.cells import declare_missing
+from molehill.tables.labels import align_rows
 from molehill.tables.resolution import column_unit
 from molehill.tables.schema import has_many_dates
 from molehill.tables.table import Table, as_table, find_columns
@@ -259,8 +260,6 @@ def tell_plan(plan: Plan) -> str:
     shown = plan.columns.drop(columns=["label", "sensitive", "handling"]).assign(remark=remarks)
     # The name of a column can hold anything: nothing in it may move the cursor of a terminal.
     rows = [[printable(f"{cell}") for cell in row] for row in (list(shown.columns), *shown.to_numpy().tolist())]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     fates = plan.columns["fate"].value_counts()
     counted = ", ".join(f"{fates.get(fate, 0)} {words}" for fate, words in _FATES.items())
     small = "; ".join(
@@ -269,7 +268,7 @@ def tell_plan(plan: Plan) -> str:
     )
     told = [
         f"Columns: {counted}.",
-        *lines,
+        *align_rows(rows),
         "",
         f"The intruder knows {', '.join(plan.known) or 'nothing'}: {plan.patterns:,} patterns. Of these with {small}.",
     ]

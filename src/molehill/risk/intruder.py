@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from molehill.arrays import Booleans, Floats, FrozenDict, Integers
 from molehill.errors import InputError, check_choice, check_names, nearest
 from molehill.tables.patterns import Patterns, learn_patterns, match_patterns
-from molehill.tables.schema import Kind, Missing, Schema, column_numbers, infer_schema
+from molehill.tables.schema import Kind, Missing, Schema, column_numbers, infer_schema, refuse_infinite
 from molehill.tables.table import Table, as_table, as_tables, find_columns
 
 Cover = Literal["others", "paper"]
@@ -328,7 +328,7 @@ def _read_sensitive(
     for name in numeric:
         values = column_numbers(table, name, argument)
         if not np.isfinite(values).all():
-            _refuse_infinite(values, name, argument)
+            refuse_infinite(values, name, argument)
             part &= ~np.isnan(values)
             values = np.nan_to_num(values)
         columns.append(values)
@@ -339,13 +339,6 @@ def _read_sensitive(
     if len(columns) == 1:
         return columns[0].reshape(-1, 1), part
     return (np.column_stack(columns) if columns else np.empty((len(part), 0))), part
-
-
-def _refuse_infinite(values: Floats, name: str, argument: str) -> None:
-    rows = np.flatnonzero(np.isinf(values))
-    if len(rows):
-        problem = f"column {name!r} is infinite in row {rows[0] + 1}"
-        raise InputError(argument, problem, "Correct or remove the record")
 
 
 def _check_missing(part: Booleans, missing: Missing, argument: str) -> None:

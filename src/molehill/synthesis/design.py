@@ -25,7 +25,15 @@ from pandas.api.types import is_numeric_dtype
 from molehill.arrays import Floats
 from molehill.errors import InputError
 from molehill.synthesis.transforms import apply_transform
-from molehill.tables.schema import Column, Kind, column_numbers, cut_into_groups, group_labels, infer_schema
+from molehill.tables.schema import (
+    Column,
+    Kind,
+    column_numbers,
+    cut_into_groups,
+    group_labels,
+    infer_schema,
+    refuse_infinite,
+)
 from molehill.tables.table import Table, find_columns, plain_code
 
 # A predictor with more levels keeps only so many of them, each with at least so many records; the others are one level.
@@ -381,8 +389,8 @@ def _check_seen(found: NDArray[np.int64], name: str, argument: str) -> NDArray[n
 
 
 def _distinct(column: pd.Series, name: str, argument: str) -> tuple[NDArray[np.int64], Any]:
-    if pd.api.types.is_float_dtype(column.dtype) and np.isinf(column.to_numpy(np.float64, na_value=np.nan)).any():
-        raise _infinite(column.to_numpy(np.float64, na_value=np.nan), name)
+    if pd.api.types.is_float_dtype(column.dtype):
+        refuse_infinite(column.to_numpy(np.float64, na_value=np.nan), name)
     try:
         codes, distinct = pd.factorize(column)
     except TypeError:
@@ -487,15 +495,8 @@ def _order(levels: Sequence[Any], breaks: Sequence[float]) -> Floats | None:
 def _numbers(table: Table, name: str, *, logged: bool = False) -> Floats:
     """Give a numeric predictor, in logarithms or not, NaN where it is missing."""
     values = column_numbers(table, name)
-    if np.isinf(values).any():
-        raise _infinite(values, name)
+    refuse_infinite(values, name)
     return apply_transform(values, "signed") if logged else values
-
-
-def _infinite(values: Floats, name: str) -> InputError:
-    record = np.flatnonzero(np.isinf(values))[0]
-    problem = f"the column {name!r} is infinite in row {record + 1}"
-    return InputError("data", problem, "Correct it, or make it missing")
 
 
 def _build(design: Design, table: Table) -> tuple[Floats, list[str]]:

@@ -1,6 +1,7 @@
 """Names from data, made fit to be shown."""
 
 import unicodedata
+from collections.abc import Sequence
 
 LONGEST = 36
 # A direction turned around by a name would turn what stands beside it as well.
@@ -26,3 +27,22 @@ def short_label(text: str, longest: int = LONGEST) -> str:
     line = " ".join(visible.split())
     cut = len(line) > longest or len(text) > len(start)
     return (line[: longest - 1] + "…" if cut else line) or "(no name)"
+
+
+def align_rows(rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> list[str]:
+    """Set the cells of a table below each other, two spaces between the columns; to the right where that is said.
+
+    Examples
+    --------
+    >>> align_rows([("name", "records"), ("A", "12")], right=(False, True))
+    ['name  records', 'A          12']
+    """
+    places = right or [False] * len(rows[0])
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, places, strict=True)
+        ).rstrip()
+        for row in rows
+    ]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from molehill.arrays import Floats
 from molehill.errors import InputError, nearest
 from molehill.tables.cells import FEW, REPEATS, numbers_as_text, stray_cells
+from molehill.tables.labels import align_rows
 from molehill.tables.table import Table, as_table, find_columns
 
 Role = Literal["known", "sensitive", "predictor", "carried"]
@@ -76,9 +77,7 @@ class Schema:
             groups = "; ".join(group_labels(column.breaks)) if column.breaks else "-"
             roles = ", ".join(column.roles)
             rows.append((column.name, roles, column.kind, column.missing, groups, column.reason))
-        widths = [max(len(cell) for cell in cells) for cells in zip(*rows, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(align_rows(rows))
 
 
 def infer_schema(
@@ -324,10 +323,7 @@ def cut_into_groups(values: np.ndarray, breaks: Sequence[float], name: str) -> N
     array([ 0,  1, -1,  2])
     """
     ends = _check_breaks(breaks, name)
-    infinite = np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        problem = f"the column {name!r} is infinite in row {infinite[0] + 1}"
-        raise InputError("data", problem, "Correct it, or make it missing")
+    refuse_infinite(values, name)
     return np.where(np.isnan(values), -1, np.searchsorted(ends, values, side="right"))
 
 
@@ -375,3 +371,11 @@ def column_numbers(table: Table, name: str, argument: str = "data") -> Floats:
     if not pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind == "c":
         raise InputError(argument, f"the column {name!r} is not numeric", "Turn it into numbers")
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def refuse_infinite(values: Floats, name: str, argument: str = "data") -> None:
+    """Refuse the numbers of a column if one of them is infinite, naming its row and no value."""
+    rows = np.flatnonzero(np.isinf(values))
+    if len(rows):
+        problem = f"the column {name!r} is infinite in row {rows[0] + 1}"
+        raise InputError(argument, problem, "Correct it, or make it missing")
