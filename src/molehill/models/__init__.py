@@ -23,7 +23,7 @@ __all__ = ["multinomial", "negative_binomial", "normal_linear", "poisson", "semi
 class BuiltIn:
     """A synthesizer that settings can name: how it is made, for which kind of column, and which settings it takes.
 
-    `choose` gives the arguments that are chosen by the values of the column and not by settings.
+    `choose` gives the arguments that are chosen by the values of the column, where settings say "auto".
     """
 
     make: Callable[..., Any]
@@ -36,7 +36,7 @@ def _choose_scale(table: Table, column: str) -> dict[str, Any]:
     return {"transform": usual_transform(column_numbers(table, column))}
 
 
-_MIXTURE = ("lower", "upper", "components", "membership", "priors", "standardise")
+_MIXTURE = ("lower", "upper", "components", "membership", "transform", "priors", "standardise")
 BUILT_IN = {
     "tdp_mixture": BuiltIn(tdp_mixture, "continuous", _MIXTURE, _choose_scale),
     "semicontinuous": BuiltIn(semicontinuous, "semicontinuous", _MIXTURE),

@@ -9,7 +9,7 @@ from jax.scipy.special import log_ndtr, ndtr, ndtri
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
-from molehill.synthesis.transforms import Support, Transform, apply_transform
+from molehill.synthesis.transforms import POSITIVE, Support, Transform, apply_transform
 from molehill.tables.schema import column_numbers, refuse_infinite
 from molehill.tables.table import Table, find_columns
 
@@ -44,7 +44,7 @@ def learn_amount(
     chosen = values[present]
     facts = {"column": column, "transform": transform, "support": support}
     facts["records_outside"] = int(((chosen < support[0]) | (chosen > support[1])).sum())
-    if transform == "log" and (chosen <= 0).any():
+    if transform in POSITIVE and (chosen <= 0).any():
         first = int(np.flatnonzero(present & (values <= 0))[0])
         problem = f"{column!r} is not positive in {int((chosen <= 0).sum()):,} record(s), the first in row {first + 1}"
         raise InputError("transform", problem, "Choose 'identity' or 'signed', or the semicontinuous synthesizer")

@@ -1,10 +1,11 @@
 """An amount that can be a loss, nothing or a gain: income as it is.
 
 Three parts that share no parameter: a multinomial regression of the sign (negative, zero, positive), and a mixture of
-regressions of log|y| for the losses and for the gains, or one normal regression where there are too few of them to tell
-components apart. The sizes are fitted with the records' weights, each to the records that it speaks of. The sign is
-not: weights follow the risk of the amount, and would thin out the zeros. A drawn record takes its sign from the first
-part and its size from the part of that sign, or of the other one, where none of the few losses, say, has a weight.
+regressions of log|y|, or of a root of |y|, for the losses and for the gains, or one normal regression where there are
+too few of them to tell components apart. The sizes are fitted with the records' weights, each to the records that it
+speaks of. The sign is not: weights follow the risk of the amount, and would thin out the zeros. A drawn record takes
+its sign from the first part and its size from the part of that sign, or of the other one, where none of the few losses,
+say, has a weight.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,13 +17,14 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Floats
-from molehill.errors import InputError
+from molehill.errors import InputError, check_choice
 from molehill.models.amounts import check_support, find_amounts
 from molehill.models.multinomial import multinomial
 from molehill.models.normal_linear import normal_linear
 from molehill.models.tdp_engine import Priors
 from molehill.models.tdp_mixture import Membership, tdp_mixture
 from molehill.synthesis.synthesizer import Composite, Learned, Synthesizer
+from molehill.synthesis.transforms import POSITIVE, usual_transform
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table, with_columns
 
@@ -37,6 +39,7 @@ def semicontinuous(
     loss_predictors: str | Sequence[str] | None = None,
     components: int | Literal["auto"] = "auto",
     membership: Membership = "prior",
+    transform: Literal["auto", "log", "root"] = "auto",
     priors: Priors = "weak",
     standardise: bool = True,
     breaks: Mapping[str, Sequence[float]] | None = None,
@@ -56,6 +59,9 @@ def semicontinuous(
         What the size of losses is conditioned on: nothing by default, since losses are few.
     components, membership, priors, standardise
         As in `tdp_mixture`.
+    transform
+        The scale of the sizes, as in `tdp_mixture`; "auto" for what `molehill.synthesis.transforms.usual_transform`
+        chooses.
     lower, upper
         The public support in the units of the data; `lower` bounds the losses and `upper` the gains.
 
@@ -64,6 +70,7 @@ def semicontinuous(
     >>> semicontinuous("income", ["age", "education"], lower=-10_000, upper=2_000_000).sensitive
     ('income',)
     """
+    check_choice("transform", transform, ("auto", *POSITIVE))
     low, high = check_support(lower, upper)
     if low > 0 or high < 0:
         raise InputError("lower", "the support leaves zero out", "Use tdp_mixture for an amount without zeros")
@@ -77,11 +84,16 @@ def semicontinuous(
     }
     about = {name: given for name, given in about.items() if given["upper"] > 0}
     of_sign = multinomial(column, predictors, **grouping)
-    made = {name: tdp_mixture(column, **given, **shared) for name, given in about.items()}
+    made = {
+        (name, scale): tdp_mixture(column, **given, **shared, transform=scale)
+        for name, given in about.items()
+        for scale in POSITIVE
+    }
     simple = {name: normal_linear(column, transform="log", **given) for name, given in about.items()}
 
     def parts(table: Table) -> dict[str, Synthesizer]:
-        signs = np.sign(find_amounts(table, column))
+        values = find_amounts(table, column)
+        signs = np.sign(values)
         found = {name: int((signs == sign).sum()) for name, sign in SIGNS.items() if (signs == sign).any()}
         if len(found) == 1:
             (only,) = found
@@ -91,7 +103,9 @@ def semicontinuous(
             if name not in about:
                 problem = f"{column!r} is {name} in {found[name]:,} record(s), and the support ends at zero"
                 raise InputError("lower" if name == "negative" else "upper", problem, "Widen it, or correct the table")
-            inner = made[name] if found[name] >= LEAST_FOR_MIXTURE else simple[name]
+            sizes = np.abs(values[signs == SIGNS[name]])
+            scale = usual_transform(sizes) if transform == "auto" else transform
+            inner = made[name, scale] if found[name] >= LEAST_FOR_MIXTURE else simple[name]
             parts[name] = _speaking_of(inner, column, SIGNS[name])
         return parts
 

@@ -86,7 +86,7 @@ def tdp_mixture(
         "prior" draws a record's component from pi, so that the new value depends on the old one only through the
         parameters; "posterior" draws it given the confidential value, as the paper does: more risk, no more utility.
     transform
-        "log" for positive amounts, "identity", or "signed": sign(y) log(1 + |y|).
+        "log" or "root" (the sixth) for positive amounts, "identity", or "signed": sign(y) log(1 + |y|).
     priors
         "weak", half-normal(0, 1) for sigma and D on the standardised scale, or "paper", half-t(3, 0, 1): with small
         weights its tails let a nearly empty component release absurd values.

@@ -48,7 +48,14 @@ OF_COLUMNS = {
 }
 
 # What `scheme = "paper"` stands for.
-PAPER = {"components": 10, "membership": "posterior", "cover": "paper", "scale": 1.0, "shift": 0.0}
+PAPER = {
+    "components": 10,
+    "membership": "posterior",
+    "transform": "log",
+    "cover": "paper",
+    "scale": 1.0,
+    "shift": 0.0,
+}
 # What a weighted scheme is said by, if nothing else is said.
 WEIGHTING = {"order": 2, "scale": 1.0, "shift": 0.0}
 
@@ -147,6 +154,11 @@ class Settings(BaseModel):
         "How a mixture draws a record's component: given its true value, as the paper does, or from the prior: less "
         "risk at no loss.",
         _one_of(("posterior", "prior")),
+    )
+    transform: Literal["auto", "log", "root"] = setting(
+        "auto",
+        "The scale of a mixture: logarithms, as the paper's, or sixth roots, whichever fits positive amounts better.",
+        _one_of(("auto", "log", "root")),
     )
     priors: Literal["weak", "paper"] = setting(
         "weak",

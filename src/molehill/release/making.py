@@ -159,7 +159,9 @@ def _choose_one(view: View, settings: Settings, place: int) -> Any:
         name = next(name for name, model in BUILT_IN.items() if model.kind == kind)
     about = predictors_of(settings, place)
     given = {setting: settings.of_column(setting, column) for setting in BUILT_IN[name].takes}
-    made = BUILT_IN[name].make(column, **about, **given, **BUILT_IN[name].choose(view.table, column))
+    chosen = BUILT_IN[name].choose(view.table, column)
+    given |= {argument: value for argument, value in chosen.items() if given[argument] == "auto"}
+    made = BUILT_IN[name].make(column, **about, **given)
     if settings.missing != "model" or view.table.frame[column].notna().all():
         return made
     return model_missing(made, **about)

@@ -257,8 +257,9 @@ def _fit(view: View, study: Study, weights: Floats, seed: int, *, quick: bool) -
     if study.synthesizer == "negative_binomial":
         synthesizer = models.negative_binomial(survey.sensitive)
     else:
+        paper: dict[str, Any] = {"components": 10, "membership": "posterior", "transform": "log"}
         ends: dict[str, Any] = {"lower": survey.lower, "upper": survey.upper}
-        synthesizer = models.semicontinuous(survey.sensitive, list(survey.predictors), **ends)
+        synthesizer = models.semicontinuous(survey.sensitive, list(survey.predictors), **paper, **ends)
     lengths: dict[str, Any] = {"draws": QUICK_DRAWS, "patience": 0} if quick else {"patience": 1}
     with warnings.catch_warnings():
         # Whether the fit converged is part of the result, and told in the page.
