@@ -57,7 +57,7 @@ def test_a_release_without_a_flaw_is_published_with_its_numbers():
         ("reach_ratio", 5.0, "decide", "the largest income lies 5 times as far out"),
         ("reach_ratio", 19_000.0, "do not publish", "lies 19,000 times as far out"),
         ("risk_mean", 0.5, "do not publish", "most of the risk is left: 0.500 of 0.870 before"),
-        ("pooled_mean", 0.2, "decide", "raises the mean risk from 0.120 to 0.200"),
+        ("pooled_mean", 0.23, "decide", "raises the mean risk from 0.120 to 0.230"),
         ("overlap", 0.3, "decide", "1 of 1 estimates overlap by less than 0.5 (mean of income)"),
         ("U_m", 0.05, "decide", "3.1 times what a fresh sample would show"),
         ("pmse_ratio", 4.0, "decide", "a classifier tells released records"),
@@ -111,7 +111,7 @@ def test_an_ignored_comparison_and_the_public_edition_tell_nothing_of_who_is_bet
 
 
 def test_only_three_reasons_stand_in_the_sentence():
-    bad = {**FINE, "pooled_mean": (0.2, NAN, NAN), "overlap": (0.3, NAN, NAN), "U_m": (0.05, NAN, NAN)}
+    bad = {**FINE, "pooled_mean": (0.23, NAN, NAN), "overlap": (0.3, NAN, NAN), "U_m": (0.05, NAN, NAN)}
     verdict = judge(evaluation(mine={**bad, "pmse_ratio": (4.0, NAN, NAN), "spread_ratio": (3.0, NAN, NAN)}))
     assert verdict.sentence.startswith("Do not publish, because the standard deviation")
     assert verdict.sentence.endswith("; and 2 further points.")

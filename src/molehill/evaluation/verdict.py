@@ -32,6 +32,8 @@ Decision = Literal["publish", "do not publish", "decide"]
 
 # Where a remark is made; docs/review-boards.md says why.
 RISK_STEP = 0.05
+# Medians over the tables predict from the kept columns, as anybody can from one table: some rise is no surprise.
+POOLED_STEP = 0.1
 HIGH_RISK, ABOVE_HIGH = 0.8, "above_80"
 UNPROTECTED = 0.5
 LOW_OVERLAP = 0.5
@@ -289,7 +291,8 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
         clause = (
             f"pooling the tables raises the mean risk from {teller.share(mean.value)} to {teller.share(pooled.value)}"
         )
-        yield Remark(f"{_sentence(clause)} Fewer tables would give away less.", "risk", "decide", clause)
+        weight: Weight = "decide" if pooled.value > mean.value + POOLED_STEP else "note"
+        yield Remark(f"{_sentence(clause)} Fewer tables would give away less.", "risk", weight, clause)
     expected = find_figure(risk, scheme, f"expected_{ABOVE_HIGH}")
     high = find_figure(risk, scheme, f"risk_{ABOVE_HIGH}") if expected is None else expected
     if high is not None and high.value > 0:
