@@ -1,5 +1,4 @@
 import json
-import os
 import re
 import stat
 import subprocess
@@ -12,18 +11,9 @@ import pytest
 import molehill
 from molehill import Table, read_table, write_table
 from molehill.tables.populations import consumer_survey
+from processes import run_command
 
 SURVEY = ["--known", "gender,age,region", "--sensitive", "income", "--radius", "0.2"]
-
-
-def run(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", "from molehill.cli.main import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"COLUMNS": "200"} | environment,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +24,17 @@ def survey(tmp_path_factory):
 
 
 def test_version_and_help():
-    assert run("--version").stdout.strip() == f"molehill {molehill.__version__}"
+    assert run_command("--version").stdout.strip() == f"molehill {molehill.__version__}"
     for arguments in (
         ["--help"],
         *([name, "--help"] for name in ("risk", "evaluate", "init", "plan", "run", "search", "report", "demo")),
     ):
-        shown = run(*arguments)
+        shown = run_command(*arguments)
         assert shown.returncode == 0
         assert "Usage" in shown.stdout
-    assert "Exit codes" in run("--help").stdout
+    assert "Exit codes" in run_command("--help").stdout
     # The help of what makes a release is made from the settings.
-    told = " ".join(run("run", "--help").stdout.split())
+    told = " ".join(run_command("run", "--help").stdout.split())
     for name in molehill.Settings.model_fields:
         assert f"{name} {molehill.Settings.describe(name)['comment']}" in told
 
@@ -61,15 +51,15 @@ def test_help_waits_for_nothing():
 
 def test_a_setting_on_the_line_takes_the_place_of_the_files(tmp_path):
     (tmp_path / "settings.toml").write_text('replace = "a"\nknown = ["b"]\n')
-    wrong = run("run", tmp_path / "settings.toml", "--set", "radius=7", "--set", "ordr=1")
+    wrong = run_command("run", tmp_path / "settings.toml", "--set", "radius=7", "--set", "ordr=1")
     assert wrong.returncode == 2
     assert "2 problems" in wrong.stderr
     assert "Did you mean 'order'" in wrong.stderr
-    assert "NAME=VALUE" in run("run", tmp_path / "settings.toml", "--set", "radius").stderr
+    assert "NAME=VALUE" in run_command("run", tmp_path / "settings.toml", "--set", "radius").stderr
 
 
 def test_risk_prints_a_summary_without_values_or_records(survey):
-    done = run("risk", survey, *SURVEY, "--order", 2)
+    done = run_command("risk", survey, *SURVEY, "--order", 2)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "Identification risk of order 2: 6,208 records, 40 patterns of gender, age, region" in done.stdout
@@ -82,7 +72,7 @@ def test_risk_prints_a_summary_without_values_or_records(survey):
 
 
 def test_risk_as_json_agrees_with_the_library(survey):
-    done = run("risk", survey, *SURVEY, "--json")
+    done = run_command("risk", survey, *SURVEY, "--json")
     summary = json.loads(done.stdout)
     intruder = molehill.Intruder(known=["gender", "age", "region"], sensitive="income", radius=0.2)
     result = molehill.confidential_risk(molehill.read_table(survey), intruder)
@@ -94,23 +84,23 @@ def test_risk_as_json_agrees_with_the_library(survey):
 
 def test_record_level_results_only_when_asked_and_for_the_owner(survey, tmp_path):
     out, chart = tmp_path / "records.csv", tmp_path / "risk.svg"
-    done = run("risk", survey, *SURVEY, "--out", out, "--chart", chart)
+    done = run_command("risk", survey, *SURVEY, "--out", out, "--chart", chart)
     assert done.returncode == 0, done.stderr
     records = pd.read_csv(out)
     assert list(records) == ["record", "risk", "weight", "pattern_size", "within"]
     assert len(records) == 6208
     assert (records["risk"] + records["weight"]).round(12).eq(1).all()
     assert stat.S_IMODE(out.stat().st_mode) == stat.S_IMODE(chart.stat().st_mode) == 0o600
-    again = run("risk", survey, *SURVEY, "--out", out)
+    again = run_command("risk", survey, *SURVEY, "--out", out)
     assert again.returncode == 2
     assert "out:" in again.stderr
     assert "--overwrite" in again.stderr
-    assert run("risk", survey, *SURVEY, "--out", out, "--overwrite").returncode == 0
+    assert run_command("risk", survey, *SURVEY, "--out", out, "--overwrite").returncode == 0
 
 
 def test_output_is_plain_when_piped_and_without_colour(survey):
-    assert "\x1b" not in run("risk", survey, *SURVEY).stdout
-    assert "\x1b" not in run("risk", survey, *SURVEY, NO_COLOR="1", FORCE_COLOR="").stdout
+    assert "\x1b" not in run_command("risk", survey, *SURVEY).stdout
+    assert "\x1b" not in run_command("risk", survey, *SURVEY, NO_COLOR="1", FORCE_COLOR="").stdout
 
 
 @pytest.mark.parametrize(
@@ -131,7 +121,7 @@ def test_bad_input_gets_one_clear_line_and_exit_code_2(survey, arguments, code, 
         "kind": [survey, *SURVEY, "--kind", "income"],
         "breaks": [survey, *SURVEY, "--breaks", "age=x,y"],
     }
-    done = run("risk", *(changed[arguments] if isinstance(arguments, str) else arguments))
+    done = run_command("risk", *(changed[arguments] if isinstance(arguments, str) else arguments))
     assert done.returncode == code
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -141,10 +131,10 @@ def test_names_with_commas_and_markup_are_taken_whole(tmp_path):
     path = tmp_path / "odd.csv"
     frame = pd.DataFrame({"age, in years": [30, 30, 40, 40], "[red]pay": [1.5, 2.5, 3.5, 9.5]})
     molehill.write_table(frame, path)
-    done = run("risk", path, "--known", "age, in years", "--sensitive", "[red]pay", "--radius", "0.2")
+    done = run_command("risk", path, "--known", "age, in years", "--sensitive", "[red]pay", "--radius", "0.2")
     assert done.returncode == 0, done.stderr
     assert "[red]pay" in done.stdout
-    grouped = run(
+    grouped = run_command(
         *("risk", path, "--known", "age, in years", "--breaks", "age, in years=35"),
         *("--sensitive", "[red]pay", "--radius", "0.2", "--kind", "[red]pay=continuous"),
     )
@@ -215,25 +205,28 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
         "--against",
         f"topcoded={tmp_path / 'top.csv'}",
     ]
-    done = run("evaluate", *files, *known, "--out", tmp_path / "out")
+    done = run_command("evaluate", *files, *known, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "mean risk" in done.stdout
     assert "topcoded" in done.stdout
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"risk.csv", "utility.csv", "records.csv"}
-    content = json.loads(run("evaluate", *files, *known, "--json").stdout)
+    content = json.loads(run_command("evaluate", *files, *known, "--json").stdout)
     schemes = {row["scheme"] for row in content["risk"]}
     assert schemes == {"confidential", "released", "topcoded"}
-    assert run("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
+    assert run_command("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
     page = tmp_path / "page.html"
-    done = run("evaluate", *files, *known, "--regression", "pay ~ town", "--report", page)
+    done = run_command("evaluate", *files, *known, "--regression", "pay ~ town", "--report", page)
     assert done.returncode == 0, done.stderr
     assert page.stat().st_mode & 0o077 == 0
     html = page.read_text(encoding="utf-8")
     assert "town[B] in pay ~ town" in html
     assert "<strong>Do not publish</strong>, because" in html
-    assert run("evaluate", *files, *known, "--report", page).returncode == 2
-    assert "there is no column 'village'" in run("evaluate", *files, *known, "--regression", "pay ~ village").stderr
-    wrong = run("evaluate", *files, *known[:-1], "topcoded")
+    assert run_command("evaluate", *files, *known, "--report", page).returncode == 2
+    assert (
+        "there is no column 'village'"
+        in run_command("evaluate", *files, *known, "--regression", "pay ~ village").stderr
+    )
+    wrong = run_command("evaluate", *files, *known[:-1], "topcoded")
     assert wrong.returncode == 2
     assert "NAME=" in wrong.stderr
 
@@ -265,7 +258,7 @@ def test_a_count_goes_from_init_to_a_release(tmp_path):
     people, ending = labelled_people(), ".sav"
     write_table(people, tmp_path / f"people{ending}")
     settings = tmp_path / "settings.toml"
-    made = run("init", tmp_path / f"people{ending}", "--out", settings)
+    made = run_command("init", tmp_path / f"people{ending}", "--out", settings)
     assert made.returncode == 0, made.stderr
     assert "replace visits: count" in made.stdout
     assert "drop    id: may name people: numbers that count up" in made.stdout
@@ -279,10 +272,10 @@ def test_a_count_goes_from_init_to_a_release(tmp_path):
     text = re.sub(r"(?m)^targets = .*$", 'targets = ["U_m <= 0.5"]', text)
     settings.write_text(re.sub(r"(?m)^expected_tables = .*$", "expected_tables = 0", text))
     out = tmp_path / "out"
-    planned = run("plan", settings)
+    planned = run_command("plan", settings)
     assert planned.returncode == 0, planned.stderr
     assert "1 replaced, 2 published as collected, 1 dropped" in planned.stdout
-    done = run("run", settings, "--out", out, "--set", "seed=5", "--set", "shuffle=false", "--json")
+    done = run_command("run", settings, "--out", out, "--set", "seed=5", "--set", "shuffle=false", "--json")
     assert done.returncode == 0, done.stderr
     assert planned.stdout.partition("\n\n")[0] in done.stderr
     assert json.loads(done.stdout)["scheme"] == "unweighted"
@@ -298,23 +291,23 @@ def test_a_count_goes_from_init_to_a_release(tmp_path):
     assert released.frame["region"].tolist() == people.frame["region"].tolist()
     assert dict(released.value_labels["region"]) == dict(people.value_labels["region"])
     assert released.column_labels["visits"] == "Visits to a doctor"
-    again = run("run", settings, "--out", out)
+    again = run_command("run", settings, "--out", out)
     assert again.returncode == 2
     assert "exists already" in again.stderr
-    assert run("report", out).returncode == 0
+    assert run_command("report", out).returncode == 0
 
 
 def test_run_tells_every_problem_of_the_settings(tmp_path):
     (tmp_path / "settings.toml").write_text('replace = "a"\nknown = ["b"]\nradius = 7\norder = 0\n')
-    done = run("run", tmp_path / "settings.toml")
+    done = run_command("run", tmp_path / "settings.toml")
     assert done.returncode == 2
     assert "2 problems" in done.stderr
     (tmp_path / "settings.toml").write_text('replace = "a"\nknown = ["b"]\n')
-    assert "'data' is missing" in run("run", tmp_path / "settings.toml").stderr
-    assert "molehill init" in run("run", tmp_path / "none.toml").stderr
+    assert "'data' is missing" in run_command("run", tmp_path / "settings.toml").stderr
+    assert "molehill init" in run_command("run", tmp_path / "none.toml").stderr
 
 
 def test_report_of_nothing_is_told(tmp_path):
-    done = run("report", tmp_path)
+    done = run_command("report", tmp_path)
     assert done.returncode == 2
     assert "holds no saved release" in done.stderr

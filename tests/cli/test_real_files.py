@@ -1,11 +1,8 @@
 """Files as the world writes them, walked from `init` to a saved release by the commands of the README alone."""
 
 import datetime
-import os
 import re
 import shlex
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import pyreadstat
 import pytest
 
 from molehill import Table, read_table, write_table
+from processes import run_command
 
 README = Path(__file__).parents[2] / "README.md"
 N = 160
@@ -97,17 +95,6 @@ def commands(name: str) -> list[list[str]]:
     return [shlex.split(line.replace("survey.sav", name), comments=True)[1:] for line in lines]
 
 
-def run(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from molehill.cli.entry import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env=os.environ | {"COLUMNS": "200"},
-    )
-
-
 def answer(settings: Path) -> None:
     """Decide what is left open, look the limits up, and keep the fit cheap."""
     text = settings.read_text(encoding="utf-8")
@@ -144,7 +131,7 @@ def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
     init, plan, make, report = commands(f"people{ending}")
     said = []
     for command in (init, plan, make, report):
-        done = run(tmp_path, command)
+        done = run_command(*command, folder=tmp_path)
         assert done.returncode == 0, done.stderr
         said.append(done.stdout + done.stderr)
         if command is init:
