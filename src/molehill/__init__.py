@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from molehill.evaluation.evaluation import evaluate
     from molehill.evaluation.measure import Measure
     from molehill.plan.settings import Settings, read_settings
-    from molehill.release.making import synthesize
     from molehill.release.runs import run
-    from molehill.release.search.search import search
+    from molehill.release.synthesize import synthesize
     from molehill.risk.identification import confidential_risk, match_rates, release_risk
     from molehill.risk.intruder import Intruder
     from molehill.risk.weights import risk_weights
@@ -50,7 +49,6 @@ __all__ = [
     "release_risk",
     "risk_weights",
     "run",
-    "search",
     "synthesize",
     "utility",
     "weighted",
@@ -77,8 +75,7 @@ _ON_DEMAND = {
     "release_risk": "risk.identification",
     "risk_weights": "risk.weights",
     "run": "release.runs",
-    "search": "release.search.search",
-    "synthesize": "release.making",
+    "synthesize": "release.synthesize",
     "weighted": "synthesis.weighting",
     "write_table": "tables.formats.formats",
 }

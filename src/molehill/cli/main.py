@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from molehill.risk.intruder import Intruder
 
 NOTHING_FOUND = 3
-DEFAULT_TARGET = "maximum realised <= 0.5"
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 3 a search found nothing, "
+    "Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 3 no release keeps the targets, "
     "130 interrupted, 143 terminated."
 )
 
@@ -266,11 +265,11 @@ def run(
 ) -> None:
     """Make the release that a settings file describes: tables to publish, and the report behind them.
 
-    Ctrl-C and kill lose little: the same command with --resume goes on, to the same bytes.
+    With targets, such as --set targets='["mean expected <= 0.12", "overlap >= 0.6"]', it is the one that keeps the most
+    under them; if none keeps them, the report says why. Ctrl-C and kill lose little: the same command with --resume goes
+    on, to the same bytes.
     """
     chosen, table = _read(settings, given or [])
-    if chosen.targets and not quiet:
-        typer.echo("The settings name targets: only `molehill search` keeps to them, this run does not.", err=True)
     folder = out or Path(f"{settings.stem}-release")
     if not quiet:
         from molehill.plan.plan import plan_settings
@@ -279,38 +278,6 @@ def run(
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     release = molehill.run(table, chosen, folder, tell=_stages(quiet=quiet), **how)
     _report_release(release, folder, as_json=as_json, quiet=quiet)
-
-
-@app.command(cls=SettingsCommand)
-def search(
-    settings: SettingsFile,
-    given: Given = None,
-    out: Out = None,
-    resume: Resume = False,
-    quiet: Quiet = False,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-) -> None:
-    """Find the release that keeps the most utility under a rule, or say that there is none and why.
-
-    Without targets the rule is 'maximum realised <= 0.5'. Example: molehill search settings.toml --set fits=8
-    --set targets='["U_m <= 0.03", "mean expected <= 0.2"]'
-    """
-    from molehill.cli.terminal import plain_found, tell_found
-    from molehill.release.runs import run_search
-
-    chosen, table = _read(settings, given or [])
-    chosen = chosen if chosen.targets else chosen.but(targets=(DEFAULT_TARGET,))
-    folder = out or Path(f"{settings.stem}-search")
-    how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
-    found = run_search(table, chosen, folder, tell=_stages(quiet=quiet or as_json), **how)
-    if as_json:
-        _print_json(plain_found(found))
-    elif not quiet:
-        typer.echo(tell_found(found))
-        _tell_folder(folder, released=found.fit_to_publish, written=found.point is not None)
-    if not found.met:
-        raise typer.Exit(NOTHING_FOUND)
 
 
 @app.command()
@@ -391,22 +358,20 @@ def _stages(*, quiet: bool) -> Callable[[str], None]:
 
 
 def _report_release(release: Any, folder: Path, *, as_json: bool, quiet: bool) -> None:
-    from molehill.cli.terminal import plain_evaluation, print_release
+    from molehill.cli.terminal import plain_evaluation, plain_search, print_release, tell_search
 
+    found = release.search
     if as_json:
         content = {"folder": str(folder), "scheme": release.scheme, "seconds": dict(release.seconds)}
+        content |= {} if found is None else {"search": plain_search(found)}
         _print_json(content | plain_evaluation(release.evaluation))
     elif not quiet:
+        typer.echo("" if found is None else f"{tell_search(found)}\n", nl=False)
         print_release(release)
-        _tell_folder(folder, released=True, written=True)
-
-
-def _tell_folder(folder: Path, *, released: bool, written: bool) -> None:
-    if not written:
-        typer.echo("Nothing was written.")
-        return
-    typer.echo(f"\nTo publish: {folder / 'release'}" if released else "\nNothing was released.")
-    typer.echo(f"To keep: {folder / 'internal'}\nOpen {folder / 'internal' / 'report.html'} in a browser.")
+        typer.echo(f"\nTo publish: {folder / 'release'}" if release.is_released else "\nNothing was released.")
+        typer.echo(f"To keep: {folder / 'internal'}\nOpen {folder / 'internal' / 'report.html'} in a browser.")
+    if not release.is_released:
+        raise typer.Exit(NOTHING_FOUND)
 
 
 def _print_json(content: Any) -> None:

@@ -24,7 +24,7 @@ from molehill.tables.table import Table
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
-    from molehill.release.search.outcome import Found
+    from molehill.report.dossier import Searched
 
 # What is printed of a release, by the ids of the measures.
 SHOWN = ("expected_mean", "risk_mean", "isolated_mean", "matches_true", "pooled_picks", "U_m")
@@ -190,15 +190,14 @@ def plain_evaluation(evaluation: "Evaluation") -> dict[str, Any]:
     return {"risk": _rows(evaluation.risk), "utility": _rows(compared), "top": _rows(evaluation.top)}
 
 
-def plain_found(found: "Found") -> dict[str, Any]:
+def plain_search(found: "Searched") -> dict[str, Any]:
     """Give what a search found as JSON takes it, without anything at the level of records."""
     return {
         "met": found.met,
         "targets": list(map(str, found.targets)),
         "verdict": found.verdict,
         "released": found.fit_to_publish,
-        "repeat": found.command,
-        "chosen": None if found.place is None else _rows(found.points.iloc[[found.place]])[0],
+        "chosen": _rows(found.points.iloc[[found.place]])[0],
         "runners_up": _rows(found.runners_up),
         "points": _rows(found.points),
         "standing_in_the_way": _rows(found.standing_in_the_way),
@@ -210,7 +209,7 @@ def plain_found(found: "Found") -> dict[str, Any]:
     }
 
 
-def tell_found(found: "Found") -> str:
+def tell_search(found: "Searched") -> str:
     """Say what a search found, with its runners-up, in plain words."""
     return "\n".join([found.verdict, *(f"Runner-up: {line}" for line in tell_runners_up(found)), tell_cost(found)])
 

@@ -26,6 +26,7 @@ from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_r
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.labels import align_rows
+from molehill.tables.table import find_columns
 from molehill.utility import Analysis
 from molehill.utility.distances import Method
 
@@ -125,6 +126,7 @@ def evaluate(
     interval: Literal["combined", "bootstrap"] = "combined",
     rule: Literal["partial", "full"] = "partial",
     propensity_methods: Method | Sequence[Method] = ("logistic", "tree"),
+    related: str | Sequence[str] | None = None,
     posteriors: "Mapping[str, Posterior] | None" = None,
     reference: str | None = None,
     radii: Radius | Sequence[Radius] = None,
@@ -158,6 +160,9 @@ def evaluate(
         Of the estimates, as in `molehill.utility.estimate`.
     propensity_methods
         How to tell released records from confidential ones: "logistic", "tree", both or, empty, not at all.
+    related
+        Columns whose relation to the sensitive ones is looked at by classifiers and two-way tables; by default those
+        that the intruder knows.
     posteriors
         By the name of the release, the posterior that it was drawn from: adds the expected risk of every record.
     reference
@@ -190,7 +195,10 @@ def evaluate(
     check_choice("unconverged", unconverged, ("error", "allow"))
     wanted = _several(default_analyses(view.schema) if analyses is None else analyses, Analysis)
     others = _several(other_radii(view.intruder.radius) if radii is None else radii, Mapping)
-    options = Options(wanted, groups, interval, rule, _several(propensity_methods, str), others, step, seed)
+    near = None if related is None else _several(related, str)
+    if near:
+        find_columns(view.table, near, "related")
+    options = Options(wanted, groups, interval, rule, _several(propensity_methods, str), others, step, seed, near)
     for radius in options.radii:
         view.at(radius)
     expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)

@@ -24,6 +24,7 @@ from molehill.risk.intruder import Radius, Reading, View
 from molehill.risk.moles import Moles, Rises, count_rises, moles
 from molehill.risk.profile import profile_release
 from molehill.tables.intervals import Figure
+from molehill.tables.schema import infer_kind
 from molehill.tables.table import Table
 from molehill.utility import Analysis, Distances, ecdf_distances, estimate, propensity, table_difference, wasserstein
 from molehill.utility.distances import Method
@@ -53,6 +54,7 @@ class Options:
     radii: Sequence[Radius]
     step: float
     seed: int
+    related: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         check_choice("interval", self.interval, ("combined", "bootstrap"))
@@ -212,13 +214,14 @@ class Scene:
 
     def _table_distances(self) -> list[pd.DataFrame]:
         frame, schema = self.view.table.frame, self.view.schema
+        related = self._related
         few = [
             name
-            for name in (*schema.having("known"), *schema.having("sensitive"))
+            for name in (*related, *schema.having("sensitive"))
             if frame[name].nunique(dropna=False) <= _MOST_LEVELS
         ]
         exact = [name for name in schema.having("sensitive") if name not in self.view.numeric and name in few]
-        pairs = [(name, other) for name in exact for other in few if other in schema.having("known")]
+        pairs = [(name, other) for name in exact for other in few if other in related]
         return [table_difference(self.view.table, self.tables, pairs).summary] if pairs else []
 
     def _propensities(self) -> list[pd.DataFrame]:
@@ -242,10 +245,15 @@ class Scene:
         }
         return [distances.summary.assign(of=METHODS[method]) for method, distances in found.items()]
 
+    @property
+    def _related(self) -> Sequence[str]:
+        """The columns whose relation to the sensitive ones is looked at: the known ones, unless others are named."""
+        return self.view.schema.having("known") if self.options.related is None else self.options.related
+
     def _seen_by_classifier(self) -> list[str]:
         chosen, indicators = [], 0
-        for name in self.view.schema.having("known"):
-            numeric = self.view.schema[name].kind != "categorical"
+        for name in self._related:
+            numeric = infer_kind(self.view.table, name)[0] != "categorical"
             indicators += 1 if numeric else self.view.table.frame[name].nunique(dropna=False) - 1
             if indicators > _MOST_INDICATORS:
                 break
@@ -254,7 +262,7 @@ class Scene:
 
     def _kept_as_they_are(self, columns: Sequence[str]) -> bool:
         """Whether every table has the known values of the confidential one, record by record, and none is missing."""
-        frame, known = self.view.table.frame, list(self.view.schema.having("known"))
+        frame, known = self.view.table.frame, [*{*self.view.schema.having("known"), *self._related}]
         return not frame[list(columns)].isna().any(axis=None) and all(
             len(other.frame) == len(frame)
             and other.frame[known].equals(frame[known])

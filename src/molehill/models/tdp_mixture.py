@@ -53,8 +53,6 @@ TOLERANCES = {
 }
 
 Membership = Literal["posterior", "prior"]
-# Input of a prediction with posterior membership: how likely each record's component is drawn from pi all the same.
-BY_PRIOR = "chance of prior membership"
 
 
 def tdp_mixture(
@@ -273,11 +271,7 @@ def predict_mixture(
     prior = jnp.log(jnp.maximum(draw["pi"], jnp.finfo(centres.dtype).tiny))
     logs = jnp.broadcast_to(prior, centres.shape)
     if membership == "posterior":
-        given = inputs["present"]
-        if BY_PRIOR in inputs:
-            of_choice = jax.random.fold_in(key, 2)
-            given = given & (jax.random.uniform(of_choice, given.shape) >= inputs[BY_PRIOR])
-        logs = jnp.where(given[:, None], _component_logs(draw, inputs), logs)
+        logs = jnp.where(inputs["present"][:, None], _component_logs(draw, inputs), logs)
     low, high = ((end - inputs["centre"]) / inputs["scale"] for end in transformed_support(support, transform))
     below, above = (low - centres) / draw["sigma"], (high - centres) / draw["sigma"]
     shares = jax.nn.softmax(logs, axis=1)

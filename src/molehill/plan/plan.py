@@ -18,6 +18,7 @@ from molehill.tables.labels import align_rows
 from molehill.tables.resolution import column_unit
 from molehill.tables.schema import has_many_dates
 from molehill.tables.table import Table, as_table, find_columns
+from molehill.utility.analyses import read_formula
 
 # The synthesizer of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
 MODELS = {
@@ -95,11 +96,19 @@ def take_table(data: Any, settings: Settings) -> Table:
 
 
 def complete_settings(settings: Settings, table: Table) -> Settings:
-    """Settle what the settings leave to the table: what the model conditions on."""
+    """Settle what the settings leave to the table: what the model conditions on.
+
+    Predictors that nobody asked for raise the risk for nothing. So where relations or regressions are named, only their
+    columns are predictors; the paper's scheme, and settings that name neither, condition on all that is kept.
+    """
     find_columns(table, settings.known, "known")
+    find_columns(table, settings.relations, "relations")
     # One that names people says nothing of others, and would need a coefficient for each of them; so would many dates.
     able = [name for name in settings.keep if name not in settings.accept]
     kept = tuple(name for name in able if name not in table.frame or not has_many_dates(table.frame[name]))
+    asked = {*settings.relations, *(name for text in settings.regressions for name in read_formula(text).columns)}
+    if settings.scheme != "paper" and asked - {*settings.replace}:
+        kept = tuple(name for name in kept if name in asked)
     predictors = kept if settings.predictors is None else settings.predictors
     find_columns(table, predictors, "predictors")
     return settings.but(predictors=predictors)

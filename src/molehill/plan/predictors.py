@@ -47,6 +47,11 @@ def predictors_of(settings: Settings, place: int) -> dict[str, Any]:
     return {"predictors": predictors, **about}
 
 
+def is_narrow(settings: Settings) -> bool:
+    """Whether the tables are made to carry some relations only: kept columns are left that are no predictors."""
+    return settings.synthesizer != "own" and bool({*settings.keep} - {*(settings.predictors or ())})
+
+
 def tell_handling(name: str, sketches: list[Design]) -> list[str]:
     """Say in words, without a value, what the models make of a predictor that they cannot take as it is."""
     told = []

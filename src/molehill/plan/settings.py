@@ -116,7 +116,13 @@ class Settings(BaseModel):
     )
     predictors: Names | None = setting(
         None,
-        "What the model conditions on; left out: every column that is kept.",
+        "What the model conditions on; left out: the columns of relations and regressions or, without them, all kept ones.",
+        "a list of column names",
+        public=True,
+    )
+    relations: Names = setting(
+        (),
+        "Kept columns whose relation to the replaced ones the tables shall carry, beside those of the regressions.",
         "a list of column names",
         public=True,
     )
@@ -200,7 +206,7 @@ class Settings(BaseModel):
     )
     targets: Names = setting(
         (),
-        "Rules for `molehill search`. `molehill run` makes the release without them; its report says so.",
+        "Rules that the release shall keep: the one that keeps the most under them is searched for.",
         f'a list of rules such as "{EXAMPLES[0]}"',
     )
     fits: int = setting(12, "How many fits a search makes at most.", WHOLE, ge=1)
@@ -213,8 +219,8 @@ class Settings(BaseModel):
         lt=1,
     )
     redraw: float = setting(
-        0.001,
-        "Share of the records that a search may draw anew to keep a realised target; 0: none.",
+        0.0,
+        "Share of the records that may be drawn anew to keep a realised target, if bad luck broke it; 0: none.",
         "a number from 0 to below 1",
         ge=0,
         lt=1,
@@ -324,7 +330,17 @@ class Settings(BaseModel):
         return {name: _plain_tuples(value) for name, value in taken.items()}
 
     @field_validator(
-        "replace", "keep", "drop", "decide", "accept", "known", "predictors", "compare", "regressions", "targets"
+        "replace",
+        "keep",
+        "drop",
+        "decide",
+        "accept",
+        "known",
+        "predictors",
+        "relations",
+        "compare",
+        "regressions",
+        "targets",
     )
     @classmethod
     def _once_each(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:

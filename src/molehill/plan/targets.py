@@ -8,18 +8,25 @@ from typing import Literal
 
 from molehill.errors import InputError
 
-Subject = Literal["maximum", "quantile", "mean", "moles", "U_m", "overlap"]
+Subject = Literal["maximum", "quantile", "mean", "isolated", "moles", "pooled", "matches", "picks", "U_m", "overlap"]
 Basis = Literal["realised", "expected", ""]
 
 EXAMPLES = (
-    "maximum realised <= 0.5",
-    "99% expected <= 0.4",
     "mean expected <= 0.15",
+    "99% expected <= 0.4",
+    "maximum realised <= 0.5",
+    "isolated expected <= 0.05",
+    "pooled mean <= 0.2",
+    "unique matches <= 0.001",
+    "right picks <= 0.01",
     "moles 0.1 <= 0",
     "U_m <= 0.03",
     "overlap >= 0.6",
     "overlap of mean of income >= 0.6",
 )
+# Subjects that are one figure of what was measured: the words of the rule, and the measure that tells it.
+_WORDS = {"pooled": "pooled mean", "matches": "unique matches", "picks": "right picks"}
+FIGURES = {"pooled": "pooled_mean", "matches": "matches_true", "picks": "pooled_picks"}
 _TEXT = re.compile(r"^\s*(?P<what>.*?)\s*(?P<sign><=|>=|<|>|=)\s*(?P<bound>\S+)\s*$")
 
 
@@ -30,7 +37,9 @@ class Target:
     Attributes
     ----------
     subject
-        "maximum", "quantile" or "mean" of the records' risk, number of "moles", "U_m", or interval "overlap".
+        "maximum", "quantile" or "mean" of the records' risk, its mean over the most "isolated" 1%, number of "moles";
+        mean risk of the "pooled" tables, share of records with unique and right "matches", and of right "picks" at
+        random among the close (the mean of T / c); "U_m", or interval "overlap".
     bound
         The most that it may be; for the overlap the least.
     basis
@@ -57,7 +66,7 @@ class Target:
 
     def __str__(self) -> str:
         share, step = f"{100 * self.share:.12g}%", f"moles {self.step:.12g}"
-        words = {"quantile": share, "moles": step}.get(self.subject, self.subject)
+        words = {"quantile": share, "moles": step, **_WORDS}.get(self.subject, self.subject)
         of = f" of {self.analysis}" if self.analysis else ""
         basis = f" {self.basis}" if self.basis else ""
         return f"{words}{of}{basis} {'>=' if self.subject == 'overlap' else '<='} {self.bound:.12g}"
@@ -65,7 +74,7 @@ class Target:
     @property
     def measure(self) -> str:
         """Id of the measure that it is about, of which the others are kinds: how it is told."""
-        return {"moles": "moles", "U_m": "U_m", "overlap": "overlap"}.get(self.subject, "risk_largest")
+        return {"moles": "moles", "U_m": "U_m", "overlap": "overlap", **FIGURES}.get(self.subject, "risk_largest")
 
     @property
     def is_risk(self) -> bool:
@@ -117,7 +126,7 @@ def impossible(targets: Sequence[Target]) -> list[str]:
     """Say which targets no synthesizer can meet, and why, without looking at the data."""
     reasons = []
     for target in targets:
-        if target.subject in ("maximum", "mean") and target.bound <= 0:
+        if target.subject in ("maximum", "mean", "isolated", "pooled") and target.bound <= 0:
             reasons.append(
                 f"{target}: every released value can fall near the true one by chance, so that no risk is 0; "
                 "ask for a small risk above 0"
@@ -147,6 +156,11 @@ def _parse(text: str) -> Target | str:
     first, _, rest = what.partition(" ")
     if first == "U_m" and not rest:
         return Target("U_m", bound)
+    for subject, words in _WORDS.items():
+        if what == words:
+            return Target(subject, bound)  # pyright: ignore[reportArgumentType]
+    if what == "isolated expected":
+        return Target("isolated", bound, "expected")
     if first == "overlap":
         return Target("overlap", bound, analysis=rest.removeprefix("of ").strip())
     return _parse_moles(rest, bound) if first == "moles" else _parse_risk(first, rest, bound)
@@ -163,7 +177,10 @@ def _parse_risk(first: str, basis: str, bound: float) -> Target | str:
     share = first.removesuffix("%")
     quantile = first.endswith("%") and share.replace(".", "", 1).isdigit()
     if not quantile and first not in ("maximum", "mean"):
-        return "it begins with none of maximum, mean, a quantile such as 99%, moles, U_m and overlap"
+        others = ", ".join(_WORDS.values())
+        return (
+            f"it begins with none of mean, a quantile such as 99%, maximum, isolated, {others}, moles, U_m and overlap"
+        )
     if basis not in ("realised", "expected"):
         return f"say of which risk: {first} expected <= {bound:g}, or {first} realised <= {bound:g}"
     if quantile:

@@ -1,7 +1,4 @@
-"""The one-call door: from a confidential table and settings to tables that may be published, and what a board asks.
-
-`synthesize` strings the parts of the library together and adds nothing of its own: its docstring shows the calls.
-"""
+"""What every way to make a release shares: what was asked for, read and checked once; and drawn tables made one."""
 
 import secrets
 import time
@@ -10,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,16 +24,16 @@ from molehill.evaluation.verdict import mean_risk
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, take_table
-from molehill.plan.predictors import predictors_of
+from molehill.plan.predictors import is_narrow, predictors_of
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
-from molehill.release.schemes import Scheme, weigh
+from molehill.release.schemes import Scheme
 from molehill.report.dossier import Searched
-from molehill.risk.identification import ConfidentialRisk, confidential_risk
+from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.intruder import View
-from molehill.synthesis.fitting import draw, fit
+from molehill.synthesis.fitting import fit
 from molehill.synthesis.posterior import Posterior
-from molehill.synthesis.sampling.diagnostics import LEAST_BULK, ConvergenceWarning
+from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
 from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table, find_columns
@@ -167,76 +163,6 @@ def _choose_one(view: View, settings: Settings, place: int) -> Any:
     return model_missing(made, **about)
 
 
-def synthesize(
-    data: Any,
-    settings: Settings,
-    *,
-    synthesizer: AnySynthesizer | None = None,
-    analyses: Sequence[Analysis] | None = None,
-    measures: Sequence[Measure] = MEASURES,
-    checkpoint: str | Path | None = None,
-    progress: bool = True,
-    tell: Tell | None = None,
-) -> Release:
-    """Make synthetic tables of a confidential one, and measure what they give away and what they keep.
-
-    It abbreviates, for a release with pairwise weights:
-
-        view = settings.intruder.look(data)
-        weights = risk_weights(confidential_risk(view, order=settings.order), scale=settings.scale)
-        posterior = fit(synthesizer, data, weights, seed=named_seed(settings.seed, "fit", "pairwise"))
-        tables = draw(posterior, datasets=settings.datasets, seed=named_seed(settings.seed, "draw", "pairwise"))
-        evaluation = evaluate(view, {"pairwise": tables, ...})
-
-    and the same for every scheme that it is compared with.
-
-    Parameters
-    ----------
-    data
-        The confidential table.
-    settings
-        What to make; `Settings` says what can be set, and `molehill init` suggests them for a file.
-    synthesizer
-        One of your own, in place of the built-in one that settings choose.
-    analyses
-        What users will compute beside the regressions of the settings, see `evaluate`.
-    measures
-        What to measure, see `evaluate`.
-    checkpoint
-        Folder for checkpoints: an interrupted call, made again with the same seed, goes on where it stopped.
-    progress
-        Show bars with the time left, on a terminal.
-    tell
-        Called with the name of every stage as it begins.
-    """
-    seconds: dict[str, float] = {}
-    with timed_stage("measuring the risk", seconds, tell):
-        job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
-        settings = job.settings
-        schemes, risk = _plan(job)
-    posteriors: dict[str, Posterior] = {}
-    released = next(iter(schemes))
-    # Schemes are made with random numbers of their own: rises between them are judged against independent runs.
-    for name, weights in schemes.items():
-        with timed_stage(f"fitting: {name}", seconds, tell):
-            folder = None if checkpoint is None else Path(checkpoint) / name.replace(" ", "-")
-            # What is only shown beside the release need not be made to converge at any cost; the report says so.
-            how: dict[str, Any] = {"patience": 2 if name == released else 0, "start_from": posteriors.get(released)}
-            how["effective"] = max(LEAST_BULK, settings.datasets)
-            own: dict[str, Any] = {"seed": job.seed("fit", name), "checkpoint": folder, "progress": progress}
-            posteriors[name] = fit_quietly(job.model, job.table, weights, **how, **own)
-        # Nothing else is worth fitting if there is nothing to compare it with.
-        _check_converged(posteriors[released])
-    tables: dict[str, Sequence[Any]] = {}
-    with timed_stage("drawing tables", seconds, tell):
-        for name, posterior in posteriors.items():
-            own = {"seed": job.seed("draw", name), "unconverged": "error" if name == released else "allow"}
-            tables[name] = draw(posterior, datasets=settings.datasets, **own)
-        tables |= make_baselines(job)
-    fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
-    return assemble(job, tables, posteriors, weights=schemes, risk=risk, fitting=fitting, seconds=seconds, tell=tell)
-
-
 def assemble(
     job: Job,
     tables: Mapping[str, Sequence[Any]],
@@ -247,9 +173,7 @@ def assemble(
     fitting: Mapping[str, float],
     seconds: dict[str, float],
     tell: Tell | None,
-    settings: Settings | None = None,
     search: Searched | None = None,
-    by_prior: Floats | None = None,
 ) -> Release:
     """Measure tables that were drawn, and make a release of the first scheme among them, or of the chosen one.
 
@@ -261,8 +185,8 @@ def assemble(
         The weights of the fits by scheme, and the risk that those of the release come from.
     fitting, seconds
         How long every fit took, and every stage so far.
-    settings, search, by_prior
-        What a search found, if there was one: the settings of its point, the answer, and memberships.
+    search
+        What a search found, if there was one.
     """
     released = next(iter(posteriors))
     with timed_stage("measuring risk and utility", seconds, tell):
@@ -285,12 +209,11 @@ def assemble(
         fits=list_fits(posteriors, fitting),
         diagnostics={name: posterior.diagnostics for name, posterior in posteriors.items()},
         evaluation=evaluation,
-        settings=settings or job.settings,
+        settings=job.settings,
         seconds={**seconds, **{f"fitting: {name}": value for name, value in fitting.items()}},
         plan=job.plan,
         order=job.order,
         search=search,
-        by_prior=by_prior,
     )
 
 
@@ -338,6 +261,8 @@ def evaluate_schemes(
         posteriors=posteriors if settings.expected_tables else None,
         reference="unweighted" if "unweighted" in tables and released != "unweighted" else None,
         datasets=settings.expected_tables,
+        # What the tables are not made to carry, they are not blamed for; the methods note says what that is.
+        related=job.settings.predictors if is_narrow(job.settings) else None,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
         seed=job.seed("evaluation"),
@@ -361,39 +286,6 @@ def fit_quietly(model: AnySynthesizer, table: Table, weights: Floats, **how: Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit(model, table, np.nan_to_num(weights), **how)
-
-
-def _check_converged(posterior: Posterior) -> None:
-    """Refuse to go on from a fit that cannot be released, with remedies that are settings."""
-    problems, given_up = posterior.diagnostics.problems, posterior.given_up
-    if problems:
-        tried = f", after {len(given_up)} larger model(s)" if given_up else ""
-        remedies = ['condition on fewer predictors, or set synthesizer = "normal_linear"']
-        remedies += ['set components = "auto"'] if posterior.variant and not given_up else []
-        problem = f"the fit of the release has not converged{tried}: {problems[0]}"
-        raise InputError("settings", problem, f"Try this: {'; or '.join(remedies[::-1])}")
-
-
-def _plan(job: Job) -> tuple[dict[str, Floats], ConfidentialRisk]:
-    """Give the weights of every scheme that is fitted, the release first, and the risk that its own come from.
-
-    Nothing keeps more than every record counting fully. So that comes first, where nothing is said of weights; if one
-    of the others turns out to keep as much, and to be safer, it is released in its place: see `choose_scheme`.
-    """
-    settings = job.settings
-    own = Scheme() if settings.scheme == "auto" else Scheme(settings.order, settings.scale, settings.shift)
-    beside = {name: scheme for name, scheme in PAPER.items() if name in settings.compare and scheme != own}
-    # The unweighted one last: it takes longest.
-    schemes = {str(own): own} | dict(sorted(beside.items(), key=lambda item: item[1].order == 0))
-    risks = {
-        order: confidential_risk(job.view, order=order)
-        for order in {settings.order, *(scheme.order for scheme in schemes.values())}
-        if order
-    }
-    weights = {name: weigh(scheme, risks.get(scheme.order), job.view.records) for name, scheme in schemes.items()}
-    if not weights[str(own)].any():
-        raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
-    return weights, risks[own.order or settings.order]
 
 
 @contextmanager

@@ -63,10 +63,9 @@ class Release:
     plan, order
         What became of every column; and of every row of the tables, the record of the confidential table that it is of,
         from 0 on: not for publication.
-    search, by_prior
-        What the search found that it comes from, if any, and every record's chance of prior membership if the search
-        chose one. If nothing that was found is fit to publish, the tables are those of the closest point, and `save`
-        leaves them out.
+    search
+        How it was found, if there was a rule to keep. If nothing that was found is fit to publish, the tables are those
+        of the closest point, and `save` leaves them out.
     """
 
     datasets: Sequence[Any]
@@ -83,7 +82,6 @@ class Release:
     plan: Plan
     order: np.ndarray
     search: Searched | None = None
-    by_prior: np.ndarray | None = None
 
     def __repr__(self) -> str:
         beside = f", compared with {', '.join(self.comparisons)}" if self.comparisons else ""
@@ -94,6 +92,11 @@ class Release:
 
     def _repr_html_(self) -> str:
         return show_html(self.evaluation, self.scheme, self.verdict)
+
+    @property
+    def is_released(self) -> bool:
+        """Whether there is something to publish: always, unless no point that was tried keeps the targets."""
+        return self.search is None or self.search.fit_to_publish
 
     @property
     def verdict(self) -> Verdict:
@@ -162,8 +165,6 @@ def make_dossier(release: Release) -> Dossier:
     rows = np.empty(len(weights), dtype=np.int64)
     rows[release.order] = np.arange(1, len(weights) + 1)
     weights = weights.assign(risk=risk.risk, weight=release.weights, row=rows)
-    if release.by_prior is not None:
-        weights["by_prior"] = release.by_prior
     column = risk.schema[settings.replace[0]]
     facts = {
         "records": len(weights),

@@ -1,8 +1,7 @@
 """Schemes: ways to make tables, and what can be changed of them to lower the risk, from the least distorting on.
 
 *Membership* needs no new fit. A mixture can draw a record's component given its true value ("posterior", as the paper
-does) or not ("prior"). Here every record has a chance of the latter, the same for all records of a pattern: a choice
-that looks at the known columns only and not at the value leaves the distribution of the released values what it is.
+does) or not ("prior").
 *Weights* along a path of strength: from 1 for every record to those of the paper, and on to 0.
 *Feedback*: only the records that break a target, and those that shape their predictions, are weighted down further.
 """
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from molehill.arrays import Booleans, Floats
-from molehill.models.tdp_mixture import BY_PRIOR
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.weights import risk_weights
 from molehill.synthesis.posterior import Posterior
@@ -109,21 +107,6 @@ def weigh_down(
     return np.where(shaping, (1 - step) * weights, weights)
 
 
-def name_membership(by_prior: Floats | None) -> str:
-    """Say in words how components are drawn."""
-    if by_prior is None:
-        return "none"
-    if np.ptp(by_prior) > 0:
-        return f"prior in some patterns ({by_prior.mean():.0%} of the records)"
-    share = float(by_prior[0])
-    return {0.0: "posterior", 1.0: "prior"}.get(share, f"prior for a random {share:.0%}")
-
-
-def has_membership(posterior: Posterior) -> bool:
-    """Whether a part of the synthesizer can draw components given the true value, or not."""
-    return "membership" in posterior.options
-
-
-def with_membership(posterior: Posterior, by_prior: Floats) -> Posterior:
-    """Give the same fit with other predictions: each record's component drawn without its value at a given chance."""
-    return posterior.drawing_by({BY_PRIOR: by_prior}, membership="posterior")
+def with_prior_membership(posterior: Posterior) -> Posterior | None:
+    """Give the same fit with components drawn without the record's value; None if that is how they are drawn."""
+    return posterior.drawing_by(membership="prior") if posterior.options.get("membership") == "posterior" else None

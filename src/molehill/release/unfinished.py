@@ -25,7 +25,7 @@ _RECORDS, _ORDER = "the number of records", "the order of the columns"
 _ANEW = "to begin anew remove the folder"
 
 
-def begin(settings: Settings, table: Table, folder: Path, *, by: str, resume: bool) -> Settings:
+def begin(settings: Settings, table: Table, folder: Path, *, resume: bool) -> Settings:
     """Write down what a new run begins with, or check that an interrupted one goes on with the same.
 
     Parameters
@@ -34,8 +34,6 @@ def begin(settings: Settings, table: Table, folder: Path, *, by: str, resume: bo
         What the run is given.
     folder
         Its hidden folder, as of `molehill.release.locks.held`.
-    by
-        The command: "run" or "search".
     resume
         Whether an interrupted run may be there.
 
@@ -48,7 +46,7 @@ def begin(settings: Settings, table: Table, folder: Path, *, by: str, resume: bo
         if is_begun(folder) and not resume:
             problem = f"an unfinished run for this folder is in {str(folder)!r}"
             raise InputError("resume", problem, "Add --resume to go on with it, or remove that folder")
-        begun = {"by": by, **_describe(settings, table)}
+        begun = _describe(settings, table)
         earlier = _read_begun(folder / _BEGUN)
         if earlier is not None:
             _compare(earlier, begun, folder)
@@ -110,7 +108,7 @@ def _read_begun(note: Path) -> dict[str, Any] | None:
         return None
     try:
         begun = dict(json.loads(note.read_bytes()))
-        return {"by": str(begun["by"])} | {name: dict(begun[name]) for name in ("settings", "columns", "rest")}
+        return {name: dict(begun[name]) for name in ("settings", "columns", "rest")}
     except (ValueError, TypeError, KeyError):
         note.replace(note.with_suffix(".damaged"))
         return None
@@ -148,9 +146,6 @@ def _digest(words: Any, content: bytes = b"") -> str:
 
 def _compare(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Refuse to go on with anything but what the run was begun with, and say what has changed."""
-    if earlier["by"] != now["by"]:
-        problem = f"the unfinished run in {str(folder)!r} was begun by `molehill {earlier['by']}`"
-        raise InputError("resume", problem, f"Go on with that command; {_ANEW}")
     before, after = earlier["columns"], now["columns"]
     settings, contents = _changed(earlier["settings"], now["settings"]), _changed(before, after)
     added, gone = ([name for name in contents if name not in columns] for columns in (before, after))

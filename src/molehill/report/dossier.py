@@ -37,8 +37,7 @@ class Searched:
         the targets are met; and for the first target `target_1_value`, `target_1_error`, `target_1_chance` (of breaking
         it), `target_1_records` (expected to break it), `target_1_met`, and so on.
     place, next_places
-        Number of the chosen point, or of the closest one if none meets the targets (None if nothing was fitted), and of
-        the next best.
+        Number of the chosen point, or of the closest one if none meets the targets, and of the next best.
     standing_in_the_way
         pattern, range, records: who breaks the targets at the closest point, values as ranges. Empty if none does.
     baselines
@@ -54,15 +53,15 @@ class Searched:
     releases, redrawn, may_redraw
         How many releases were drawn until one kept the realised targets, how many records of it were drawn anew, and
         whether any could be.
-    command, note
-        The command that repeats the search, and what a settings file says of it.
+    note
+        What a settings file says of it.
     """
 
     met: bool
     verdict: str
     targets: tuple[Target, ...]
     points: pd.DataFrame
-    place: int | None
+    place: int
     next_places: tuple[int, ...]
     standing_in_the_way: pd.DataFrame
     baselines: pd.DataFrame
@@ -74,13 +73,12 @@ class Searched:
     releases: int
     redrawn: int
     may_redraw: bool
-    command: str
     note: str
 
     @property
-    def chosen(self) -> "pd.Series | None":
-        """The row of the chosen point, or of the closest one; None if nothing was fitted."""
-        return None if self.place is None else self.points.iloc[self.place]
+    def chosen(self) -> pd.Series:
+        """The row of the chosen point, or of the closest one."""
+        return self.points.iloc[self.place]
 
     @property
     def runners_up(self) -> pd.DataFrame:
@@ -90,7 +88,7 @@ class Searched:
     @property
     def fit_to_publish(self) -> bool:
         """Whether the targets are kept by a fit that has converged."""
-        return self.met and self.chosen is not None and bool(self.chosen["converged"])
+        return self.met and bool(self.chosen["converged"])
 
     def __str__(self) -> str:
         return self.verdict
@@ -136,7 +134,7 @@ class Dossier:
         Risk and utility of the release and of what it is compared with.
     weights
         record, value (of the first replaced column, then value_2 and so on), risk, weight, row (in the published
-        tables), and by_prior, the chance of prior membership, where a search chose it: one row a record. Not for
+        tables): one row a record. Not for
         publication.
     fits
         scheme, converged, problems, sweeps, effective_size, largest_rhat, divergent: one row a fitted scheme.

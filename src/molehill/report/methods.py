@@ -25,7 +25,7 @@ Every one of them was replaced, anew in every table.{missing} {kept}
 
 A statistical model, {model}, describes {column} given
 {predictors}. The new values are random draws from what the model, fitted to the collected data, predicts for every
-record.
+record. {relations}
 
 {weighting}{redrawing}
 
@@ -40,7 +40,7 @@ record.
 ## What not to rely on
 
 - Do not take a value of {column} for the true value of anybody: it is a draw.
-- Do not rely on extremes, on small groups, nor on how {column} relates to columns that the model does not use.
+- Do not rely on extremes, nor on small groups.
 {reliance}
 
 ## Codebook
@@ -207,6 +207,7 @@ def methods_note(dossier: Dossier) -> str:
         order=" ".join(order),
         model=_inert(tell_model(dossier)),
         predictors=_list(settings.predictors) if settings.predictors else "the other columns",
+        relations=_tell_relations(settings),
         weighting=_WEIGHTED.format(known=_list(settings.known)) if weighted else _UNWEIGHTED,
         redrawing=_REDRAWN if dossier.search is not None and dossier.search.may_redraw else "",
         missing=_MISSING[settings.missing],
@@ -281,6 +282,19 @@ def is_weighted(dossier: Dossier) -> bool:
     """Whether any record counts less than another in the fit."""
     weights = dossier.weights.loc[dossier.weights["value"].notna(), "weight"]
     return bool(weights.nunique() > 1)
+
+
+def _tell_relations(settings: Settings) -> str:
+    """Say which relations the tables carry, and which they do not."""
+    if settings.synthesizer == "own":
+        return ""
+    column, used = _list(settings.replace), settings.predictors or ()
+    carried = f"The tables carry how {column} relates to {_list(used)}" if used else f"{column} was drawn by itself"
+    others = [name for name in settings.keep if name not in used]
+    if not others:
+        return f"{carried}."
+    through = f", but for what follows from {_list(used)}" if used else ""
+    return f"{carried}. They do not carry how it relates to {_list(others)}{through}: do not estimate that from them."
 
 
 def _list(names: Iterable[str]) -> str:

@@ -136,20 +136,15 @@ class Posterior:
             how = {"levels": _levels(self), "modelled": _modelled(self)}
             yield [as_given(put_back(self.table, one, **how)) for one in values]
 
-    def drawing_by(self, inputs: Inputs | None = None, **options: Any) -> "Posterior":
-        """Give the same fit with other ways to draw: those of `options` that it, or some of its parts, has.
-
-        `inputs` are further arguments of `predict`, for the parts that have the options.
-        """
+    def drawing_by(self, **options: Any) -> "Posterior":
+        """Give the same fit with other ways to draw: those of `options` that it, or some of its parts, has."""
         own = {name: value for name, value in options.items() if name in self.options}
         if not own:
             return self
         if self.parts:
-            return replace(self, parts={name: part.drawing_by(inputs, **own) for name, part in self.parts.items()})
+            return replace(self, parts={name: part.drawing_by(**own) for name, part in self.parts.items()})
         assert isinstance(self.synthesizer, Synthesizer)
-        changed = replace(self.synthesizer, options={**self.synthesizer.options, **own})
-        learned = replace(self.learned, inputs={**self.learned.inputs, **(inputs or {})})
-        return replace(self, synthesizer=changed, learned=learned)
+        return replace(self, synthesizer=replace(self.synthesizer, options={**self.synthesizer.options, **own}))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from molehill.arrays import Booleans
+from molehill.arrays import Booleans, Floats
 from molehill.evaluation.measure import FEW, Measure, Value
 from molehill.evaluation.scene import Scene
 from molehill.tables.intervals import Figure, mean_over_tables
@@ -17,9 +17,13 @@ SMALL = 5
 _SHARE = 0.01
 
 
+def find_isolated(risk: Floats) -> Booleans:
+    """Say which records are the most isolated 1%, and all that are as isolated, by their confidential risk."""
+    return risk >= np.nanquantile(risk, 1 - _SHARE)
+
+
 def _isolated(scene: Scene) -> list[tuple[str, Booleans]]:
-    risk = scene.confidential.risk
-    return [("", risk >= np.nanquantile(risk, 1 - _SHARE))]
+    return [("", find_isolated(scene.confidential.risk))]
 
 
 def _largest(scene: Scene) -> list[tuple[str, Booleans]]:

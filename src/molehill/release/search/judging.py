@@ -32,6 +32,10 @@ class Measured:
         U_m of every table that was looked at.
     overlaps
         Interval overlap by analysis.
+    figures
+        By subject of a target that is about it, a figure and its standard error.
+    isolated
+        Which records are the most isolated 1% of the confidential table.
     """
 
     blocks: Floats
@@ -39,6 +43,8 @@ class Measured:
     coverage: Floats
     distances: Floats
     overlaps: dict[str, float]
+    figures: dict[str, tuple[float, float]]
+    isolated: Booleans
 
     @property
     def risk(self) -> Floats:
@@ -110,8 +116,11 @@ def judge(
         value = float(measured.distances.mean())
         error = float(measured.distances.std(ddof=1) / np.sqrt(len(measured.distances)))
         return _beyond_error(target, value, error, margin)
+    if target.subject in measured.figures:
+        return _beyond_error(target, *measured.figures[target.subject], margin)
     if target.basis == "expected":
-        return _beyond_error(target, *expected_figure(target, measured.blocks), margin)
+        blocks = measured.blocks[:, measured.isolated] if target.subject == "isolated" else measured.blocks
+        return _beyond_error(target, *expected_figure(target, blocks), margin)
     return _judge_realised(target, measured, tables, chance, redraw=redraw, margin=margin)
 
 
@@ -126,7 +135,7 @@ def expected_figure(target: Target, blocks: Floats) -> tuple[float, float]:
     part = ~np.isnan(blocks).any(axis=0)
     blocks = blocks[:, part]
     means = blocks.mean(axis=0)
-    if target.subject == "mean":
+    if target.subject in ("mean", "isolated"):
         by_block = blocks.mean(axis=1)
         return float(means.mean()), float(by_block.std(ddof=1) / np.sqrt(len(by_block)))
     naive = float(np.quantile(means, target.share))
@@ -174,6 +183,8 @@ def breaking_records(
     risk = np.nan_to_num(measured.risk)
     if target.subject == "moles" and reference is not None:
         return np.asarray(moles(risk, np.nan_to_num(measured.error), *reference, step=target.step).records)
+    if target.subject == "isolated":
+        return measured.isolated & (risk > target.bound)
     if not target.is_risk:
         return np.zeros(len(risk), dtype=bool)
     if target.basis == "realised" and target.subject == "maximum":

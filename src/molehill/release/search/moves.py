@@ -1,27 +1,25 @@
 """What a search tries, and in which order: from what distorts least on, until a point is good enough.
 
-First membership, which needs no new fit; then weights along a path of strength, by bisection; then feedback to single
-records. `molehill.release.schemes` says what each is.
+Conditioning on less comes before all: see `molehill.plan.plan.complete_settings`. Then membership, where settings ask
+for the paper's, which needs no new fit; the number of components is found by every fit itself; then weights along a
+path of strength, by bisection; then feedback to single records. `molehill.release.schemes` says what each is.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import chain
-from typing import Any
 
 import numpy as np
 
-from molehill.release.schemes import FEEDBACK, Scheme, along_path, has_membership, weigh_down
+from molehill.errors import InputError
+from molehill.release.schemes import FEEDBACK, Scheme, along_path, weigh_down, with_prior_membership
 from molehill.release.search.points import (
     Bench,
     Fitted,
     Point,
     find_breaking,
     fit_scheme,
-    judge_measured,
     measure_point,
-    mix_measured,
 )
 
 
@@ -32,12 +30,17 @@ def try_moves(bench: Bench) -> Iterator[Point]:
     def left() -> int:
         return fits - len(bench.fits) if bench.spent < seconds else 0
 
-    plain = fit_scheme(bench, Scheme())
-    assert plain is not None
-    yield from _memberships(bench, plain)
-    if _good_enough(bench):
+    settings = bench.settings
+    fixed = settings.scheme != "auto"
+    plain = fit_scheme(bench, Scheme(settings.order, settings.scale, settings.shift) if fixed else Scheme())
+    if plain is None:
+        raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
+    # What settings fix is a search with one point.
+    points = [measure_point(bench, plain)] if fixed else _memberships(bench, plain)
+    yield from points
+    if fixed or _good_enough(bench):
         return
-    for order in [bench.settings.order, *(order for order in (1, 2) if order != bench.settings.order)]:
+    for order in [settings.order, *(order for order in (1, 2) if order != settings.order)]:
         for tries in (partial(_follow_path, order=order, plain=plain), _feed_back):
             if _good_enough(bench) or left() < 1:
                 return
@@ -47,28 +50,12 @@ def try_moves(bench: Bench) -> Iterator[Point]:
 
 
 def _memberships(bench: Bench, fitted: Fitted) -> Iterator[Point]:
-    """Measure a fit with posterior membership and, if that is not enough, with ever more of the prior one."""
-    given = measure_point(bench, fitted, 0.0)
+    """Measure a fit and, if components are drawn given the true values and that is not enough, without these."""
+    given = measure_point(bench, fitted)
     yield given
-    if _settles(given) or not has_membership(fitted.posterior):
-        return
-    free = measure_point(bench, fitted, 1.0)
-    yield free
-    if not _settles(free):
-        return
-    codes = bench.job.view.patterns.codes
-    breaking = find_breaking(bench, given)
-    tried: list[Any] = [np.isin(codes, np.unique(codes[breaking])).astype(np.float64)]
-    for by_prior in chain(tried, np.arange(0.1, 1.0, 0.1).round(1)):
-        # What cannot do is seen from the two points that are known, without drawing a table.
-        foreseen = mix_measured(given.measured, free.measured, by_prior)
-        share = np.broadcast_to(by_prior, codes.shape)
-        judged = judge_measured(bench, foreseen, np.array(share, dtype=np.float64))
-        if np.mean(by_prior) < 1 and all(verdict.met for verdict in judged if verdict.target.is_risk):
-            point = measure_point(bench, fitted, by_prior)
-            yield point
-            if _settles(point) and by_prior is not tried[0]:
-                return
+    free = with_prior_membership(fitted.posterior)
+    if free is not None and not _settles(given):
+        yield measure_point(bench, fitted, free)
 
 
 def _follow_path(bench: Bench, left: Callable[[], int], *, order: int, plain: Fitted) -> Iterator[Point]:
@@ -157,7 +144,7 @@ def _settles(point: Point) -> bool:
 def _good_enough(bench: Bench) -> bool:
     """Whether a point meets the targets and none nearer to the data can be expected, beyond the error of U_m.
 
-    The unweighted synthesizer with posterior membership is as near as it gets, and a fresh sample is near enough.
+    The unweighted synthesizer is as near as it gets, and a fresh sample is near enough.
     """
     usable = [point for point in bench.points if point.usable]
     if not usable:

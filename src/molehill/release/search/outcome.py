@@ -11,9 +11,6 @@ from scipy.stats import beta
 from molehill.arrays import Floats
 from molehill.baselines import BASELINES
 from molehill.charts.style import CONFIDENTIAL
-from molehill.errors import InputError
-from molehill.plan.settings import Settings, format_settings
-from molehill.plan.targets import Target
 from molehill.release.making import PAPER, Tell, assemble, make_baselines, timed_stage
 from molehill.release.release import Release
 from molehill.release.search.judging import record_figure
@@ -60,7 +57,7 @@ def release_point(
     tell
         Called with the name of every stage as it begins.
     """
-    settings, released = point_settings(bench, point), name_scheme(point)
+    settings, released = bench.settings, str(point)
     schemes = {released: point, **_find_paper(bench, point)}
     seconds = {"searching": bench.spent}
     with timed_stage("drawing tables", seconds, tell):
@@ -75,37 +72,12 @@ def release_point(
         tables,
         {name: entry.posterior for name, entry in schemes.items()},
         weights={name: np.nan_to_num(entry.fitted.weights) for name, entry in schemes.items()},
-        risk=confidential_risk(bench.job.view, order=settings.order),
+        risk=confidential_risk(bench.job.view, order=point.fitted.scheme.order or settings.order),
         fitting={name: entry.fitted.seconds for name, entry in schemes.items()},
         seconds=seconds,
         tell=tell,
-        settings=settings,
         search=searched,
-        by_prior=point.by_prior,
     )
-
-
-def point_settings(bench: Bench, point: Point) -> Settings:
-    """Give the settings of a point, as far as order, scale, shift and membership say it."""
-    scheme, by_prior = point.fitted.scheme, point.by_prior
-    return bench.settings.but(
-        scheme="weighted",
-        order=scheme.order or bench.settings.order,
-        scale=scheme.scale,
-        # No weighting is a shift that lifts every weight to 1.
-        shift=scheme.shift if scheme.order else 1.0,
-        membership="prior" if by_prior is not None and float(by_prior.mean()) == 1 else "posterior",
-    )
-
-
-def is_plain(point: Point) -> bool:
-    """Whether settings say all of a point: no weight and no membership is that of single records."""
-    return point.fitted.scheme.rounds == 0 and point.is_flat
-
-
-def name_scheme(point: Point) -> str:
-    """Name a point as a scheme: the paper's have their usual names."""
-    return str(point.fitted.scheme) if _has_posterior_membership(point) else str(point)
 
 
 def measure_baselines(bench: Bench) -> pd.DataFrame:
@@ -127,17 +99,9 @@ def measure_baselines(bench: Bench) -> pd.DataFrame:
 
 
 def _find_paper(bench: Bench, chosen: Point) -> dict[str, Point]:
-    """The paper's schemes that the search happened to fit, with posterior membership, without the chosen point."""
-    found = {}
-    for name, scheme in PAPER.items():
-        own = [point for point in bench.points if point.fitted.scheme == scheme and _has_posterior_membership(point)]
-        if own and own[0] is not chosen and name in bench.settings.compare:
-            found[name] = own[0]
-    return found
-
-
-def _has_posterior_membership(point: Point) -> bool:
-    return point.by_prior is None or not point.by_prior.any()
+    """The paper's schemes that the search happened to fit, without the chosen point."""
+    found = {str(point): point for point in bench.points if str(point) != str(chosen)}
+    return {name: found[name] for name in PAPER if name in found and name in bench.settings.compare}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -146,27 +110,22 @@ class Found(Searched):
 
     Attributes
     ----------
-    settings
-        The text of a settings file that repeats the search.
     datasets
         The tables that keep the targets, on which the realised ones were seen to hold. Empty if none does.
     bench
         All fits and points. Not for publication.
     """
 
-    settings: str
     datasets: Sequence[Any]
-    bench: Bench | None
+    bench: Bench
 
     @property
-    def point(self) -> Point | None:
-        """The chosen point, or the closest one: its fit, weights and memberships. Not for publication."""
-        return None if self.bench is None or self.place is None else self.bench.points[self.place]
+    def point(self) -> Point:
+        """The chosen point, or the closest one: its fit and weights. Not for publication."""
+        return self.bench.points[self.place]
 
     def release(self, tell: Tell | None = None) -> Release:
         """Give the chosen point, or the closest one, as a release beside what it is compared with; see its `save`."""
-        if self.bench is None or self.point is None:
-            raise InputError("targets", "nothing was fitted, so that there is no release", "Ask for what can be kept")
         return release_point(self.bench, self.point, self, self.datasets, tell)
 
 
@@ -210,8 +169,6 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
     way = pd.DataFrame(columns=["pattern", "range", "records"]) if met else _stand_in_the_way(bench, chosen)
     row = frame.iloc[chosen.number]
     tables, releases, redrawn = drawn
-    command = repeat_command(bench, chosen)
-    note = _write_note(chosen, command)
     realised = any(target.basis == "realised" and target.subject == "maximum" for target in bench.targets)
     return Found(
         met=met,
@@ -230,9 +187,7 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
         releases=releases,
         redrawn=redrawn,
         may_redraw=realised and bench.settings.redraw > 0,
-        command=command,
-        note=note,
-        settings=format_settings(point_settings(bench, chosen), notes={"targets": note}),
+        note=_write_note(chosen),
         datasets=tables,
         bench=bench,
     )
@@ -241,14 +196,13 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
 def _confirm(bench: Bench, point: Point) -> tuple[bool, tuple[float, float, float]]:
     """Measure a point anew: whether it still meets the targets, and the chance that a release breaks a realised one."""
     fresh = measure(bench, point.posterior, seed=bench.job.seed("search", "confirm", str(point)), tables=CONFIRMED_WITH)
-    judged = judge_measured(bench, fresh, point.by_prior, margin=0.0)
+    judged = judge_measured(bench, fresh, point.posterior)
     probability = _count_breaks(bench, fresh.runs)
-    # A chance is judged by its interval: few runs cannot tell a fifth from a quarter.
-    held = [
-        verdict.met or (verdict.target.basis == "realised" and probability[1] <= bench.settings.chance)
-        for verdict in judged
-    ]
-    return all(held), probability
+    # By the unfavourable end of every interval: of an expected risk by its error, of a chance by its upper end.
+    chancy = any(verdict.target.basis == "realised" for verdict in judged) and not bench.settings.redraw
+    return all(verdict.met for verdict in judged) and not (
+        chancy and probability[2] > bench.settings.chance
+    ), probability
 
 
 def _count_breaks(bench: Bench, runs: Floats) -> tuple[float, float, float]:
@@ -353,21 +307,9 @@ def _tell_verdict(
     return "\n".join(line for line in lines if line)
 
 
-def _write_note(point: Point, command: str) -> str:
-    """Say in a settings file what was found and how: for `molehill run`, if the settings say all of it."""
-    lines = [f"Found by a search: {point}.", f"The same search again, with this file: {command}"]
-    if not is_plain(point):
-        lines.append("Weights or memberships of single records are part of it, which no setting says: only the search")
-        lines.append("makes it again.")
-    return "\n".join(lines)
-
-
-def repeat_command(bench: Bench, point: Point) -> str:
-    """Give the command that repeats the search from the settings of the point, which say where it ended."""
-    parts = ["molehill search settings.toml"]
-    if point.fitted.scheme.order not in (0, bench.settings.order):
-        parts.append(f"--set order={bench.settings.order}")
-    return " ".join(parts)
+def _write_note(point: Point) -> str:
+    """Say in a settings file what was found by it."""
+    return f"With these a search found: {point}.\n`molehill run` with this file finds the same again."
 
 
 def _count_cost(bench: Bench) -> dict[str, float]:
@@ -380,14 +322,3 @@ def _count_cost(bench: Bench) -> dict[str, float]:
         "measuring": float(np.mean([point.seconds for point in bench.points])),
         "seconds": bench.spent,
     }
-
-
-def nothing_found(verdict: str, targets: Sequence[Target]) -> Found:
-    """Give the result of a search that made no fit."""
-    unknown = dict.fromkeys(("probability", "probability_low", "probability_high", "fresh"), np.nan)
-    frames: dict[str, Any] = {name: pd.DataFrame() for name in ("points", "standing_in_the_way", "baselines")}
-    drawn: dict[str, Any] = {"datasets": [], "releases": 0, "redrawn": 0, "may_redraw": False}
-    told: dict[str, Any] = {"command": "", "note": "", "settings": "", "targets": tuple(targets)}
-    nothing: dict[str, Any] = {"met": False, "place": None, "next_places": (), "bench": None}
-    cost = {"fits": 0.0, "seconds": 0.0}
-    return Found(verdict=verdict, cost=cost, **unknown, **frames, **drawn, **told, **nothing)

@@ -13,12 +13,15 @@ import pandas as pd
 
 from molehill.arrays import Booleans, Floats, named_seed
 from molehill.evaluation.expected import BLOCKS, expected_risk
+from molehill.evaluation.measures.standing_out import find_isolated
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
 from molehill.release.making import Job, fit_quietly
-from molehill.release.schemes import Scheme, has_membership, name_membership, weigh, with_membership
+from molehill.release.schemes import Scheme, weigh
 from molehill.release.search.judging import MARGIN, Judgement, Measured, breaking_records, judge
-from molehill.risk.identification import ConfidentialRisk, confidential_risk, release_risk
+from molehill.risk.attacks import pooled_risk
+from molehill.risk.identification import ConfidentialRisk, confidential_risk, match_rates, release_risk
+from molehill.risk.intruder import View
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
@@ -31,6 +34,7 @@ LOOKED_AT = 100
 WARM = {"warmup": 200, "draws": 500}
 # Pairs of samples that the U_m of a fresh sample rests on.
 _FRESH_SAMPLES = 400
+_ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated")
 # What the table of points says of each target.
 TOLD = ("value", "error", "chance", "records", "met")
 
@@ -54,11 +58,11 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A fit with a way to draw components, measured and judged."""
+    """A fit and how it predicts, measured and judged."""
 
     number: int
     fitted: Fitted
-    by_prior: Floats | None
+    posterior: Posterior
     measured: Measured
     judgements: tuple[Judgement, ...]
     seconds: float
@@ -89,19 +93,12 @@ class Point:
         return float(self.measured.distances.std(ddof=1) / np.sqrt(len(self.measured.distances)))
 
     @property
-    def posterior(self) -> Posterior:
-        """The fit, predicting as the point does."""
-        posterior = self.fitted.posterior
-        return posterior if self.by_prior is None else with_membership(posterior, self.by_prior)
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether no record, or every one, has prior membership."""
-        return self.by_prior is None or (np.ptp(self.by_prior) == 0 and float(self.by_prior[0]) in (0.0, 1.0))
+    def membership(self) -> str:
+        """How components are drawn; empty for a model that has none."""
+        return str(self.posterior.options.get("membership", ""))
 
     def __str__(self) -> str:
-        membership = name_membership(self.by_prior)
-        return f"{self.fitted.scheme}" + ("" if membership == "none" else f", membership {membership}")
+        return f"{self.fitted.scheme}" + (", posterior membership" if self.membership == "posterior" else "")
 
 
 @dataclass(eq=False)
@@ -112,8 +109,8 @@ class Bench:
     ----------
     job
         The table, the settings and the synthesizer.
-    confidential
-        Risk of order 1.
+    view, confidential
+        The table as the intruder sees it who counts others only, and its risk of order 1.
     fresh
         U_m of a fresh sample.
     store, saved
@@ -125,6 +122,7 @@ class Bench:
     """
 
     job: Job
+    view: View
     confidential: ConfidentialRisk
     fresh: float
     store: Store | None
@@ -167,7 +165,11 @@ def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Be
         saved = [arrays for _, arrays in read_chunks(store)]
     # Of several columns, the one that is furthest away counts, here as in a release.
     fresh = max(fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric)
-    return Bench(job, confidential_risk(job.view), fresh, store, saved, progress)
+    # The paper's cover lets a pattern of two keep any rule of one half, whatever is released: rules are judged by others.
+    by_others = (
+        job.view if job.settings.cover == "others" else job.settings.but(cover="others").intruder.look(job.table)
+    )
+    return Bench(job, by_others, confidential_risk(by_others), fresh, store, saved, progress)
 
 
 def fit_scheme(
@@ -201,43 +203,38 @@ def fit_scheme(
     return fitted
 
 
-def measure_point(bench: Bench, fitted: Fitted, by_prior: float | Floats = 0.0) -> Point:
-    """Measure and judge a fit, with components drawn without the record's value at a chance, of all or of each."""
-    number = len(bench.points)
-    chances = None
-    posterior = fitted.posterior
-    if has_membership(posterior):
-        chances = np.broadcast_to(np.asarray(by_prior, dtype=np.float64), fitted.weights.shape)
-        posterior = with_membership(posterior, chances)
+def measure_point(bench: Bench, fitted: Fitted, posterior: Posterior | None = None) -> Point:
+    """Measure and judge a fit, as it predicts or as another posterior of it does."""
+    number, posterior = len(bench.points), posterior or fitted.posterior
     begun = time.perf_counter()
     if number < len(bench.saved):
         measured, seconds = _unpack(bench.saved[number]), float(bench.saved[number]["seconds"][1])
     else:
-        names = (str(fitted.scheme), _digest(fitted.weights), "" if chances is None else _digest(chances))
+        names = (str(fitted.scheme), _digest(fitted.weights), str(posterior.options.get("membership", "")))
         measured = measure(bench, posterior, seed=bench.job.seed("search", "measure", *names))
         seconds = time.perf_counter() - begun
         if bench.store is not None:
             write_chunk(bench.store, number, [], _pack(measured, (fitted.seconds, seconds)))
-    judgements = judge_measured(bench, measured, chances)
-    point = Point(number, fitted, chances, measured, judgements, seconds)
+    judgements = judge_measured(bench, measured, posterior)
+    point = Point(number, fitted, posterior, measured, judgements, seconds)
     bench.points.append(point)
     return point
 
 
 def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None = None) -> Measured:
     """Measure risk and utility of what a posterior could release."""
-    job, settings = bench.job, bench.settings
+    job, settings, view = bench.job, bench.settings, bench.view
     number = min(tables or settings.search_tables, posterior.number) // BLOCKS * BLOCKS
     expected = expected_risk(
         posterior,
-        job.view,
+        view,
         datasets=number,
         tables_in_run=min(settings.datasets, number // 2),
         seed=named_seed(seed, "expected"),
         unconverged="allow",
     )
     drawn = draw(posterior, datasets=LOOKED_AT, seed=named_seed(seed, "drawn"), unconverged="allow")
-    risk = release_risk(job.view, drawn)
+    risk = release_risk(view, drawn)
     linked = risk.linked.sum(axis=0)
     coverage = np.divide(risk.by_table.sum(axis=0), linked, out=np.array(bench.confidential.risk), where=linked > 0)
     # Of several columns, the one that is furthest away counts.
@@ -248,7 +245,14 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
         analysis.name: float(estimate(job.table, released, analysis, missing=settings.absent)["overlap"].min())
         for analysis in job.analyses
     }
-    return Measured(np.array(expected.blocks), np.array(expected.runs), coverage, distances, overlaps)
+    rates = match_rates(view, drawn)
+    of_tables = {"matches": rates.true, "picks": rates.expected / view.records}
+    figures = {name: (float(one.mean()), float(one.std(ddof=1) / np.sqrt(len(one)))) for name, one in of_tables.items()}
+    pooled = pooled_risk(view, released).mean
+    error = (pooled.high - pooled.low) / 4
+    figures["pooled"] = (pooled.value, 0.0 if np.isnan(error) else float(error))
+    blocks, runs = np.array(expected.blocks), np.array(expected.runs)
+    return Measured(blocks, runs, coverage, distances, overlaps, figures, find_isolated(bench.confidential.risk))
 
 
 def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
@@ -258,10 +262,10 @@ def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
 
 
 def judge_measured(
-    bench: Bench, measured: Measured, by_prior: Floats | None, *, margin: float = MARGIN
+    bench: Bench, measured: Measured, posterior: Posterior, *, margin: float = MARGIN
 ) -> tuple[Judgement, ...]:
     """Judge what was measured by every target."""
-    reference = unweighted_risk(bench, by_prior)
+    reference = unweighted_risk(bench, posterior)
     return tuple(
         judge(
             target,
@@ -276,39 +280,22 @@ def judge_measured(
     )
 
 
-def unweighted_risk(bench: Bench, by_prior: Floats | None) -> tuple[Floats, Floats] | None:
+def unweighted_risk(bench: Bench, posterior: Posterior) -> tuple[Floats, Floats] | None:
     """Give expected risk and error under the unweighted synthesizer with the same membership, once it is known."""
-    plain = [point for point in bench.points if point.fitted.scheme == Scheme() and point.is_flat]
-    if not plain:
-        return None
-    if by_prior is None:
-        return plain[0].measured.risk, plain[0].measured.error
-    risks = {float(point.by_prior[0]): point.measured for point in plain if point.by_prior is not None}
-    given, free = risks.get(0.0), risks.get(1.0)
-    if given is None or free is None:
-        return next(iter(risks.values())).risk, next(iter(risks.values())).error
-    risk = (1 - by_prior) * given.risk + by_prior * free.risk
-    return risk, np.hypot((1 - by_prior) * given.error, by_prior * free.error)
+    plain = [point for point in bench.points if point.fitted.scheme == Scheme()]
+    same = [point for point in plain if point.posterior.options == posterior.options]
+    return (same[0].measured.risk, same[0].measured.error) if same else None
 
 
 def find_breaking(bench: Bench, point: Point) -> Booleans:
     """Say which records stand in the way of the targets that a point misses."""
     found = np.zeros(len(bench.values), dtype=bool)
-    reference = unweighted_risk(bench, point.by_prior)
+    reference = unweighted_risk(bench, point.posterior)
     for verdict in point.judgements:
         if not verdict.met:
             how: dict[str, Any] = {"tables": bench.settings.datasets, "reference": reference}
             found |= breaking_records(verdict.target, point.measured, **how)
     return found
-
-
-def mix_measured(given: Measured, free: Measured, by_prior: float | Floats) -> Measured:
-    """Foresee what a point between posterior and prior membership would show."""
-    blocks, runs, coverage = (
-        (1 - by_prior) * getattr(given, name) + by_prior * getattr(free, name)
-        for name in ("blocks", "runs", "coverage")
-    )
-    return Measured(blocks, runs, coverage, given.distances, given.overlaps)
 
 
 def fresh_distance(values: Floats, *, seed: int) -> float:
@@ -349,7 +336,7 @@ def list_points(points: Sequence[Point], fresh: float) -> pd.DataFrame:
             "scale": fitted.scheme.scale,
             "shift": fitted.scheme.shift,
             "rounds": fitted.scheme.rounds,
-            "membership": name_membership(point.by_prior),
+            "membership": point.membership,
             "mean_weight": float(np.nanmean(fitted.weights)),
             "warm": fitted.warm,
             "converged": fitted.converged,
@@ -375,11 +362,18 @@ def _digest(of: Floats | str) -> str:
 
 
 def _pack(measured: Measured, seconds: tuple[float, float]) -> dict[str, np.ndarray]:
-    arrays = {name: getattr(measured, name) for name in ("blocks", "runs", "coverage", "distances")}
+    arrays = {name: getattr(measured, name) for name in _ARRAYS}
     names, overlaps = list(measured.overlaps), list(measured.overlaps.values())
-    return arrays | {"names": np.array(names, dtype=str), "overlaps": np.array(overlaps), "seconds": np.array(seconds)}
+    return (
+        arrays
+        | {"names": np.array(names, dtype=str), "overlaps": np.array(overlaps), "seconds": np.array(seconds)}
+        | {f"figure/{name}": np.array(figure) for name, figure in measured.figures.items()}
+    )
 
 
 def _unpack(arrays: Mapping[str, np.ndarray]) -> Measured:
     overlaps = dict(zip(arrays["names"].tolist(), arrays["overlaps"].tolist(), strict=True))
-    return Measured(arrays["blocks"], arrays["runs"], arrays["coverage"], arrays["distances"], overlaps)
+    figures = {
+        name.partition("/")[2]: tuple(one.tolist()) for name, one in arrays.items() if name.startswith("figure/")
+    }
+    return Measured(overlaps=overlaps, figures=figures, **{name: arrays[name] for name in _ARRAYS})

@@ -262,11 +262,6 @@ def _tell_overlaps(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]
 def _remark_search(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
     searched = dossier.search
     if searched is None:
-        if dossier.settings.targets:
-            told = "; ".join(map(cut_measure, dossier.settings.targets))
-            text = f"The settings name targets ({told}). This release was made without a search for them"
-            why = f"the targets of the settings ({told}) were not searched for"
-            yield Remark(f"{text}, and nothing here says that it keeps them.", "repeat", "decide", why)
         return
     if not searched.fit_to_publish:
         why = "no scheme was found that keeps the targets"

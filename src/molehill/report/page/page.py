@@ -142,8 +142,6 @@ def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, 
 
 def _tell_command(dossier: Dossier) -> str:
     """Say what makes the release again."""
-    if dossier.search is not None:
-        return dossier.search.command
     own = dossier.settings.synthesizer == "own"
     return "molehill.synthesize(data, settings, synthesizer=...)" if own else "molehill run"
 

@@ -114,7 +114,7 @@ def _public_histogram(dossier: Dossier, shown: Dossier) -> Picture:
 
 def _search(dossier: Dossier) -> Iterator[Picture]:
     searched = dossier.search
-    if searched is not None and searched.place is not None:
+    if searched is not None:
         about: dict[str, Any] = {"fresh": searched.fresh, "chosen": searched.place}
         figure = search_map(searched.points, searched.baselines, **about, column=dossier.settings.column)
         caption = (

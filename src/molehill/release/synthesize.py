@@ -1,0 +1,135 @@
+"""The one door: from a confidential table and settings to tables that may be published, and what a board asks.
+
+`synthesize` strings the parts of the library together and adds nothing of its own: its docstring shows the calls.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from molehill.arrays import Floats
+from molehill.errors import InputError
+from molehill.evaluation.measure import Measure
+from molehill.evaluation.measures import MEASURES
+from molehill.plan.settings import Settings
+from molehill.release.making import PAPER, Job, Tell, assemble, fit_quietly, make_baselines, prepare, timed_stage
+from molehill.release.release import Release
+from molehill.release.schemes import Scheme, weigh
+from molehill.release.search.search import find_impossible, search
+from molehill.risk.identification import ConfidentialRisk, confidential_risk
+from molehill.synthesis.fitting import draw
+from molehill.synthesis.posterior import Posterior
+from molehill.synthesis.sampling.diagnostics import LEAST_BULK
+from molehill.synthesis.synthesizer import AnySynthesizer
+from molehill.utility import Analysis
+
+
+def synthesize(
+    data: Any,
+    settings: Settings,
+    *,
+    synthesizer: AnySynthesizer | None = None,
+    analyses: Sequence[Analysis] | None = None,
+    measures: Sequence[Measure] = MEASURES,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    tell: Tell | None = None,
+) -> Release:
+    """Make synthetic tables of a confidential one, and measure what they give away and what they keep.
+
+    It abbreviates, for a release with pairwise weights:
+
+        view = settings.intruder.look(data)
+        weights = risk_weights(confidential_risk(view, order=settings.order), scale=settings.scale)
+        posterior = fit(synthesizer, data, weights, seed=named_seed(settings.seed, "fit", "pairwise"))
+        tables = draw(posterior, datasets=settings.datasets, seed=named_seed(settings.seed, "draw", "pairwise"))
+        evaluation = evaluate(view, {"pairwise": tables, ...})
+
+    and the same for every scheme that it is compared with.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    settings
+        What to make; `Settings` says what can be set, and `molehill init` suggests them for a file.
+    synthesizer
+        One of your own, in place of the built-in one that settings choose.
+    analyses
+        What users will compute beside the regressions of the settings, see `evaluate`.
+    measures
+        What to measure, see `evaluate`.
+    checkpoint
+        Folder for checkpoints: an interrupted call, made again with the same seed, goes on where it stopped.
+    progress
+        Show bars with the time left, on a terminal.
+    tell
+        Called with the name of every stage as it begins.
+    """
+    impossible = find_impossible(settings)
+    if impossible:
+        raise InputError("targets", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
+    job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
+    how: dict[str, Any] = {"checkpoint": checkpoint, "progress": progress, "tell": tell}
+    return search(job, **how).release(tell) if settings.targets else _make_fixed(job, **how)
+
+
+def _make_fixed(job: Job, *, checkpoint: str | Path | None, progress: bool, tell: Tell | None) -> Release:
+    """Make the release of the scheme that settings name, beside those that it is compared with."""
+    settings, seconds = job.settings, dict[str, float]()
+    with timed_stage("measuring the risk", seconds, tell):
+        schemes, risk = _plan(job)
+    posteriors: dict[str, Posterior] = {}
+    released = next(iter(schemes))
+    # Schemes are made with random numbers of their own: rises between them are judged against independent runs.
+    for name, weights in schemes.items():
+        with timed_stage(f"fitting: {name}", seconds, tell):
+            folder = None if checkpoint is None else Path(checkpoint) / name.replace(" ", "-")
+            # What is only shown beside the release need not be made to converge at any cost; the report says so.
+            how: dict[str, Any] = {"patience": 2 if name == released else 0, "start_from": posteriors.get(released)}
+            how["effective"] = max(LEAST_BULK, settings.datasets)
+            own: dict[str, Any] = {"seed": job.seed("fit", name), "checkpoint": folder, "progress": progress}
+            posteriors[name] = fit_quietly(job.model, job.table, weights, **how, **own)
+        # Nothing else is worth fitting if there is nothing to compare it with.
+        _check_converged(posteriors[released])
+    tables: dict[str, Sequence[Any]] = {}
+    with timed_stage("drawing tables", seconds, tell):
+        for name, posterior in posteriors.items():
+            own = {"seed": job.seed("draw", name), "unconverged": "error" if name == released else "allow"}
+            tables[name] = draw(posterior, datasets=settings.datasets, **own)
+        tables |= make_baselines(job)
+    fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
+    return assemble(job, tables, posteriors, weights=schemes, risk=risk, fitting=fitting, seconds=seconds, tell=tell)
+
+
+def _check_converged(posterior: Posterior) -> None:
+    """Refuse to go on from a fit that cannot be released, with remedies that are settings."""
+    problems, given_up = posterior.diagnostics.problems, posterior.given_up
+    if problems:
+        tried = f", after {len(given_up)} larger model(s)" if given_up else ""
+        remedies = ['condition on fewer predictors, or set synthesizer = "normal_linear"']
+        remedies += ['set components = "auto"'] if posterior.variant and not given_up else []
+        problem = f"the fit of the release has not converged{tried}: {problems[0]}"
+        raise InputError("settings", problem, f"Try this: {'; or '.join(remedies[::-1])}")
+
+
+def _plan(job: Job) -> tuple[dict[str, Floats], ConfidentialRisk]:
+    """Give the weights of every scheme that is fitted, the release first, and the risk that its own come from.
+
+    Nothing keeps more than every record counting fully. So that comes first, where nothing is said of weights; if one
+    of the others turns out to keep as much, and to be safer, it is released in its place: see `choose_scheme`.
+    """
+    settings = job.settings
+    own = Scheme() if settings.scheme == "auto" else Scheme(settings.order, settings.scale, settings.shift)
+    beside = {name: scheme for name, scheme in PAPER.items() if name in settings.compare and scheme != own}
+    # The unweighted one last: it takes longest.
+    schemes = {str(own): own} | dict(sorted(beside.items(), key=lambda item: item[1].order == 0))
+    risks = {
+        order: confidential_risk(job.view, order=order)
+        for order in {settings.order, *(scheme.order for scheme in schemes.values())}
+        if order
+    }
+    weights = {name: weigh(scheme, risks.get(scheme.order), job.view.records) for name, scheme in schemes.items()}
+    if not weights[str(own)].any():
+        raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
+    return weights, risks[own.order or settings.order]
