@@ -28,7 +28,6 @@ NAMES = [
     "release_risk",
     "risk_weights",
     "run",
-    "search",
     "synthesize",
     "utility",
     "weighted",

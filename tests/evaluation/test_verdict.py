@@ -58,6 +58,8 @@ def test_a_release_without_a_flaw_is_published_with_its_numbers():
         ("reach_ratio", 19_000.0, "do not publish", "lies 19,000 times as far out"),
         ("risk_mean", 0.5, "do not publish", "most of the risk is left: 0.500 of 0.870 before"),
         ("pooled_mean", 0.23, "decide", "raises the mean risk from 0.120 to 0.230"),
+        ("isolated_mean", 0.3, "decide", "the mean risk of the most isolated 1% is 0.300"),
+        ("largest_mean", 0.772, "do not publish", "the mean risk of the largest 1% is 0.772"),
         ("overlap", 0.3, "decide", "1 of 1 estimates overlap by less than 0.5 (mean of income)"),
         ("U_m", 0.05, "decide", "3.1 times what a fresh sample would show"),
         ("pmse_ratio", 4.0, "decide", "a classifier tells released records"),

@@ -109,7 +109,7 @@ def test_mass_between_two_ends_is_exact_in_the_tails():
 
 def test_functionals_by_hand():
     # On the scale of the data y = exp(8 + 2 t): 0.3 stands for exp(8.6).
-    shared = {"centre": np.float64(8.0), "scale": np.float64(2.0)}
+    shared = {"centre": np.float64(8.0), "scale": np.float64(2.0), "tail_ends": np.array([-3.0, -2.0, 2.0, 3.0])}
     inputs = {"design": np.array([[1.0, 2.0], [1.0, 0.0]]), "outcome": np.array([0.3, 9.0]), **shared}
     told = jax.jit(partial(mixture_functionals, transform="log"))(DRAW, inputs, np.array([0.5, 0.0]))
 
@@ -119,6 +119,8 @@ def test_functionals_by_hand():
 
     shares = [(below(end, 0) + below(end, 1)) / 2 for end in (0.3, 9.0)]
     np.testing.assert_allclose(told["distribution"], shares, rtol=1e-6)
+    low, high = ([np.mean([below(end, 0), below(end, 1)]) for end in ends] for ends in ((-3.0, -2.0), (2.0, 3.0)))
+    np.testing.assert_allclose(told["tails"], np.log([*low, *(1 - share for share in high)]), rtol=1e-5)
     # The second record has weight 0, and so no share in what is close.
     near = below(0.3 + np.log(1.2) / 2, 0) - below(0.3 + np.log(0.8) / 2, 0)
     np.testing.assert_allclose(told["share_close"], [near], rtol=1e-6)

@@ -108,3 +108,25 @@ def test_many_dates_are_kept_and_are_no_predictor():
     assert complete_settings(settings.but(accept=()), Table(people)).predictors == ("town",)
     told = plan_settings(people, settings).columns.set_index("column")["handling"]
     assert told["moved"] == "no predictor of the model"
+
+
+@pytest.mark.parametrize(
+    ("change", "predictors"),
+    [
+        ({}, ("sex", "town", "illness")),
+        ({"regressions": ("pay ~ town",)}, ("town",)),
+        ({"regressions": ("pay ~ town",), "relations": ("sex",)}, ("sex", "town")),
+        ({"regressions": ("town ~ pay",)}, ("town",)),
+        ({"regressions": ("pay ~ 1",)}, ("sex", "town", "illness")),
+        ({"relations": ("illness",)}, ("illness",)),
+        ({"regressions": ("pay ~ town",), "predictors": ("sex",)}, ("sex",)),
+        ({"regressions": ("pay ~ town",), "scheme": "paper"}, ("sex", "town", "illness")),
+    ],
+)
+def test_only_what_is_asked_for_is_conditioned_on(change, predictors):
+    assert complete_settings(SETTINGS.but(**change), Table(PEOPLE)).predictors == predictors
+
+
+def test_relations_must_be_columns():
+    with pytest.raises(InputError, match="relations: .*'twon'.* Did you mean 'town'"):
+        complete_settings(SETTINGS.but(relations=("twon",)), Table(PEOPLE))

@@ -22,9 +22,9 @@ from molehill.plan.settings import Settings
 from molehill.release import locks
 from molehill.release import release as saving
 from molehill.release import runs as running
-from molehill.release.making import synthesize
 from molehill.release.release import make_dossier
 from molehill.release.runs import run
+from molehill.release.synthesize import synthesize
 from molehill.report.dossier import read_dossier
 
 RNG = np.random.default_rng(9)

@@ -10,16 +10,7 @@ import pytest
 
 from molehill import Intruder, confidential_risk
 from molehill.models import tdp_mixture
-from molehill.models.tdp_mixture import BY_PRIOR
-from molehill.release.schemes import (
-    Scheme,
-    along_path,
-    has_membership,
-    name_membership,
-    weigh,
-    weigh_down,
-    with_membership,
-)
+from molehill.release.schemes import Scheme, along_path, weigh, weigh_down, with_prior_membership
 from molehill.synthesis.posterior import Posterior, predict_from
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.synthesis.synthesizer import Synthesizer
@@ -69,26 +60,17 @@ def two_heaps():
 
 
 def test_membership_is_swapped_without_a_fit():
-    posterior = two_heaps()
-    assert has_membership(posterior)
-    high = np.repeat([False, True], 100)
-    town = np.tile([0.0, 1.0], 100)
-    shares = {}
-    for name, by_prior in (("posterior", np.zeros(200)), ("prior", np.ones(200)), ("some", town)):
-        swapped = with_membership(posterior, by_prior)
+    given = two_heaps().drawing_by(membership="posterior")
+    free = with_prior_membership(given)
+    assert free is not None
+    high, shares = np.repeat([False, True], 100), []
+    for posterior in (given, free):
         with jax.enable_x64(new_val=True):
-            values = [p.values["pay"] > 30 for p in predict_from(swapped, [(0, 0)] * 40, 1)]
-        shares[name] = (np.array(values) == high).mean(axis=0)
-    assert (shares["posterior"] == 1).all()
+            values = [p.values["pay"] > 30 for p in predict_from(posterior, [(0, 0)] * 40, 1)]
+        shares.append((np.array(values) == high).mean(axis=0))
+    assert (shares[0] == 1).all()
     # 40 tables x 200 records: half of them keep their heap, within 4 standard errors.
-    assert shares["prior"].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(8000))
-    assert (shares["some"][town == 0] == 1).all()
-    assert shares["some"][town == 1].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4000))
-    even = with_membership(posterior, town)
-    assert even.synthesizer.options["membership"] == "posterior"
-    assert even.learned.inputs[BY_PRIOR] is town
-    # A model without such an option has no membership to change.
-    assert not has_membership(replace(posterior, synthesizer=Synthesizer(print, ("pay",))))
-    names = [name_membership(share) for share in (None, np.zeros(2), np.ones(2), np.full(2, 0.3), np.array([0.0, 1]))]
-    assert names[:4] == ["none", "posterior", "prior", "prior for a random 30%"]
-    assert "some patterns (50%" in names[4]
+    assert shares[1].mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(8000))
+    # There is nothing to swap where components are drawn so already, or where there are none.
+    assert with_prior_membership(free) is None
+    assert with_prior_membership(replace(given, synthesizer=Synthesizer(print, ("pay",)))) is None

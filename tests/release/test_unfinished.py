@@ -13,7 +13,7 @@ import pytest
 from molehill.errors import InputError
 from molehill.plan.settings import Settings
 from molehill.release import runs as running
-from molehill.release.runs import run, run_search
+from molehill.release.runs import run
 from molehill.release.unfinished import begin, clear, is_begun
 from molehill.tables.table import Table
 
@@ -42,7 +42,6 @@ def interrupted(tmp_path, monkeypatch) -> Path:
     with pytest.raises(StoppedRunError):
         run(PEOPLE, SETTINGS, tmp_path / "out", progress=False)
     monkeypatch.setattr(running, "synthesize", refuse_work)
-    monkeypatch.setattr(running, "search", refuse_work)
     return tmp_path / ".out.unfinished"
 
 
@@ -118,11 +117,6 @@ def test_what_has_changed_is_named_before_any_work(interrupted, change, words):
 def test_another_version_is_named(interrupted, monkeypatch):
     monkeypatch.setattr("molehill.release.unfinished.version", lambda name: f"{name} of tomorrow")
     assert "the version of jax" in refusal(lambda: go_on(interrupted))
-
-
-def test_another_command_is_named(interrupted):
-    text = refusal(lambda: run_search(PEOPLE, SETTINGS, interrupted.parent / "out", resume=True))
-    assert "was begun by `molehill run`" in text
 
 
 def test_another_seed_is_refused_and_the_same_goes_on(interrupted):
@@ -201,10 +195,10 @@ def test_a_folder_of_somebody_else_is_told(interrupted):
 def test_what_cannot_be_hashed_at_once_still_tells_a_change(tmp_path):
     odd = pd.DataFrame({"mixed": pd.Series([1, "a", None, (1, 2)], dtype=object), "b": [True, False, None, True]})
     odd["levels"] = pd.Categorical(["x", "y", "x", "y"], categories=["y", "x"])
-    begin(SETTINGS, Table(odd), tmp_path, by="run", resume=False)
-    begin(SETTINGS, Table(odd.copy()), tmp_path, by="run", resume=True)
+    begin(SETTINGS, Table(odd), tmp_path, resume=False)
+    begin(SETTINGS, Table(odd.copy()), tmp_path, resume=True)
     other = odd.assign(mixed=pd.Series([1, "a", None, (1, 3)], dtype=object))
     with pytest.raises(InputError, match="the contents of the columns 'mixed'"):
-        begin(SETTINGS, Table(other), tmp_path, by="run", resume=True)
+        begin(SETTINGS, Table(other), tmp_path, resume=True)
     with pytest.raises(InputError, match="the contents of the columns 'levels'"):
-        begin(SETTINGS, Table(odd.assign(levels=["x", "y", "x", "y"])), tmp_path, by="run", resume=True)
+        begin(SETTINGS, Table(odd.assign(levels=["x", "y", "x", "y"])), tmp_path, resume=True)

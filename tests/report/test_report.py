@@ -745,6 +745,22 @@ def test_the_methods_note_of_one_table_combines_nothing():
     assert "There is 1 table of 300 records" in note
     assert "combine" not in note
     assert "too short" in note
+    flat = replace(dossier, weights=dossier.weights.assign(weight=1.0), facts={**dossier.facts, "tables": 1})
+    assert "95 times in 100" not in methods_note(flat)
+
+
+def test_the_methods_note_says_which_relations_the_tables_carry():
+    dossier = plain_dossier()
+    narrow = replace(dossier, settings=dossier.settings.but(predictors=("gender", "age")))
+    note = " ".join(methods_note(narrow).split())
+    assert "The tables carry how `income` relates to `gender` and `age`. They do not carry how it relates to" in note
+    left = [name for name in narrow.settings.keep if name not in ("gender", "age")]
+    assert left
+    assert all(f"`{name}`" in note for name in left)
+    alone = replace(dossier, settings=dossier.settings.but(predictors=()))
+    assert "`income` was drawn by itself. They do not carry" in " ".join(methods_note(alone).split())
+    every = replace(dossier, settings=dossier.settings.but(predictors=dossier.settings.keep))
+    assert "They do not carry" not in methods_note(every)
 
 
 def test_names_in_the_methods_note_are_code():

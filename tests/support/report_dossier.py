@@ -104,7 +104,6 @@ def make_search(targets, *, met=True, converged=True, way=None):
         releases=1,
         redrawn=13,
         may_redraw=True,
-        command="molehill search settings.toml --fits 77 --chance 0.2 --redraw 0.0123",
         note="Found by a search.\nThe same again: --fits 77",
     )
 

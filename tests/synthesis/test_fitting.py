@@ -19,6 +19,7 @@ from arviz_stats.base.array import array_stats
 
 from molehill.models.counts import negative_binomial
 from molehill.models.normal_linear import normal_linear
+from molehill.models.semicontinuous import semicontinuous
 from molehill.models.tdp_mixture import tdp_mixture
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.intruder import Intruder
@@ -380,3 +381,19 @@ def test_a_record_of_weight_0_is_truly_left_out(make):
     counted = np.log(PEOPLE["wage"].to_numpy()[weights > 0])
     assert one.learned.facts["centre"] == pytest.approx(counted.mean(), rel=1e-12)
     assert one.learned.facts["scale"] == pytest.approx(counted.std(), rel=1e-12)
+
+
+def test_a_part_without_weights_is_fitted_once_and_only_to_the_same_table():
+    """Few zeros in one table, many in the other: a fit of one says nothing of the other."""
+    rng = np.random.default_rng(2)
+    tables = [
+        pd.DataFrame({"pay": np.where(rng.random(COUNT) < share, 0.0, np.exp(rng.normal(7, 1, COUNT)).round(1))})
+        for share in (0.1, 0.5)
+    ]
+    first = quick_fit(semicontinuous("pay"), tables[0])
+    again = quick_fit(semicontinuous("pay"), tables[0], rng.random(COUNT), start_from=first)
+    assert again.parts["sign"] is first.parts["sign"]
+    other = quick_fit(semicontinuous("pay"), tables[1], start_from=first)
+    assert other.parts["sign"] is not first.parts["sign"]
+    zeros = np.mean([(table["pay"] == 0).mean() for table in draw(other, datasets=5, seed=1, unconverged="allow")])
+    assert zeros == pytest.approx((tables[1]["pay"] == 0).mean(), abs=0.15)

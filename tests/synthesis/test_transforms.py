@@ -25,6 +25,13 @@ def test_the_scale_is_the_one_that_fits(scale, values):
     assert transforms.usual_transform(moved) == scale
 
 
+@pytest.mark.parametrize("number", [300, 1000, 2000, 5000])
+@pytest.mark.parametrize("added", [0.01, 1.0, 10.0, 1e9])
+def test_one_record_does_not_choose_the_scale_of_all_others(number, added):
+    amounts = np.exp(10 + 0.9 * np.random.default_rng(number).normal(size=number))
+    assert transforms.usual_transform(np.append(amounts, added)) == transforms.usual_transform(amounts) == "log"
+
+
 @pytest.mark.parametrize("values", [np.array([]), np.array([np.nan]), np.array([4.0, 4.0])])
 def test_where_there_is_nothing_to_choose_by_it_is_logarithms(values):
     assert transforms.usual_transform(values) == "log"

@@ -266,8 +266,8 @@ def run(
     """Make the release that a settings file describes: tables to publish, and the report behind them.
 
     With targets, such as --set targets='["mean expected <= 0.12", "overlap >= 0.6"]', it is the one that keeps the most
-    under them; if none keeps them, the report says why. Ctrl-C and kill lose little: the same command with --resume goes
-    on, to the same bytes.
+    under them; if none keeps them, the report says why. Ctrl-C and kill lose little: the same command with --resume
+    goes on, to the same bytes.
     """
     chosen, table = _read(settings, given or [])
     folder = out or Path(f"{settings.stem}-release")

@@ -36,6 +36,9 @@ RISK_STEP = 0.05
 POOLED_STEP = 0.1
 HIGH_RISK, ABOVE_HIGH = 0.8, "above_80"
 UNPROTECTED = 0.5
+# Mean risk of those who stand out most; the floor of a typical record is about a tenth.
+STANDING_OUT = {"isolated_mean": "the most isolated 1%", "largest_mean": "the largest 1%"}
+EXPOSED, GIVEN_AWAY = 0.2, 0.5
 LOW_OVERLAP = 0.5
 FAR = 2.0
 TELLABLE = 3.0
@@ -57,8 +60,8 @@ SIDE_BY_SIDE = (
     "tail_ratio",
     "pmse_ratio",
 )
-# A mean over a few estimates has no interval; less than this is no difference.
-_OVERLAP_ERROR = 0.05
+# A mean over a few estimates has no interval; less than this, on either side, is no difference.
+_OVERLAP_ERROR = 0.1
 # Reasons that the sentence names; the others are listed below it.
 _REASONS = 3
 _WORDS = {"publish": "Publish", "do not publish": "Do not publish", "decide": "Decide"}
@@ -118,7 +121,7 @@ def list_findings(
         Comparisons that cannot be relied on, as their fits have not converged.
     """
     found = [
-        *_remark_shape(evaluation, scheme),
+        *remark_shape(evaluation, scheme),
         *_remark_protection(evaluation, scheme, teller),
         *_remark_beaten(evaluation, scheme, teller, ignoring),
         *_remark_risk(evaluation, scheme, teller),
@@ -174,7 +177,7 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
     return ", ".join(told[:-1]) + f" and {told[-1]}" if len(told) > 1 else "".join(told) or "nothing stands out"
 
 
-def _remark_shape(evaluation: "Evaluation", scheme: str) -> Iterator[Remark]:
+def remark_shape(evaluation: "Evaluation", scheme: str) -> Iterator[Remark]:
     """Spread, tails and extremes that nobody would believe: whatever the intervals say, such a release is not fine."""
     words = {
         "spread_ratio": "the standard deviation of {} is {:.2f} times the confidential one",
@@ -272,7 +275,7 @@ def _end(figure: Figure, sign: int, *, least: bool) -> float:
 def _find_helped(evaluation: "Evaluation", other: str, scheme: str) -> list[str]:
     """Those who stand out and are clearly safer in this release than in the other."""
     helped = []
-    for measure, words in (("isolated_mean", "the most isolated 1%"), ("largest_mean", "the largest 1%")):
+    for measure, words in STANDING_OUT.items():
         for row in list_figures(evaluation.risk, scheme, measure):
             theirs = find_figure(evaluation.risk, other, measure, row["column"])
             own = as_figure(row)
@@ -301,6 +304,13 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
             f"records with {'a' if expected is None else 'an'} {what} above {HIGH_RISK}: {teller.count(high.value)}"
         )
         yield Remark(_sentence(clause), "risk", "decide", clause)
+    for measure, words in STANDING_OUT.items():
+        for row in list_figures(risk, scheme, measure):
+            if row["value"] > EXPOSED:
+                of = name_column(evaluation, row["column"]) if measure == "largest_mean" else ""
+                clause = f"the mean risk of {words}{of} is {teller.share(row['value'])}"
+                weight = "stop" if row["value"] > GIVEN_AWAY else "decide"
+                yield Remark(_sentence(clause), "top", weight, clause)
     if rises is not None and null is not None and rises.value > null.high:
         yield Remark("More records rise in risk under the weights than chance alone would show.", "risk")
     if moles is not None and moles.value > 0:

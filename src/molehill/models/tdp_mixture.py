@@ -42,13 +42,17 @@ from molehill.tables.table import Table
 LADDER = (10, 5, 4, 3, 2)
 # Records that the distribution of drawn values is watched at, and how near to the old value a new one is close.
 MANY_ROWS, CLOSE = 200, 0.2
+# Quantiles of the collected values that little of the mass lies below, and as little above their counterparts.
+TAILS = (0.001, 0.01)
 # Modes of the posterior are alike to whoever sees tables, if the predictions for a record differ by no more than a
-# twentieth of the column's standard deviation and a tenth of its variance, and shares of all records by half a percent.
+# twentieth of the column's standard deviation and a tenth of its variance, shares of all records by half a percent, and
+# the logarithms of the shares beyond its outermost quantiles by a quarter.
 TOLERANCES = {
     "predictive_mean": 0.05,
     "predictive_variance": 0.1,
     "distribution": 0.005,
     "share_close": 0.005,
+    "tails": 0.25,
     "weighted_loglik": np.inf,
 }
 
@@ -132,6 +136,7 @@ def tdp_mixture(
             "present": table.frame[column].notna().to_numpy(),
             "centre": facts["centre"],
             "scale": facts["scale"],
+            "tail_ends": np.quantile(outcome[counted], [*TAILS, *(1 - share for share in TAILS)]),
         }
         return Learned(inputs, {**facts, "design": design.facts}, again=design.again)
 
@@ -162,13 +167,14 @@ def mixture_model(
     present: Any = None,
     centre: Any = 0.0,
     scale: Any = 1.0,
+    tail_ends: Any = None,
     *,
     components: int = 10,
     priors: Priors = "weak",
     least_sigma: float = 0.1,
 ) -> None:
     """The model as NumPyro states it, with z summed out."""
-    del present, centre, scale  # Only predictions need them.
+    del present, centre, scale, tail_ends  # Only predictions and what is watched need them.
     size = design.shape[1]
     gamma = numpyro.sample("gamma", dist.Gamma(1.0, 1.0))
     pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(components, gamma / components)))
@@ -215,7 +221,7 @@ def mixture_functionals(
     """What released tables depend on, whatever the labels are; and the weighted log-likelihood.
 
     Mean and variance of the mixture at spread-out records; the distribution of drawn values over many records, at the
-    values of the spread-out ones; and the share of new values that come close to the old ones.
+    values of the spread-out ones; its mass in the tails; and the share of new values that come close to the old ones.
     """
     records = inputs["design"].shape[0]
     rows, many = spread_rows(records), spread_rows(records, MANY_ROWS)
@@ -230,10 +236,13 @@ def mixture_functionals(
     value = restore(inputs["centre"] + inputs["scale"] * inputs["outcome"][many], transform)
     ends = [apply_transform(value + side * CLOSE * jnp.abs(value), transform) for side in (-1, 1)]
     low, high = (below((end - inputs["centre"]) / inputs["scale"]) for end in ends)
+    sides = zip(inputs["tail_ends"], [1.0] * len(TAILS) + [-1.0] * len(TAILS), strict=True)
+    beyond = [(ndtr(side * (end - centres) / draw["sigma"]) @ draw["pi"]).mean() for end, side in sides]
     return {
         "predictive_mean": mean,
         "predictive_variance": variance,
         "distribution": below(inputs["outcome"][rows][:, None]).mean(axis=1),
+        "tails": jnp.log(jnp.maximum(jnp.stack(beyond), 1e-12)),
         "share_close": (jnp.sum(jnp.where(counted, high - low, 0.0)) / jnp.maximum(counted.sum(), 1))[None],
         "weighted_loglik": jnp.sum(jnp.where(weights > 0, weights * each, 0.0))[None],
     }

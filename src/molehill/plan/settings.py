@@ -116,7 +116,7 @@ class Settings(BaseModel):
     )
     predictors: Names | None = setting(
         None,
-        "What the model conditions on; left out: the columns of relations and regressions or, without them, all kept ones.",
+        "What models condition on; left out: the columns of relations and regressions or, without them, all kept ones.",
         "a list of column names",
         public=True,
     )

@@ -25,8 +25,8 @@ EXAMPLES = (
     "overlap of mean of income >= 0.6",
 )
 # Subjects that are one figure of what was measured: the words of the rule, and the measure that tells it.
-_WORDS = {"pooled": "pooled mean", "matches": "unique matches", "picks": "right picks"}
-FIGURES = {"pooled": "pooled_mean", "matches": "matches_true", "picks": "pooled_picks"}
+_WORDS: dict[Subject, str] = {"pooled": "pooled mean", "matches": "unique matches", "picks": "right picks"}
+FIGURES: dict[Subject, str] = {"pooled": "pooled_mean", "matches": "matches_true", "picks": "pooled_picks"}
 _TEXT = re.compile(r"^\s*(?P<what>.*?)\s*(?P<sign><=|>=|<|>|=)\s*(?P<bound>\S+)\s*$")
 
 
@@ -154,13 +154,10 @@ def _parse(text: str) -> Target | str:
     if sign != wanted:
         return f"the sign must be {wanted}"
     first, _, rest = what.partition(" ")
-    if first == "U_m" and not rest:
-        return Target("U_m", bound)
-    for subject, words in _WORDS.items():
-        if what == words:
-            return Target(subject, bound)  # pyright: ignore[reportArgumentType]
-    if what == "isolated expected":
-        return Target("isolated", bound, "expected")
+    plain = {words: Target(subject, bound) for subject, words in _WORDS.items()}
+    plain |= {"U_m": Target("U_m", bound), "isolated expected": Target("isolated", bound, "expected")}
+    if what in plain:
+        return plain[what]
     if first == "overlap":
         return Target("overlap", bound, analysis=rest.removeprefix("of ").strip())
     return _parse_moles(rest, bound) if first == "moles" else _parse_risk(first, rest, bound)

@@ -20,7 +20,7 @@ from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.telling import find_figure, list_figures
-from molehill.evaluation.verdict import mean_risk
+from molehill.evaluation.verdict import mean_risk, remark_shape
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, take_table
@@ -190,7 +190,7 @@ def assemble(
     """
     released = next(iter(posteriors))
     with timed_stage("measuring risk and utility", seconds, tell):
-        evaluation = evaluate_schemes(job, tables, posteriors, released=released)
+        evaluation = evaluate_schemes(job, tables, posteriors)
     if search is None and job.settings.scheme == "auto":
         converged = [name for name, posterior in posteriors.items() if not posterior.diagnostics.problems]
         released = choose_scheme(evaluation, converged)
@@ -223,7 +223,9 @@ def choose_scheme(evaluation: Evaluation, names: Sequence[str]) -> str:
     What is kept is how near the tables, pooled and one by one, are to the confidential distribution. The first scheme
     stays, if it keeps as much and none of the others is clearly safer.
     """
-    first, alike = names[0], set(names)
+    first = names[0]
+    # What no board would believe is no choice, however safe it is.
+    alike = {name for name in names if not any(one.weight == "stop" for one in remark_shape(evaluation, name))}
     for measure in ("U_m", "U_m_pooled", "variation"):
         for row in list_figures(evaluation.utility, first, measure):
             of = {name: find_figure(evaluation.utility, name, measure, row["column"]) for name in names}
@@ -248,9 +250,7 @@ def publish(table: Any, job: Job) -> Any:
     return Table(frame, labels, codes, source.dialect)
 
 
-def evaluate_schemes(
-    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior], *, released: str
-) -> Evaluation:
+def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]) -> Evaluation:
     """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
     settings = job.settings
     return evaluate(
@@ -259,7 +259,7 @@ def evaluate_schemes(
         analyses=job.analyses,
         measures=job.measures,
         posteriors=posteriors if settings.expected_tables else None,
-        reference="unweighted" if "unweighted" in tables and released != "unweighted" else None,
+        reference="unweighted" if "unweighted" in tables and len(posteriors) > 1 else None,
         datasets=settings.expected_tables,
         # What the tables are not made to carry, they are not blamed for; the methods note says what that is.
         related=job.settings.predictors if is_narrow(job.settings) else None,

@@ -99,6 +99,10 @@ _COVERED = """\
 In simulations, intervals by this rule held the truth about as often as they should, 95 times in 100, where all records
 count the same, as here, and the model is right. No model is quite right: take them as a guide."""
 
+_ONE_COVERS = """\
+One table tells nothing of how much its drawn values differ from others that might have been drawn: intervals that are
+computed from it as from collected data are too short, and hold the truth less often than they say."""
+
 _NOT_COVERED = """\
 **Intervals are too short, or lie beside the truth.** Weights draw estimates away from what the collected data show. In
 a small simulation of tables made with such weights, intervals that are to hold the truth 95 times in 100 did so 84
@@ -211,7 +215,7 @@ def methods_note(dossier: Dossier) -> str:
         weighting=_WEIGHTED.format(known=_list(settings.known)) if weighted else _UNWEIGHTED,
         redrawing=_REDRAWN if dossier.search is not None and dossier.search.may_redraw else "",
         missing=_MISSING[settings.missing],
-        coverage=_NOT_COVERED if weighted else _COVERED,
+        coverage=_NOT_COVERED if weighted else _ONE_COVERS if tables == 1 else _COVERED,
         reliance=_tell_reliance(public),
         codebook=_tell_codebook(public),
         code=_tell_code(public, tables),

@@ -128,7 +128,7 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
             own_seed = int(np.random.SeedSequence([how.seed, number]).generate_state(1)[0])
             own = None if name in synthesizer.unweighted else weights
             its = how.of(name, name, own_seed, title=name)
-            if own is None and its.start_from is not None:
+            if own is None and its.start_from is not None and _is_fitted(part, table, its.start_from):
                 # The same posterior under all weights.
                 fitted[name] = its.start_from
                 continue
@@ -151,6 +151,15 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
     posterior = _join(synthesizer, table, weights, fitted)
     told = [f"{name}: no record of it has a weight, and it is drawn like the others" for name in without]
     return replace(posterior, given_up=(*posterior.given_up, *told))
+
+
+def _is_fitted(part: Synthesizer, table: Table, posterior: Posterior) -> bool:
+    """Whether a posterior is that of a part without weights: of the same inputs, and converged."""
+    if posterior.diagnostics.problems or part.learn is None:
+        return False
+    now, before = part.learn(table, np.ones(len(table.frame))).inputs, posterior.learned.inputs
+    same = now.keys() == before.keys() and all(np.array_equal(now[name], before[name]) for name in now)
+    return same and set(np.unique(posterior.weights)) <= {0.0, 1.0}
 
 
 def _join(synthesizer: Composite | Chain, table: Table, weights: Any, parts: Mapping[str, Posterior]) -> Posterior:

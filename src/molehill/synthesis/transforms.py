@@ -14,6 +14,8 @@ ROOT = 6
 # How much better a scale must be than logarithms in the log-likelihood of all records, to be preferred to them; at how
 # many quantiles that is looked at, and by how many steps of EM.
 CLEARLY, QUANTILES, STEPS = 5.0, 5_000, 50
+# Share of the amounts on either side that is taken to be no further out: one tiny amount must not choose for all others.
+OUTERMOST = 0.001
 # Scales of positive amounts only.
 POSITIVE: tuple[Transform, ...] = ("log", "root")
 Support = tuple[float, float]
@@ -34,6 +36,7 @@ def usual_transform(values: Floats) -> Transform:
     if not (present > 0).all():
         return "signed"
     known = np.quantile(present, (np.arange(QUANTILES) + 0.5) / QUANTILES) if len(present) > QUANTILES else present
+    known = np.clip(known, *np.quantile(known, [OUTERMOST, 1 - OUTERMOST])) if len(known) else known
     if not len(known) or np.ptp(known) == 0:
         return "log"
     gain = _likelihood(known, "root") - _likelihood(known, "log")

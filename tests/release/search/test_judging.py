@@ -56,7 +56,9 @@ def measured(risk, *, coverage=1.0, spread=0.0, runs=None, distances=(0.02, 0.03
     risk = np.asarray(risk, dtype=float)
     blocks = risk + spread * np.where(np.arange(20) % 2, 1, -1)[:, None]
     runs = np.tile(risk, (20, 1)) if runs is None else np.asarray(runs)
-    return Measured(blocks, runs, np.full(len(risk), coverage), np.array(distances), overlaps or {})
+    return Measured(
+        blocks, runs, np.full(len(risk), coverage), np.array(distances), overlaps or {}, {}, risk >= risk.max()
+    )
 
 
 def test_an_expected_risk_must_meet_its_bound_beyond_its_error():

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -165,11 +165,10 @@ def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Be
         saved = [arrays for _, arrays in read_chunks(store)]
     # Of several columns, the one that is furthest away counts, here as in a release.
     fresh = max(fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric)
-    # The paper's cover lets a pattern of two keep any rule of one half, whatever is released: rules are judged by others.
-    by_others = (
-        job.view if job.settings.cover == "others" else job.settings.but(cover="others").intruder.look(job.table)
-    )
-    return Bench(job, by_others, confidential_risk(by_others), fresh, store, saved, progress)
+    # The paper's cover lets a pattern of two keep a rule of one half, whatever is released: so only others count here.
+    others = job.settings.cover == "others"
+    view = job.view if others else replace(job.settings.intruder, cover="others").look(job.table)
+    return Bench(job, view, confidential_risk(view), fresh, store, saved, progress)
 
 
 def fit_scheme(

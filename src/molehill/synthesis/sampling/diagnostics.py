@@ -139,7 +139,9 @@ def diagnose(run: Run, *, tolerances: Mapping[str, float] = {}, effective: int =
 
 def _tell_modes(rhats: pd.Series) -> str:
     worst = f"R-hat of {rhats.idxmax()} is {rhats.max():.3f}"
-    return f"the chains lie in different modes ({worst}), which differ in nothing that a released table shows"
+    return (
+        f"the chains lie in different modes ({worst}), which differ by less than the tolerances in all that is watched"
+    )
 
 
 def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index, effective: int) -> tuple[str, ...]:
