@@ -153,23 +153,22 @@ def disagreement(confidential: pd.DataFrame, released: pd.DataFrame, column: str
 def tell(replicates: list[list[dict[str, Any]]]) -> None:
     """Print the means over the replicates, and the ratio of every loss to that of the paper's schemes."""
     frame = pd.DataFrame([row for rows in replicates for row in rows])
-    means = frame.groupby("scheme", sort=False).mean(numeric_only=True)
+    means: Any = frame.groupby("scheme", sort=False).mean(numeric_only=True)
     shown = [name for name in ("seconds", *RISKS, *UTILITIES) if name in means]
     with pd.option_context("display.width", 250, "display.max_columns", 40, "display.float_format", "{:.4f}".format):
         print(means[shown].T.to_string())
     number = len(replicates)
-    print(
-        f"\n{number} replicate(s). Nulls: U_m {means['U_m_fresh'].max():.4f}, pooled {means['fresh U_m_pooled'].max():.4f}, "
-        f"three-way agreement {means['fresh agreement'].max():.1f}"
-    )
+    nulls = {"U_m": "U_m_fresh", "U_m_pooled": "fresh U_m_pooled", "agreement": "fresh agreement"}
+    told = ", ".join(f"{name} {float(means[null].max()):.4f}" for name, null in nulls.items())
+    print(f"\n{number} replicate(s). Nulls: {told}")
     for theirs in ("pairwise", "marginal"):
         if {"default", theirs} <= {*means.index}:
-            ours, other = means.loc["default"], means.loc[theirs]
+            ours, other = (means.loc[name].to_dict() for name in ("default", theirs))
             riskier = [name for name in RISKS if name in ours and ours[name] > other[name] * 1.02 + 1e-4]
             print(f"\nAgainst {theirs}: riskier in {', '.join(riskier) or 'nothing'}")
-            nulls = {"U_m": "U_m_fresh", "U_m_pooled": "fresh U_m_pooled"}
             for name, null in nulls.items():
-                losses = [max(row[name] - row[null], 0.0) for row in (ours, other)]
+                sign = -1 if name == "agreement" else 1
+                losses = [max(sign * (float(row[name]) - float(row[null])), 0.0) for row in (ours, other)]
                 error = 2 * ours[f"{name} error"] / np.sqrt(number)
                 told = (
                     "none" if losses[0] <= error else f"{losses[0] / losses[1]:.2f}" if losses[1] else "theirs is none"

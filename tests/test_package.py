@@ -50,8 +50,8 @@ def test_public_names_are_these_and_no_others():
 
 def test_names_stay_themselves_whatever_was_loaded_before():
     # Loading a module of a package of the same name must not put the module in the place of the function.
-    code = "import molehill.release.search.points, molehill.release.runs, molehill; "
-    code += "print(callable(molehill.search), callable(molehill.run), callable(molehill.evaluate))"
+    code = "import molehill.release.synthesize, molehill.release.runs, molehill.evaluation.evaluation, molehill; "
+    code += "print(callable(molehill.synthesize), callable(molehill.run), callable(molehill.evaluate))"
     assert python(code) == "True True True"
 
 

@@ -128,5 +128,5 @@ def test_only_what_is_asked_for_is_conditioned_on(change, predictors):
 
 
 def test_relations_must_be_columns():
-    with pytest.raises(InputError, match="relations: .*'twon'.* Did you mean 'town'"):
+    with pytest.raises(InputError, match=r"relations: .*'twon'.* Did you mean 'town'"):
         complete_settings(SETTINGS.but(relations=("twon",)), Table(PEOPLE))

@@ -186,6 +186,7 @@ def test_only_what_is_marked_public_is_published():
         "shuffle",
         "known",
         "predictors",
+        "relations",
         "synthesizer",
         "datasets",
         "missing",

@@ -77,7 +77,8 @@ def test_tables_are_those_of_the_longer_calls(made):
     release = made[0]
     # By the name of the scheme, whatever it is compared with.
     seeds = [named_seed(5, what, "pairwise") for what in ("fit", "draw")]
-    synthesizer = negative_binomial("visits", ["town", "sex"], lower=0, upper=100_000)
+    # The regression names sex: so the model conditions on that, and on nothing that nobody asked for.
+    synthesizer = negative_binomial("visits", ["sex"], lower=0, upper=100_000)
     posterior = fit(synthesizer, PEOPLE, release.weights, seed=seeds[0], progress=False)
     for mine, theirs in zip(draw(posterior, datasets=3, seed=seeds[1]), release.datasets, strict=True):
         pd.testing.assert_frame_equal(mine, theirs)

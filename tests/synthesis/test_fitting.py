@@ -390,10 +390,11 @@ def test_a_part_without_weights_is_fitted_once_and_only_to_the_same_table():
         pd.DataFrame({"pay": np.where(rng.random(COUNT) < share, 0.0, np.exp(rng.normal(7, 1, COUNT)).round(1))})
         for share in (0.1, 0.5)
     ]
-    first = quick_fit(semicontinuous("pay"), tables[0])
-    again = quick_fit(semicontinuous("pay"), tables[0], rng.random(COUNT), start_from=first)
+    how: dict[str, Any] = {"seed": 3, "progress": False}
+    first = fit(semicontinuous("pay"), tables[0], **how)
+    again = fit(semicontinuous("pay"), tables[0], 0.5 + 0.5 * rng.random(COUNT), start_from=first, **how)
     assert again.parts["sign"] is first.parts["sign"]
-    other = quick_fit(semicontinuous("pay"), tables[1], start_from=first)
+    other = fit(semicontinuous("pay"), tables[1], start_from=first, **how)
     assert other.parts["sign"] is not first.parts["sign"]
     zeros = np.mean([(table["pay"] == 0).mean() for table in draw(other, datasets=5, seed=1, unconverged="allow")])
     assert zeros == pytest.approx((tables[1]["pay"] == 0).mean(), abs=0.15)

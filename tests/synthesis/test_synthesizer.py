@@ -340,9 +340,8 @@ def test_options_reach_the_links_that_have_them():
     coloured = replace(WAGES, options={"colour": "red"})
     first, second = made_posterior(coloured, FIRM, slope=2.0), made_posterior(BONUS, FIRM, share=0.5)
     posterior = replace(first, synthesizer=Chain((coloured, BONUS)), parts={"pay": first, "bonus": second})
-    changed = posterior.drawing_by({"shade": np.ones(COUNT)}, colour="blue")
+    changed = posterior.drawing_by(colour="blue")
     assert (posterior.options, changed.options) == ({"colour": "red"}, {"colour": "blue"})
-    assert "shade" in changed.parts["pay"].learned.inputs
     assert changed.parts["bonus"] is second
 
 

@@ -14,7 +14,7 @@ ROOT = 6
 # How much better a scale must be than logarithms in the log-likelihood of all records, to be preferred to them; at how
 # many quantiles that is looked at, and by how many steps of EM.
 CLEARLY, QUANTILES, STEPS = 5.0, 5_000, 50
-# Share of the amounts on either side that is taken to be no further out: one tiny amount must not choose for all others.
+# Share of the amounts on either side that is taken to be no further out: one tiny amount must not choose for all.
 OUTERMOST = 0.001
 # Scales of positive amounts only.
 POSITIVE: tuple[Transform, ...] = ("log", "root")
