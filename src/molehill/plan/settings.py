@@ -78,7 +78,7 @@ def _one_of(choices: Any) -> str:
 
 
 class Settings(BaseModel):
-    """Everything that decides a release beside the table: what `molehill.synthesize` and `molehill.search` take.
+    """Everything that decides a release beside the table: what `molehill.synthesize` takes.
 
     Examples
     --------
