@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from molehill.errors import InputError
 from molehill.plan.columns import look_at_columns, order_tells, propose_limits
 from molehill.tables.table import Table
 
@@ -58,13 +59,74 @@ def test_what_describes_people_is_not_taken_for_a_name(name):
     assert found.identifying == ""
 
 
+@pytest.mark.parametrize("different", [5, 180])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Naam",
+        "Name",
+        "name_2",
+        "surname",
+        "FirstName",
+        "full name",
+        "Voornaam",
+        "Achternaam partner",
+        "respondent",
+        "initials",
+        "Nom de famille",
+        "prénom",
+        "Nombre completo",
+        "nome e cognome",
+        "Familienname",
+        "Name der Mutter",
+        "patient_name",
+    ],
+)
+def test_names_of_people_may_repeat(name, different):
+    texts = [f"{FIRST[number % 10]}{chr(97 + number // 10)}" for number in range(different)]
+    frame = pd.DataFrame({name: (texts * N)[:N]})
+    assert look_at_columns(Table(frame))[0].identifying == "names of people"
+    by_label = Table(frame.set_axis(["v1"], axis=1), {"v1": name})
+    assert look_at_columns(by_label)[0].identifying == "names of people"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["region_name", "product name", "respondent_type", "initial_status", "nombre_hijos", "name_of_bank", "nomad"],
+)
+def test_names_of_other_things_are_kept(name):
+    frame = pd.DataFrame({name: [f"a{number % 12}" for number in range(N)]})
+    assert look_at_columns(Table(frame))[0].identifying == ""
+    few = pd.DataFrame({"name": [f"a{number % 4}" for number in range(N)]})
+    assert look_at_columns(Table(few))[0].identifying == ""
+
+
+def test_the_name_of_a_place_is_a_place():
+    frame = pd.DataFrame({"city_name": [f"a{number % 100}" for number in range(N)]})
+    assert look_at_columns(Table(frame))[0].identifying == "places with few people"
+
+
+def test_an_infinite_value_is_no_number_of_a_person():
+    values = np.concatenate([[np.inf, -np.inf], RNG.integers(10**8, 10**9, N)])
+    (found,) = look_at_columns(Table(pd.DataFrame({"wage": values})))
+    assert found.identifying == "nearly all values differ, of the same length"
+    (found,) = look_at_columns(Table(pd.DataFrame({"wage": [np.inf, -np.inf] * 20})))
+    assert found.identifying == ""
+
+
+def test_a_column_without_a_name_is_told_by_its_place():
+    with pytest.raises(InputError, match="column 2 has no name"):
+        look_at_columns(Table(pd.DataFrame({"a": ["x"] * 30, "": ["y"] * 30})))
+
+
 @pytest.mark.parametrize(
     ("name", "label", "knowable", "sensitive"),
     [
         ("AGEP", "", "age", ""),
         ("Alter", "", "age", ""),
         ("v12", "Geschlecht der Person", "sex", ""),
-        ("Bundesland", "", "place", ""),
+        *((place, "", "place", "") for place in ("Bundesland", "Provincie", "Provinz", "province", "Canton")),
+        *((place, "", "place", "") for place in ("Département", "departamento", "Landkreis", "gewest", "prefecture")),
         ("estado_civil", "", "marital status", ""),
         ("householdSize", "", "household", ""),
         ("nationalité", "", "", ""),

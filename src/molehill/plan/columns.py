@@ -32,25 +32,45 @@ _NAMES = {
         "id ident pid uid ssn nin nino personnummer sozialversicherung steuernummer nir insee dni nie curp "
         "cpf bsn codice fiscale passport ausweis serialno caseid respid respondent hhid idhh newid"
     ),
-    "a name": (
-        "name surname firstname lastname forename vorname nachname nom prenom nombre apellido cognome naam voornaam"
-    ),
     "an address for messages": (
         "email mail phone telephone telefon tel mobile handy telefono telefoon fax iban account konto"
     ),
     "a date of birth": "birth birthdate dob birthday geburt geboren naissance nacimiento nascita nascimento geboorte",
     "a place": (
         "address adresse direccion indirizzo street strasse rue calle via postcode postal zip plz cap "
-        "municipality gemeinde commune municipio comune city stadt ville ciudad town village ort latitude "
-        "longitude lat lon lng coord"
+        "municipality gemeinde gemeente commune municipio comune city stadt ville ciudad town village ort woonplaats "
+        "latitude longitude lat lon lng coord"
+    ),
+    "a name": (
+        "name surname firstname lastname forename vorname nachname nom prenom nombre apellido cognome naam voornaam"
     ),
 }
+# Words that name people wherever they stand.
+_NAMING = (
+    "surname firstname lastname fullname givenname familyname middlename forename username maidenname vorname nachname "
+    "familienname geburtsname prenom patronyme apellido cognome sobrenome apelido voornaam achternaam roepnaam"
+)
+# Words that do so alone or beside a word for a person, or for a part of a name: a region has a name as well.
+_MAY_NAME = (
+    "name names naam namen nom noms nombre nombres nome nomi nomes respondent initials initialen initiales iniziali"
+)
+_OF_PEOPLE = (
+    "first last full given family middle maiden birth second other preferred legal own nick of the and person "
+    "employee worker patient client customer user child mother father parent spouse partner husband wife head "
+    "household member student pupil teacher doctor owner applicant interviewer contact volledige eigen van de het "
+    "persoon klant kind moeder vader voller der des und mutter vater famille complet usage naissance jeune fille "
+    "du la le et personne mere pere enfant completo completa pila del el y persona paciente hijo madre padre e di "
+    "do da pessoa mae pai"
+)
+# Fewer texts than this are categories, whatever they are called.
+_LEAST_NAMES = 5
 _KNOWABLE = {
     "age": "age agep ages alter edad eta idade leeftijd years agegroup",
     "sex": "sex gender geschlecht sexe sexo sesso geslacht",
     "place": (
-        "region state province county district bundesland land kanton canton departement provincia regione "
-        "puma urban rural area country pays nuts location division"
+        "region state province provincie provinz provincia prefecture voivodeship wojewodztwo county comte comarca "
+        "district distrito bundesland land landkreis kreis kanton canton cantone departement departamento "
+        "arrondissement regione gewest fylke oblast puma urban rural area country pays nuts location division"
     ),
     "marital status": "marital married civil familienstand matrimonial msp stato partner spouse",
     "household": (
@@ -121,6 +141,10 @@ def look_at_columns(table: Table) -> tuple[Finding, ...]:
     >>> [(found.name, found.identifying, found.knowable, found.sensitive) for found in look_at_columns(Table(people))]
     [('id', 'numbers that count up', '', ''), ('sex', '', 'sex', ''), ('wage', '', '', 'money')]
     """
+    for place, name in enumerate(table.frame.columns, 1):
+        if not name:
+            problem = f"column {place} has no name, so that nothing can be said of it"
+            raise InputError("data", problem, "Give it a name in the header, or leave the column out")
     return tuple(_look(table, name) for name in table.frame.columns)
 
 
@@ -204,12 +228,23 @@ def _named(words: list[str], meanings: dict[str, str]) -> str:
     return ""
 
 
+def _names_people(told: str) -> bool:
+    """Whether a name or a label says that the column names people, and nothing else."""
+    words = [word.rstrip("0123456789") for word in _words(told, "")[1:]]
+    may, beside = _MAY_NAME.split(), _OF_PEOPLE.split()
+    only = any(word in may for word in words) and all(not word or word in (*may, *beside) for word in words)
+    return only or bool(_named(words, {"people": _NAMING}))
+
+
 def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: int) -> str:
     column = table.frame[name].dropna()
     if len(column) < _LEAST or levels < 2:
         return ""
     share = levels / len(column)
     called = _named(words, _NAMES)
+    told = (name, table.column_labels.get(name, ""))
+    if levels >= _LEAST_NAMES and _is_text(column) and any(map(_names_people, told)):
+        return "names of people"
     if called == "a place":
         # Coordinates, or a list of places in which some have hardly anybody.
         usual = float(column.value_counts().median())
@@ -223,7 +258,9 @@ def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: 
 
 
 def _identifying_number(values: Floats, called: str, share: float) -> str:
-    values = values[~np.isnan(values)]
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return ""
     whole = bool((values == np.floor(values)).all())
     if not whole or share < NEARLY_ALL:
         return f"called like {called}" if called and share > 0.5 else ""
