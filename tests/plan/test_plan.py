@@ -63,6 +63,8 @@ def test_one_page_says_what_becomes_of_every_column():
         ({"keep": ("id", "sex", "town", "illness"), "drop": ()}, "keep", "may name people"),
         ({"upper": None}, "columns", "no upper"),
         ({"upper": {"sex": 3.0}}, "columns", "no upper"),
+        ({"upper": -1.0}, "lower", "that of 'pay' is not below its upper"),
+        ({"lower": {"pay": 3000.0}}, "lower", "that of 'pay' is not below its upper"),
         ({"kinds": {"pay": "categorical"}}, "lower", "is a category"),
         ({"kinds": {"pay": "categorical"}, "lower": None, "upper": None}, "replace", "new values would be true"),
         ({"replace": ("sex",), "keep": ("town", "illness"), "drop": ("id", "pay"), "known": "town"}, "lower", "categ"),

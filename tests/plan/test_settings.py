@@ -108,6 +108,7 @@ def test_every_problem_is_told_at_once(tmp_path):
         ("synthesizer", "cart"),
         ("membership", "both"),
         ("datasets", 0),
+        ("datasets", 1001),
         ("compare", ["nothing"]),
         ("regressions", [""]),
         ("expected_tables", -1),

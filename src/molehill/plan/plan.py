@@ -201,6 +201,10 @@ def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bo
         if left and not own:
             problem = f"{name!r} is an amount and has no {' and no '.join(left)}"
             raise InputError("columns", problem, "Look its limits up in a codebook; never take the true extremes")
+        low, high = (settings.of_column(end, name) for end in ("lower", "upper"))
+        if low is not None and high is not None and low >= high:
+            problem = f"that of {name!r} is not below its upper"
+            raise InputError("lower", problem, "Give the smallest and the largest value that may appear")
         return
     for limit in ("lower", "upper", "radius", "floor"):
         value = getattr(settings, limit)

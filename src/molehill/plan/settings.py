@@ -60,6 +60,8 @@ PAPER = {
 WEIGHTING = {"order": 2, "scale": 1.0, "shift": 0.0}
 
 WHOLE = "a whole number, 1 or more"
+# No rule for combining gains from more, and all of them lie in memory.
+MOST_TABLES = 1_000
 
 Name = Annotated[str, Field(min_length=1)]
 Names = tuple[Name, ...]
@@ -186,7 +188,14 @@ class Settings(BaseModel):
         "Largest value that may be released, from a codebook; never the confidential maximum.",
         "a number, or one per column",
     )
-    datasets: int = setting(20, "How many synthetic tables to release.", WHOLE, public=True, ge=1)
+    datasets: int = setting(
+        20,
+        "How many synthetic tables to release.",
+        f"a whole number from 1 to {MOST_TABLES:,}",
+        public=True,
+        ge=1,
+        le=MOST_TABLES,
+    )
     compare: Names = setting(
         COMPARED[:4],
         "What the report shows beside the release.",
