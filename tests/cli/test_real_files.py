@@ -3,6 +3,8 @@
 import datetime
 import re
 import shlex
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -150,11 +152,21 @@ def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
         f"synthetic_02{wanted}",
     }
     check_released(confidential, read_table(out / "release" / f"synthetic_01{wanted}"), ending)
+    if ending == ".csv":
+        check_code(out / "release")
     days = pd.to_datetime(confidential["born"])
     secrets = [*confidential["person"].astype(str), *confidential["remark"], REASON]
     secrets += [*days.dt.strftime("%Y-%m-%d"), *days.dt.strftime("%d.%m.%Y"), *days.dt.strftime("%m/%d/%Y")]
     for text in [*said, *map(released_text, made)]:
         assert not [secret for secret in secrets if secret in text]
+
+
+def check_code(folder: Path) -> None:
+    """The Python of the methods note reads the published files, thousands marks and all, with no dialect found out."""
+    (code,) = re.findall(r"```python\n(.*?)```", (folder / "methods.md").read_text(encoding="utf-8"), re.DOTALL)
+    ran = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    means = [read_table(path).frame["income"].mean() for path in sorted(folder.glob("synthetic_*"))]
+    assert float(re.findall(r"\d+\.\d*", ran.stdout)[0]) == pytest.approx(np.mean(means), rel=1e-6)
 
 
 def check_released(confidential: pd.DataFrame, released: Table, ending: str) -> None:

@@ -129,6 +129,23 @@ def test_a_column_that_could_be_either_follows_the_others(tmp_path, other, value
     assert frame["x"].tolist()[0] == value
 
 
+def test_codes_without_a_mark_have_no_say_in_the_decimal_mark(tmp_path):
+    codes = [f"{number:09}" for number in (62_601_967, 837_071_641, 621_741_401, 5, 1234, 99)]
+    table = read_text(tmp_path, lines("code;pay", codes, ["1995,90", "2819,58", "n/a", "3001,00", "12,5", "7"]))
+    assert dialect_of(table).decimal == ","
+    write_table(declare_missing(table, {"pay": ["n/a"]}), tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_text().splitlines()[1].endswith(";1995,9")
+
+
+def test_a_column_that_is_settled_late_tells_the_decimal_mark_if_no_other_has(tmp_path):
+    pay, rate = ["1995,90", "n/a", "n/a", "12,5"], ["1.5", "2.25", "3.5", "0.5"]
+    late = declare_missing(read_text(tmp_path, lines("pay;t", pay, ["x"] * 4)), {"pay": ["n/a"]})
+    assert late.frame["pay"].tolist()[0] == 1995.9
+    assert dialect_of(late).decimal == ","
+    other = declare_missing(read_text(tmp_path, lines("pay;rate", pay, rate)), {"pay": ["n/a"]})
+    assert dialect_of(other).decimal == "."
+
+
 def test_thousands_in_a_file_with_commas_are_in_quotes(tmp_path):
     table = read_text(tmp_path, 'x,y,z\n"1,234",a,"1"\n999,b,"2"\n"12,345",c,"3"\n')
     assert table.frame["x"].tolist() == [1234, 999, 12345]

@@ -29,6 +29,7 @@ from molehill.risk.identification import ConfidentialRisk
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.tables.formats.formats import released_ending, write_table
+from molehill.tables.table import Dialect, as_table
 
 # What tells when a release was made and how long it took; all else is the same whenever it is made.
 TIMES = "times.json"
@@ -178,6 +179,7 @@ def make_dossier(release: Release) -> Dossier:
         "shuffled": release.plan.shuffled,
         "kind": column.kind,
         "reason": column.reason,
+        "files": _tell_files(release),
         "versions": {name: version(name) for name in VERSIONS},
     }
     return Dossier(
@@ -191,6 +193,20 @@ def make_dossier(release: Release) -> Dossier:
         facts,
         None if release.search is None else _without_times(release.search),
     )
+
+
+def _tell_files(release: Release) -> dict[str, Any]:
+    """Say how the text files of the release are written; nothing of other files."""
+    ending, dialect = released_ending(release.settings.data), as_table(release.datasets[0]).dialect or Dialect()
+    if ending not in (".csv", ".tsv"):
+        return {}
+    told = {name: getattr(dialect, name) for name in ("separator", "decimal", "thousands", "encoding")}
+    return {
+        "ending": ending,
+        **told,
+        **({"separator": "\t"} if ending == ".tsv" else {}),
+        "grouped": list(dialect.grouped),
+    }
 
 
 def _tell_times(release: Release) -> dict[str, Any]:

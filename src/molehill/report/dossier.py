@@ -146,8 +146,8 @@ class Dossier:
         records, patterns, tables; model (its name), words (what the model is); outside, the share of predictive mass
         outside the support; columns, what became of each: column, label, fate, kind, model, limits, remark, handling;
         order, the replaced columns that the order of the file tells of, and shuffled, whether the records were put in
-        another; kind and reason of the column; ours, false if others made the tables; versions. Nothing in it tells
-        the time.
+        another; kind and reason of the column; files, how those of text are written; ours, false if others made the
+        tables; versions. Nothing in it tells the time.
     search
         What a search found, if the release comes from one.
     """

@@ -1,8 +1,10 @@
 """The methods note that goes out with the released tables: what was done to them, in plain words."""
 
+import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
+from typing import Any
 
 from molehill.evaluation.measure import RANGES
 from molehill.evaluation.telling import list_figures
@@ -114,11 +116,11 @@ _CODE = """
 ## Combining in R, Python, Stata and SAS
 
 The mean of one column, with its 95% interval. For another analysis change the line that makes an estimate and its
-squared standard error; for files that are not CSV the line that reads them.
+squared standard error; for files that are not text the line that reads them.
 
 ```r
-files = sprintf("synthetic_{pattern}.csv", 1:{tables})
-fits = lapply(files, function(file) summary(lm({name} ~ 1, data = read.csv(file)))$coefficients)
+files = sprintf("synthetic_{pattern}{ending}", 1:{tables})
+fits = lapply(files, function(file) summary(lm({value} ~ 1, data = read.csv(file{r})))$coefficients)
 q = sapply(fits, function(fit) fit[1, 1])
 v = sapply(fits, function(fit) fit[1, 2]^2)
 b = var(q)
@@ -132,7 +134,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
-tables = [pd.read_csv(f"synthetic_{{number:{digits}}}.csv") for number in range(1, {tables} + 1)]
+tables = [pd.read_csv(f"synthetic_{{number:{digits}}}{ending}"{python}) for number in range(1, {tables} + 1)]
 q = np.array([table["{name}"].mean() for table in tables])
 v = np.array([table["{name}"].var() / table["{name}"].count() for table in tables])
 b = q.var(ddof=1)
@@ -144,8 +146,8 @@ print(q.mean() + np.array([0, -1, 1]) * t.ppf(0.975, df) * np.sqrt(total))
 ```stata
 matrix results = J({tables}, 2, .)
 forvalues l = 1/{tables} {{
-    local number : display {stata} `l'
-    import delimited "synthetic_`number'.csv", clear
+    local number : display {shown} `l'
+    import delimited "synthetic_`number'{ending}", clear case(preserve){stata}
     regress {name}
     matrix results[`l', 1] = _b[_cons]
     matrix results[`l', 2] = _se[_cons]^2
@@ -165,7 +167,7 @@ display q, q - invttail(df, 0.025) * sqrt(total), q + invttail(df, 0.025) * sqrt
 ```sas
 %macro fit;
   %do l = 1 %to {tables};
-    proc import datafile="synthetic_%sysfunc(putn(&l, z{width})).csv" out=one dbms=csv replace; run;
+    {sas}
     proc means data=one noprint; var {name}; output out=fit&l mean=q stderr=se; run;
   %end;
 %mend;
@@ -184,6 +186,35 @@ proc print data=result; var q low high; run;
 """
 
 
+_SAS = 'proc import datafile="synthetic_%sysfunc(putn(&l, z{width})){ending}" out=one dbms=csv replace; run;'
+# `proc import` knows no decimal comma. What stands before the column is skipped.
+_SAS_UNUSUAL = """data one;
+      infile "synthetic_%sysfunc(putn(&l, z{width})){ending}"
+        dlm={cut} dsd firstobs=2 truncover lrecl=1000000{encoding};
+      input {skip}{name} :{informat}32.;
+    run;"""
+
+# How text files are written unless it is said, and how programs are told of another way.
+_USUAL = {"ending": ".csv", "separator": ",", "decimal": ".", "thousands": "", "encoding": "utf-8"}
+_OPTIONS = {
+    "r": {"separator": ', sep = "{}"', "decimal": ', dec = "{}"', "encoding": ', fileEncoding = "{}"'},
+    "python": {
+        "separator": ', sep="{}"',
+        "decimal": ', decimal="{}"',
+        "thousands": ', thousands="{}"',
+        "encoding": ', encoding="{}"',
+    },
+    "stata": {"separator": ' delimiters("{}")', "encoding": ' encoding("{}")'},
+    "sas": {"encoding": ' encoding="{}"'},
+}
+# What they call the encodings that Python calls so.
+_ENCODINGS = {
+    "cp1252": {"r": "windows-1252", "stata": "windows-1252", "sas": "wlatin1"},
+    "iso8859-1": {"r": "latin1", "stata": "latin1", "sas": "latin1"},
+    "utf-8-sig": {"r": "UTF-8-BOM", "stata": "utf-8", "sas": "utf-8"},
+}
+
+
 def methods_note(dossier: Dossier) -> str:
     """Say in Markdown what was replaced and how, and how to use the tables; nothing in it is confidential.
 
@@ -192,8 +223,8 @@ def methods_note(dossier: Dossier) -> str:
     dossier
         Of the release. Of what it holds only public settings, the number of records and tables, the words that the
         author of the synthesizer has for it, the version, whether there are weights, whether draws could be made anew,
-        and what the public edition of the report tells of overlaps and distributions are used. All columns are named,
-        those that were dropped too.
+        how the files are written, and what the public edition of the report tells of overlaps and distributions are
+        used. All columns are named, those that were dropped too.
     """
     settings, facts, weighted, public = dossier.settings.public, dossier.facts, is_weighted(dossier), redact(dossier)
     tables, records, column = int(facts["tables"]), int(facts["records"]), _list(settings.replace)
@@ -218,7 +249,7 @@ def methods_note(dossier: Dossier) -> str:
         coverage=_NOT_COVERED if weighted else _ONE_COVERS if tables == 1 else _COVERED,
         reliance=_tell_reliance(public),
         codebook=_tell_codebook(public),
-        code=_tell_code(public, tables),
+        code=_tell_code(public, tables, {**_USUAL, **facts.get("files", {})}),
         use=(_ONE if tables == 1 else _SEVERAL).format(tables=tables, fewer=tables - 1, column=column),
         version=short_label(f"{facts['versions']['molehill']}"),
     )
@@ -261,16 +292,52 @@ def _tell_codebook(public: Dossier) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _tell_code(public: Dossier, tables: int) -> str:
+def _tell_code(public: Dossier, tables: int, files: Mapping[str, Any]) -> str:
     """Code that combines the tables, with the first replaced number whose name a program can take."""
     if tables == 1:
         return ""
+    published = [row["column"] for row in public.facts["columns"] if row["fate"] != "drop"]
     numbers = [row["column"] for row in public.facts["columns"] if row["kind"] != "categorical"]
     named = [name for name in public.settings.replace if name in numbers]
     plain = [name for name in named if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", name)]
+    name = plain[0] if plain else "value"
     width = max(2, len(str(tables)))
-    about = {"pattern": f"%0{width}d", "digits": f"0{width}", "stata": f"%0{width}.0f", "width": width}
-    return _CODE.format(name=plain[0] if plain else "value", tables=tables, fewer=tables - 1, **about)
+    about = {"pattern": f"%0{width}d", "digits": f"0{width}", "shown": f"%0{width}.0f", "ending": files["ending"]}
+    # Only some columns have marks between thousands.
+    files = {**files, "thousands": files["thousands"] if name in files.get("grouped", ()) else ""}
+    reading = _tell_reading(files, name, published.index(name) if plain else 0, width)
+    return _CODE.format(name=name, tables=tables, fewer=tables - 1, **about, **reading)
+
+
+def _tell_reading(files: Mapping[str, Any], name: str, before: int, width: int) -> dict[str, str]:
+    """What programs are told to read the files: nothing, where these are written in the usual way.
+
+    `before` is the number of columns before the one that is read, `width` that of the digits in the name of a file.
+    """
+    files = {**files, "encoding": codecs.lookup(files["encoding"]).name}
+    unusual = {key: files[key] for key, usual in _USUAL.items() if key != "ending" and files[key] != usual}
+    marks = {key: mark.replace("\\", "\\\\").replace("\t", "\\t") for key, mark in unusual.items()}
+    told = {}
+    for program, options in _OPTIONS.items():
+        own = {**marks, "encoding": _ENCODINGS.get(files["encoding"], {}).get(program, files["encoding"])}
+        told[program] = "".join(option.format(own[key]) for key, option in options.items() if key in unusual)
+    value, comma = name, " dpcomma" if files["decimal"] == "," else ""
+    if comma or files["thousands"]:
+        told["stata"] += " stringcols(_all)"
+    if files["thousands"]:
+        told["stata"] += f'\n    replace {name} = subinstr({name}, "{files["thousands"]}", "", .)'
+    if comma or files["thousands"]:
+        told["stata"] += f"\n    destring {name}, replace{comma}"
+    if files["thousands"]:
+        # R takes such numbers for text, or, where no value needs the mark, for numbers.
+        told["r"] += f', colClasses = c({name} = "character")'
+        value = f'gsub("{files["thousands"]}", "", {name}, fixed = TRUE)'
+        value = f'as.numeric(sub("{files["decimal"]}", ".", {value}, fixed = TRUE))'
+    sas = {"ending": files["ending"], "width": width, "name": name, "encoding": told["sas"]}
+    sas["cut"] = "'09'x" if files["separator"] == "\t" else f'"{files["separator"]}"'
+    sas["skip"] = f"(skip1-skip{before}) (:$1.) " if before else ""
+    sas["informat"] = "commax" if comma else "comma"
+    return {**told, "value": value, "sas": (_SAS_UNUSUAL if unusual else _SAS).format(**sas)}
 
 
 def _cell(text: str) -> str:

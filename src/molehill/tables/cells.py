@@ -160,6 +160,8 @@ def _elect(columns: Mapping[str, pa.ChunkedArray], fitting: Mapping[str, _Fit], 
         elif decimals:
             # The mark that is either: with it as the decimal mark no other is needed.
             mark = fit.readings[0][0] if fit.readings[0][1] == "" else ""
+            # Codes such as 007 are numbers by any mark, for they have none.
+            mark = mark if mark and pc.any(pc.match_substring(columns[name], mark)).as_py() else ""
             thousands = bool(mark) and _has_round_thousands(columns[name], mark)
             votes.update([({".", ","} - {mark}).pop()] if thousands else [])
             # Whoever marks thousands marks all. In a file that commas separate, one that is no separator has to be
@@ -600,8 +602,9 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
                 # Text it stays; a code is no level of it any more.
                 frame[name] = _without_levels(column.mask(absent))
             else:
+                untold = not any(map(pd.api.types.is_float_dtype, frame.dtypes))
                 frame[name] = series_from_arrow(settled.columns[name])
-                dialect = _with_marks(dialect, settled)
+                dialect = _with_marks(dialect, settled, untold=untold)
     labels = {name: codes for name, codes in labels.items() if codes}
     return replace(table, frame=frame, dialect=dialect, value_labels=labels)
 
@@ -624,12 +627,14 @@ def _settle_again(column: pd.Series, name: str, dialect: Dialect | None) -> Sett
     return None
 
 
-def _with_marks(dialect: Dialect | None, settled: Settled) -> Dialect | None:
+def _with_marks(dialect: Dialect | None, settled: Settled, *, untold: bool) -> Dialect | None:
+    """Add the marks of a column; its decimal mark is that of the file if no other column has told it (`untold`)."""
     if dialect is None:
         return None
     grouped = tuple(dict.fromkeys([*dialect.grouped, *settled.grouped]))
     dates, mark = {**dialect.dates, **settled.dates}, dialect.thousands or settled.thousands
-    return replace(dialect, grouped=grouped, dates=dates, thousands=mark)
+    decimal = settled.decimal if untold else dialect.decimal
+    return replace(dialect, grouped=grouped, dates=dates, thousands=mark, decimal=decimal)
 
 
 def _is_numeric(column: pd.Series) -> bool:
