@@ -14,7 +14,7 @@ from molehill.arrays import named_seed
 from molehill.errors import InputError
 from molehill.models import negative_binomial
 from molehill.plan.settings import read_settings
-from molehill.release.making import choose_scheme, choose_synthesizer, make_baselines, prepare
+from molehill.release.making import choose_scheme, choose_synthesizer, make_baselines, prepare, publish
 from molehill.risk import intruder
 from molehill.synthesis.synthesizer import Prediction, Synthesizer
 from molehill.tables.patterns import learn_patterns
@@ -196,6 +196,16 @@ def test_what_is_dropped_is_gone_and_the_order_is_nobodys():
     assert abs(np.corrcoef(release.order, np.arange(160))[0, 1]) < 0.4
     assert release.plan.order == ("visits",)
     assert "The order of the rows tells of visits: the records are published in another order." in str(release.plan)
+
+
+def test_labels_of_codes_that_no_record_has_stay_inside():
+    people = PEOPLE.assign(town=PEOPLE["town"].map({"A": 1.0, "B": 2.0}), note="x")
+    values: Any = {"town": {1: "North", 2: "South", 4: "secret"}, "sex": {"x": "secret"}, "note": {"x": "secret"}}
+    table = Table(people, {"town": "Town", "note": "Note"}, values)
+    job = prepare(table, Settings(**CALL | {"drop": ["note"]}))
+    released = publish(table, job)
+    assert released.value_labels == {"town": {1: "North", 2: "South"}}
+    assert released.column_labels == {"town": "Town"}
 
 
 def test_what_may_name_people_is_kept_only_knowingly():

@@ -246,8 +246,13 @@ def publish(table: Any, job: Job) -> Any:
     if not (source.column_labels or source.value_labels or source.dialect):
         return frame
     labels = {name: label for name, label in source.column_labels.items() if name in frame}
-    codes = {name: of_column for name, of_column in source.value_labels.items() if name in frame}
-    return Table(frame, labels, codes, source.dialect)
+    held = {name: set(frame[name].dropna().unique()) for name in source.value_labels if name in frame}
+    # The label of a code that no record has could tell of the file.
+    codes = {
+        name: {code: label for code, label in source.value_labels[name].items() if code in present}
+        for name, present in held.items()
+    }
+    return Table(frame, labels, {name: shown for name, shown in codes.items() if shown}, source.dialect)
 
 
 def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]) -> Evaluation:
