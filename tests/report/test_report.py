@@ -22,10 +22,13 @@ from molehill.report import methods_note, render_report
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
 from molehill.report.page.first_page import list_remarks
 from molehill.report.public import public_bins, redact
+from molehill.tables.formats.formats import write_table
 from molehill.tables.intervals import Figure
 from molehill.tables.populations import consumer_survey
+from molehill.tables.table import Dialect, Table
 from molehill.utility import combine
 from report_dossier import (
+    DROPPED,
     FLOOR,
     HOSTILE,
     HOSTILE_SCHEME,
@@ -412,6 +415,14 @@ def test_a_verdict_is_the_first_thing_on_the_page():
         assert "spread_ratio" not in set(redact(dossier).evaluation.utility["measure"])
 
 
+@pytest.mark.parametrize(("edition", "title"), [("internal", "What the verdict rests on"), ("public", "At a glance")])
+def test_the_first_section_is_called_by_what_is_in_it(edition, title):
+    html = page(edition)
+    assert f'<h2 id="verdict-title">{title}</h2>' in html
+    assert f'<a href="#verdict">{title}</a>' in html
+    assert ("Publish</strong>" in html or "publish</strong>" in html) == ("verdict" in title)
+
+
 def test_no_card_improves_by_publishing_more_tables():
     """The realised risk does: its name says over how many tables, and the headline is another number."""
     dossier = change(plain_dossier(), "risk_above_50", 0.0)
@@ -731,6 +742,46 @@ def test_the_code_of_the_note_combines_as_the_library_does(tmp_path):
     )
     by_rule = combine(points, variances)
     assert found == pytest.approx([by_rule.point, by_rule.low, by_rule.high], rel=1e-6)
+
+
+WRITTEN = {"ending": ".csv", "separator": ";", "decimal": ",", "thousands": "", "encoding": "cp1252"}
+
+
+@pytest.mark.parametrize("thousands", ["", "."])
+def test_the_code_of_the_note_reads_the_files_as_they_are_written(tmp_path, thousands):
+    dossier, survey = plain_dossier(), consumer_survey(n=300, seed=1)
+    dossier = replace(
+        dossier, facts={**dossier.facts, "files": {**WRITTEN, "thousands": thousands, "grouped": ["income"]}}
+    )
+    dialect = Dialect(";", ",", thousands, "cp1252", grouped=("income",) if thousands else ())
+    tables = [survey.assign(income=survey["income"] * (1 + seed / 7), Größe="ä") for seed in range(4)]
+    for number, table in enumerate(tables, 1):
+        write_table(Table(table, dialect=dialect), tmp_path / f"synthetic_{number:02}.csv")
+    note = methods_note(dossier)
+    (code,) = re.findall(r"```python\n(.*?)```", note, re.DOTALL)
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    found = float(re.findall(r"-?\d+\.\d*", ran.stdout)[0])
+    assert found == pytest.approx(np.mean([table["income"].mean() for table in tables]), rel=1e-6)
+    assert 'sep = ";", dec = ",", fileEncoding = "windows-1252"' in note
+    assert 'clear case(preserve) delimiters(";") encoding("windows-1252") stringcols(_all)\n' in note
+    assert "    destring income, replace dpcomma\n" in note
+    assert 'dlm=";" dsd firstobs=2 truncover lrecl=1000000 encoding="wlatin1"' in note
+    columns = [name for name in survey.columns if name != DROPPED]
+    assert f"input (skip1-skip{columns.index('income')}) (:$1.) income :commax32.;" in note
+    assert (
+        ('subinstr(income, ".", "", .)' in note) == ('colClasses = c(income = "character")' in note) == bool(thousands)
+    )
+
+
+def test_files_in_the_usual_form_are_read_without_a_word():
+    dossier = plain_dossier()
+    usual = {"ending": ".csv", "separator": ",", "decimal": ".", "thousands": "", "encoding": "utf-8"}
+    assert methods_note(replace(dossier, facts={**dossier.facts, "files": usual})) == methods_note(dossier)
+    tabs = methods_note(
+        replace(dossier, facts={**dossier.facts, "files": {**usual, "ending": ".tsv", "separator": "\t"}})
+    )
+    assert 'pd.read_csv(f"synthetic_{number:02}.tsv", sep="\\t")' in tabs
+    assert "dlm='09'x" in tabs
 
 
 def test_the_methods_note_of_one_table_combines_nothing():
