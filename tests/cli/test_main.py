@@ -231,6 +231,34 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
     assert "NAME=" in wrong.stderr
 
 
+def test_cells_can_be_declared_missing_on_the_line(tmp_path):
+    random = np.random.default_rng(1)
+    pay = np.exp(random.normal(7, 1, 120)).round(2).astype(str).astype(object)
+    age = random.integers(20, 60, 120).astype(str).astype(object)
+    pay[[5, 9]], pay[11], age[7] = "N", "refused", "N"
+    people = pd.DataFrame({"town": ["A", "B"] * 60, "age": age, "pay": pay})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    people.drop(columns="age").to_csv(tmp_path / "made.csv", index=False)
+    call = [tmp_path / "people.csv", "--known", "town", "--sensitive", "pay", "--radius", "0.1", "--missing", "keep"]
+    against = ["--against", f"other={tmp_path / 'made.csv'}"]
+    wrong = run_command("evaluate", call[0], tmp_path / "made.csv", *call[1:], *against)
+    assert wrong.returncode == 2
+    assert "--missing-codes pay=CODE" in wrong.stderr
+    codes = ["--missing-codes", "pay=N", "--missing-codes", "pay=refused", "--missing-codes", "age=N"]
+    done = run_command("evaluate", call[0], tmp_path / "made.csv", *call[1:], *against, *codes, "--json")
+    assert done.returncode == 0, done.stderr
+    assert {row["scheme"] for row in json.loads(done.stdout)["risk"]} == {"confidential", "released", "other"}
+    assert run_command("risk", *call, *codes).returncode == 0
+    assert "'wage'" in run_command("risk", *call, "--missing-codes", "wage=N").stderr
+    assert "NAME=CODE" in run_command("risk", *call, "--missing-codes", "N").stderr
+
+
+def test_init_tells_of_a_column_without_a_name(tmp_path):
+    consumer_survey(n=60, seed=1).to_csv(tmp_path / "people.csv")
+    told = run_command("init", tmp_path / "people.csv", "--out", tmp_path / "settings.toml").stderr
+    assert "column 1 has no name" in told
+
+
 # A new user: from a file of their own to a saved release.
 
 

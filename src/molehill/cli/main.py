@@ -45,6 +45,10 @@ Breaks = Annotated[list[str] | None, typer.Option(help="Groups of a known column
 Kinds = Annotated[
     list[str] | None, typer.Option(help="Kind of a column: income=continuous (or count, semicontinuous, categorical).")
 ]
+MissingCodes = Annotated[
+    list[str] | None,
+    typer.Option(help="NAME=CODE: cells of a column, in all files, that stand for a missing value; may repeat."),
+]
 Data = Annotated[
     Path, typer.Argument(help="Confidential table: .csv, .tsv, .xlsx, .parquet, .dta, .sav, .sas7bdat or .xpt.")
 ]
@@ -122,6 +126,7 @@ def risk(
     missing: Missing = "error",
     breaks: Breaks = None,
     kind: Kinds = None,
+    missing_codes: MissingCodes = None,
     encoding: Encoding = None,
     out: Annotated[Path | None, typer.Option(help="Write record-level risk and weights here (owner only).")] = None,
     chart: Annotated[Path | None, typer.Option(help="Write the chart here: .html, .svg or .png.")] = None,
@@ -133,13 +138,14 @@ def risk(
     Example: molehill risk survey.csv --known gender,age,region --sensitive income --radius 0.2 --order 2
     """
     from molehill.charts import risk_histogram, save_chart
-    from molehill.cli.terminal import plain_risk, print_profile, record_level
+    from molehill.cli.terminal import parse_codes, plain_risk, print_profile, record_level
     from molehill.risk.profile import profile_risk
+    from molehill.tables.cells import declare_missing
 
     for path, argument in ((out, "out"), (chart, "chart")):
         _refuse_existing(path, argument, overwrite=overwrite)
     with _working("Reading the table"):
-        table = molehill.read_table(data, encoding=encoding)
+        table = declare_missing(molehill.read_table(data, encoding=encoding), parse_codes(missing_codes or []))
     with _working("Measuring the risk"):
         policies = {"cover": cover, "small_patterns": small_patterns, "missing": missing}
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
@@ -172,6 +178,7 @@ def evaluate(
     missing: Missing = "error",
     breaks: Breaks = None,
     kind: Kinds = None,
+    missing_codes: MissingCodes = None,
     encoding: Encoding = None,
     regression: Annotated[
         list[str] | None, typer.Option(help="A regression of the users: 'income ~ age + region'; may repeat.")
@@ -188,17 +195,19 @@ def evaluate(
     Example: molehill evaluate survey.csv synthetic_*.csv --known gender,age,region --sensitive income --radius 0.2
     --against topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
-    from molehill.cli.terminal import plain_evaluation, read_releases
+    from molehill.cli.terminal import parse_codes, plain_evaluation, read_releases
     from molehill.evaluation.measures.utility import default_analyses
     from molehill.files import write_text
     from molehill.report.others import report_tables
+    from molehill.tables.cells import declare_missing
     from molehill.utility import regression as fit_formula
 
     for path, argument in ((out, "out"), (report, "report")):
         _refuse_existing(path, argument, overwrite=overwrite)
     with _working("Reading the tables"):
-        table = molehill.read_table(confidential, encoding=encoding)
-        releases = read_releases(released, against or [], encoding)
+        codes = parse_codes(missing_codes or [])
+        table = declare_missing(molehill.read_table(confidential, encoding=encoding), codes)
+        releases = read_releases(released, against or [], encoding, codes)
     with _working("Measuring risk and utility"):
         policies = {"cover": cover, "missing": missing}
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)

@@ -18,6 +18,7 @@ from molehill.report.dossier import tell_cost, tell_runners_up
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.profile import RiskProfile
 from molehill.risk.weights import risk_weights
+from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import read_table
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
@@ -67,14 +68,33 @@ def parse_kinds(given: list[str]) -> dict[str, Kind]:
     return parse_pairs(given, "kind", "income=continuous")  # pyright: ignore[reportReturnType]
 
 
-def read_releases(files: list[Path], against: list[str], encoding: str | None) -> dict[str, list[Table]]:
-    """Read the released tables, and those of other releases given as NAME=FILE,FILE."""
+def parse_codes(given: list[str]) -> dict[str, list[str]]:
+    """Take texts such as income=N; a column may have several."""
+    codes: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, code = text.rpartition("=")
+        if not equals or not name or not code:
+            raise InputError("missing_codes", f"{text!r} is not of the form NAME=CODE", "Write income=N")
+        codes.setdefault(name, []).append(code)
+    return codes
+
+
+def read_releases(
+    files: list[Path], against: list[str], encoding: str | None, codes: dict[str, list[str]]
+) -> dict[str, list[Table]]:
+    """Read the released tables, and those of other releases given as NAME=FILE,FILE, with the same codes missing."""
     named = {"released": files}
     for name, value in parse_pairs(against, "against", "topcoded=top.csv").items():
         if name in ("released", "confidential"):
             raise InputError("against", f"{name!r} is taken", "Choose another name, such as topcoded=top.csv")
         named[name] = [Path(file) for file in value.split(",")]
-    return {name: [read_table(file, encoding=encoding) for file in paths] for name, paths in named.items()}
+
+    def read(file: Path) -> Table:
+        table = read_table(file, encoding=encoding)
+        # A release need not have every column.
+        return declare_missing(table, {name: of_column for name, of_column in codes.items() if name in table.frame})
+
+    return {name: [read(file) for file in paths] for name, paths in named.items()}
 
 
 def ask_about(suggested: Suggestion) -> Settings:

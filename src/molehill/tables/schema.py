@@ -255,7 +255,8 @@ def _check_cells(table: Table, name: str) -> None:
         where = f"in row{'' if len(stray.rows) == 1 else 's'} {shown} (the first record is row 1)"
         problem = f"the column {name!r} holds {stray.others}, but for {cells} {where}"
         remedy = (
-            "Declare these cells missing by missing_codes, or correct them; a list of codes is categorical by kinds"
+            f"Declare these cells missing by missing_codes (risk and evaluate: --missing-codes {name}=CODE), or "
+            "correct them; a list of codes is categorical by kinds"
         )
         raise InputError("data", problem, remedy)
     column = table.frame[name]
