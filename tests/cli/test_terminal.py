@@ -32,12 +32,12 @@ def test_a_name_is_given_once():
 @pytest.mark.parametrize("name", ["released", "confidential"])
 def test_another_release_cannot_take_the_place_of_the_tables_themselves(files, name):
     with pytest.raises(InputError, match=f"against: {name!r} is taken. Choose another name"):
-        read_releases(files[:1], [f"{name}={files[1]}"], None)
+        read_releases(files[:1], [f"{name}={files[1]}"], None, {})
 
 
 def test_every_release_is_read_under_its_own_name(files):
-    found = read_releases(files[:2], [f"topcoded={files[2]}"], None)
+    found = read_releases(files[:2], [f"topcoded={files[2]}"], None, {})
     values = {name: [table.frame["pay"][0] for table in tables] for name, tables in found.items()}
     assert values == {"released": [0.5, 1.5], "topcoded": [2.5]}
     with pytest.raises(InputError, match=re.escape("'topcoded' is given more than once")):
-        read_releases(files[:1], [f"topcoded={files[1]}", f"topcoded={files[2]}"], None)
+        read_releases(files[:1], [f"topcoded={files[1]}", f"topcoded={files[2]}"], None, {})
