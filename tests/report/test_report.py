@@ -751,7 +751,7 @@ WRITTEN = {"ending": ".csv", "separator": ";", "decimal": ",", "thousands": "", 
 def test_the_code_of_the_note_reads_the_files_as_they_are_written(tmp_path, thousands):
     dossier, survey = plain_dossier(), consumer_survey(n=300, seed=1)
     dossier = replace(
-        dossier, facts={**dossier.facts, "files": {**WRITTEN, "thousands": thousands, "grouped": ["income"]}}
+        dossier, facts={**dossier.facts, "written_as": {**WRITTEN, "thousands": thousands, "grouped": ["income"]}}
     )
     dialect = Dialect(";", ",", thousands, "cp1252", grouped=("income",) if thousands else ())
     tables = [survey.assign(income=survey["income"] * (1 + seed / 7), Größe="ä") for seed in range(4)]
@@ -776,9 +776,9 @@ def test_the_code_of_the_note_reads_the_files_as_they_are_written(tmp_path, thou
 def test_files_in_the_usual_form_are_read_without_a_word():
     dossier = plain_dossier()
     usual = {"ending": ".csv", "separator": ",", "decimal": ".", "thousands": "", "encoding": "utf-8"}
-    assert methods_note(replace(dossier, facts={**dossier.facts, "files": usual})) == methods_note(dossier)
+    assert methods_note(replace(dossier, facts={**dossier.facts, "written_as": usual})) == methods_note(dossier)
     tabs = methods_note(
-        replace(dossier, facts={**dossier.facts, "files": {**usual, "ending": ".tsv", "separator": "\t"}})
+        replace(dossier, facts={**dossier.facts, "written_as": {**usual, "ending": ".tsv", "separator": "\t"}})
     )
     assert 'pd.read_csv(f"synthetic_{number:02}.tsv", sep="\\t")' in tabs
     assert "dlm='09'x" in tabs
@@ -802,6 +802,9 @@ def test_the_methods_note_says_which_relations_the_tables_carry():
     left = [name for name in narrow.settings.keep if name not in ("gender", "age")]
     assert left
     assert all(f"`{name}`" in note for name in left)
+    page_text = own_content(render_report(narrow, edition="public"))
+    assert "How income relates to" in page_text
+    assert "the tables do not carry." in page_text
     alone = replace(dossier, settings=dossier.settings.but(predictors=()))
     assert "`income` was drawn by itself. They do not carry" in " ".join(methods_note(alone).split())
     every = replace(dossier, settings=dossier.settings.but(predictors=dossier.settings.keep))

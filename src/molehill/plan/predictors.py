@@ -47,9 +47,14 @@ def predictors_of(settings: Settings, place: int) -> dict[str, Any]:
     return {"predictors": predictors, **about}
 
 
-def is_narrow(settings: Settings) -> bool:
-    """Whether the tables are made to carry some relations only: kept columns are left that are no predictors."""
-    return settings.synthesizer != "own" and bool({*settings.keep} - {*(settings.predictors or ())})
+def uncarried_relations(settings: Settings) -> list[str]:
+    """Kept columns that are no predictors: the tables do not carry how the replaced ones relate to them.
+
+    Of a synthesizer of the caller's, and of settings without predictors, nobody can tell.
+    """
+    if settings.synthesizer == "own" or settings.predictors is None:
+        return []
+    return [name for name in settings.keep if name not in settings.predictors]
 
 
 def tell_handling(name: str, sketches: list[Design]) -> list[str]:

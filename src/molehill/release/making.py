@@ -24,7 +24,7 @@ from molehill.evaluation.verdict import mean_risk, remark_shape
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, take_table
-from molehill.plan.predictors import is_narrow, predictors_of
+from molehill.plan.predictors import predictors_of, uncarried_relations
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme
@@ -267,7 +267,7 @@ def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: 
         reference="unweighted" if "unweighted" in tables and len(posteriors) > 1 else None,
         datasets=settings.expected_tables,
         # What the tables are not made to carry, they are not blamed for; the methods note says what that is.
-        related=job.settings.predictors if is_narrow(job.settings) else None,
+        related=job.settings.predictors if uncarried_relations(job.settings) else None,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
         seed=job.seed("evaluation"),

@@ -179,7 +179,7 @@ def make_dossier(release: Release) -> Dossier:
         "shuffled": release.plan.shuffled,
         "kind": column.kind,
         "reason": column.reason,
-        "files": _tell_files(release),
+        "written_as": _tell_files(release),
         "versions": {name: version(name) for name in VERSIONS},
     }
     return Dossier(

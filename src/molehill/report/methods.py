@@ -8,6 +8,7 @@ from typing import Any
 
 from molehill.evaluation.measure import RANGES
 from molehill.evaluation.telling import list_figures
+from molehill.plan.predictors import uncarried_relations
 from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier
 from molehill.report.public import redact
@@ -249,7 +250,7 @@ def methods_note(dossier: Dossier) -> str:
         coverage=_NOT_COVERED if weighted else _ONE_COVERS if tables == 1 else _COVERED,
         reliance=_tell_reliance(public),
         codebook=_tell_codebook(public),
-        code=_tell_code(public, tables, {**_USUAL, **facts.get("files", {})}),
+        code=_tell_code(public, tables, {**_USUAL, **facts.get("written_as", {})}),
         use=(_ONE if tables == 1 else _SEVERAL).format(tables=tables, fewer=tables - 1, column=column),
         version=short_label(f"{facts['versions']['molehill']}"),
     )
@@ -357,11 +358,11 @@ def is_weighted(dossier: Dossier) -> bool:
 
 def _tell_relations(settings: Settings) -> str:
     """Say which relations the tables carry, and which they do not."""
-    if settings.synthesizer == "own":
+    if settings.synthesizer == "own" or settings.predictors is None:
         return ""
-    column, used = _list(settings.replace), settings.predictors or ()
+    column, used = _list(settings.replace), settings.predictors
     carried = f"The tables carry how {column} relates to {_list(used)}" if used else f"{column} was drawn by itself"
-    others = [name for name in settings.keep if name not in used]
+    others = uncarried_relations(settings)
     if not others:
         return f"{carried}."
     through = f", but for what follows from {_list(used)}" if used else ""

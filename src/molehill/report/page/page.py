@@ -15,6 +15,7 @@ from molehill.charts.style import evaluation_looks
 from molehill.errors import InputError, check_choice
 from molehill.evaluation.measure import FEW
 from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, tell_by_column
+from molehill.plan.predictors import uncarried_relations
 from molehill.plan.settings import format_settings
 from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
 from molehill.report.methods import is_weighted, tell_model
@@ -89,6 +90,7 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
 def _tell_release(dossier: Dossier) -> dict[str, Any]:
     """What was done, in words that fit into sentences."""
     settings, facts, schemes = dossier.settings, dossier.facts, dossier.evaluation.schemes
+    chosen = {} if dossier.search is None else dossier.search.chosen.to_dict()
     return {
         "settings": settings,
         "facts": facts,
@@ -96,6 +98,8 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
         "known": join_names(settings.known),
         "replaced": count_replaced(dossier),
         "predictors": join_names(settings.predictors or ()),
+        "uncarried": join_names(uncarried_relations(settings)),
+        "used": {name: chosen.get(name, getattr(settings, name)) for name in ("order", "scale", "shift")},
         "radius": tell_by_column(settings.radius),
         "floor": tell_by_column(settings.floor) if settings.floor else "",
         "scheme": cut_name(dossier.scheme),
