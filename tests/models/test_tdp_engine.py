@@ -136,6 +136,7 @@ def test_start_from_a_draw_is_that_draw():
         np.testing.assert_allclose(started[name], value, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_fit_with_a_hundred_predictors_ends():
     # Chains that filled JAX's pool of threads waited for each other for ever; a process can be given up on.
     code = """

@@ -39,7 +39,7 @@ def plant(seed: int, first: int, label: str, cents: int) -> tuple[pd.DataFrame, 
 
 
 # Few, because each is a whole run.
-@settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**31),
     first=st.integers(10_000_000, 90_000_000),

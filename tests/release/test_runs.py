@@ -189,7 +189,7 @@ PROGRAM = """
 """
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(saved, tmp_path, times):
     program = textwrap.dedent(PROGRAM).format(tests=str(Path(__file__).parent))
     out = tmp_path / "out"
@@ -311,7 +311,7 @@ REPLACING = """
 
 
 @pytest.mark.parametrize("how", ["with exchange", "without exchange"])
-@pytest.mark.parametrize("times", [3, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_killed_while_it_replaces_a_release_the_old_or_the_new_one_is_there(tmp_path, how, times):
     out = tmp_path / "out"
     (out / "internal").mkdir(parents=True)
