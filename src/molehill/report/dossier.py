@@ -112,7 +112,8 @@ def tell_cost(searched: Searched) -> str:
     cost = searched.cost
     if not cost["fits"]:
         return "No fit was made."
-    told = f"{cost['fits']:.0f} fit{'' if cost['fits'] == 1 else 's'} and {len(searched.points)} points"
+    points = f"{len(searched.points)} point{'' if len(searched.points) == 1 else 's'}"
+    told = f"{cost['fits']:.0f} fit{'' if cost['fits'] == 1 else 's'} and {points}"
     if "seconds" not in cost:
         return f"{told}."
     told += f" in {cost['seconds']:.0f} s; a cold fit took {cost['cold']:.1f} s"
