@@ -199,10 +199,8 @@ def _confirm(bench: Bench, point: Point) -> tuple[bool, tuple[float, float, floa
     judged = judge_measured(bench, fresh, point.posterior)
     probability = _count_breaks(bench, fresh.runs)
     # By the unfavourable end of every interval: of an expected risk by its error, of a chance by its upper end.
-    chancy = any(verdict.target.basis == "realised" for verdict in judged) and not bench.settings.redraw
-    return all(verdict.met for verdict in judged) and not (
-        chancy and probability[2] > bench.settings.chance
-    ), probability
+    too_often = not bench.settings.redraw and probability[2] > bench.settings.chance
+    return all(verdict.met for verdict in judged) and not too_often, probability
 
 
 def _count_breaks(bench: Bench, runs: Floats) -> tuple[float, float, float]:

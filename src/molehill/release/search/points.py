@@ -186,7 +186,8 @@ def fit_scheme(
             bench.job.table,
             weights,
             seed=bench.job.seed("search", "fit", str(scheme), tag),
-            patience=0,
+            # The first fit may well be the release.
+            patience=2 if start is None else 0,
             checkpoint=None if bench.store is None else bench.store.folder / f"fit-{_digest(str(scheme))}-{tag}",
             start_from=None if start is None else start.posterior,
             progress=bench.progress,
