@@ -78,7 +78,7 @@ def expected_risk(
     intruder
         What the intruder knows, and what counts as close; or how that intruder sees the confidential table already.
     datasets
-        How many tables: a multiple of 20, at most the number of draws.
+        How many tables: a multiple of 20, at most the number of draws, unless these are independent.
     tables_in_run
         How many tables a release would have, for `runs`.
     seed
@@ -112,7 +112,7 @@ def _count_runs(posterior: "Posterior", datasets: int, tables_in_run: int) -> in
         check_whole(argument, number, 1)
     if datasets % BLOCKS or datasets < 2 * BLOCKS:
         raise InputError("datasets", f"it is not a multiple of {BLOCKS}, at least {2 * BLOCKS}", "400 is usual")
-    if datasets > posterior.number:
+    if datasets > posterior.number and not posterior.independent:
         raise InputError(
             "datasets", f"{datasets} tables need as many draws; there are {posterior.number}", "Fit with more draws"
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from molehill.models.counts import negative_binomial, poisson
+from molehill.models.forest import LEAF, forest
 from molehill.models.multinomial import multinomial
 from molehill.models.normal_linear import normal_linear
 from molehill.models.semicontinuous import semicontinuous
@@ -16,7 +17,7 @@ from molehill.synthesis.transforms import usual_transform
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table
 
-__all__ = ["multinomial", "negative_binomial", "normal_linear", "poisson", "semicontinuous", "tdp_mixture"]
+__all__ = ["forest", "multinomial", "negative_binomial", "normal_linear", "poisson", "semicontinuous", "tdp_mixture"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ def _choose_scale(table: Table, column: str) -> dict[str, Any]:
 
 _MIXTURE = ("lower", "upper", "components", "membership", "transform", "priors", "standardise")
 BUILT_IN = {
+    "forest": BuiltIn(forest, "", ("lower", "upper", "leaf"), lambda *_: {"leaf": LEAF}),
     "tdp_mixture": BuiltIn(tdp_mixture, "continuous", _MIXTURE, _choose_scale),
     "semicontinuous": BuiltIn(semicontinuous, "semicontinuous", _MIXTURE),
     "negative_binomial": BuiltIn(negative_binomial, "count"),

@@ -20,7 +20,7 @@ from molehill.tables.schema import has_many_dates
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility.analyses import read_formula
 
-# The synthesizer of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
+# The parametric model of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
 MODELS = {
     "continuous": "tdp_mixture",
     "semicontinuous": "semicontinuous",
@@ -82,7 +82,7 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     >>> people = pd.DataFrame({"town": ["A", "B"] * 20, "pay": np.linspace(900.5, 5000, 40)})
     >>> settings = Settings(replace=["pay"], keep=["town"], known=["town"], lower=0.0, upper=20_000.0)
     >>> plan_settings(people, settings).columns[["column", "fate", "model"]].to_numpy().tolist()
-    [['town', 'keep', ''], ['pay', 'replace', 'tdp_mixture']]
+    [['town', 'keep', ''], ['pay', 'replace', 'forest']]
     """
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=settings.synthesizer == "own")
@@ -216,9 +216,22 @@ def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bo
         raise InputError("replace", problem, "Drop it, group its levels, or say what kind of number it is")
 
 
+def model_of(settings: Settings, kind: str) -> str:
+    """Name the synthesizer of a column of a kind: a forest, or the paper's where settings speak of it.
+
+    Examples
+    --------
+    >>> asked = Settings(replace=["pay"], known=["town"])
+    >>> model_of(asked, "continuous"), model_of(asked.but(components=5), "continuous")
+    ('forest', 'tdp_mixture')
+    """
+    if settings.synthesizer != "auto":
+        return settings.synthesizer
+    return MODELS[kind] if settings.is_parametric else "forest"
+
+
 def _model(settings: Settings, found: Finding) -> str:
-    kind = settings.kinds.get(found.name, found.kind)
-    return MODELS[kind] if settings.synthesizer == "auto" else settings.synthesizer
+    return model_of(settings, settings.kinds.get(found.name, found.kind))
 
 
 def _describe(table: Table, settings: Settings, found: Finding, sketches: list[Design]) -> dict[str, str]:

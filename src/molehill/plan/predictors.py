@@ -85,8 +85,11 @@ def tell_unit(unit: float) -> str:
     return "whole numbers" if unit == 1 else f"multiples of {unit:g}" if unit else "numbers as drawn"
 
 
-def _outcomes(table: Table, column: str, model: str) -> dict[str, Floats]:
+def _outcomes(table: Table, column: str, model: str) -> dict[str, Floats | None]:
     """What the model predicts, on its scale but for centre and unit, by part: as the built-in synthesizers learn it."""
+    if model == "forest":
+        # It takes all predictors.
+        return {"": None}
     if model == "multinomial":
         return {"": _indicators(table.frame[column])}
     values = column_numbers(table, column)

@@ -24,6 +24,7 @@ from molehill.tables.schema import Kind
 # `own` is a synthesizer that was given in Python; the others are those of `molehill.models`.
 SYNTHESIZERS = (
     "auto",
+    "forest",
     "tdp_mixture",
     "semicontinuous",
     "negative_binomial",
@@ -56,6 +57,8 @@ PAPER = {
     "scale": 1.0,
     "shift": 0.0,
 }
+# What only a mixture understands.
+OF_MIXTURES = ("components", "membership", "transform", "priors", "standardise")
 # What a weighted scheme is said by, if nothing else is said.
 WEIGHTING = {"order": 2, "scale": 1.0, "shift": 0.0}
 
@@ -151,7 +154,19 @@ class Settings(BaseModel):
         1.0, "Weights are scale * (1 - risk) + shift, cut to between 0 and 1.", "a number above 0", gt=0
     )
     shift: float = setting(0.0, "See scale.", "a number")
-    synthesizer: str = setting("auto", "Chosen by the kind of the column, if auto.", _one_of(SYNTHESIZERS), public=True)
+    synthesizer: str = setting(
+        "auto",
+        "What replaces the values. auto: a forest or, with the paper's scheme or settings of a mixture, the paper's model "
+        "for the kind of the column.",
+        _one_of(SYNTHESIZERS),
+        public=True,
+    )
+    leaf: Annotated[float, Field(ge=1)] | Literal["auto"] = setting(
+        "auto",
+        "Least number of records that a forest tells apart: larger tells less of a person. auto: the largest that keeps "
+        "as much as the best.",
+        'a number from 1 up, or "auto"',
+    )
     components: Annotated[int, Field(ge=1)] | Literal["auto"] = setting(
         "auto",
         "Components of a mixture; auto is the largest of 10, 5, 4, 3 and 2 whose chains come together.",
@@ -407,6 +422,12 @@ class Settings(BaseModel):
         }
         breaks = {name: ends for name, ends in self.breaks.items() if name in self.known}
         return Intruder(sensitive=self.replace, breaks=breaks, missing=self.absent, **named)
+
+    @property
+    def is_parametric(self) -> bool:
+        """Whether the models of the paper are asked for: by its scheme, or by anything that is of a mixture alone."""
+        fields = type(self).model_fields
+        return self.scheme == "paper" or any(getattr(self, name) != fields[name].default for name in OF_MIXTURES)
 
     @property
     def absent(self) -> Literal["error", "keep"]:

@@ -21,9 +21,9 @@ from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.telling import find_figure, list_figures
 from molehill.evaluation.verdict import mean_risk, remark_shape
-from molehill.models import BUILT_IN
+from molehill.models import BUILT_IN, forest
 from molehill.models.missing import model_missing
-from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, take_table
+from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, model_of, take_table
 from molehill.plan.predictors import predictors_of, uncarried_relations
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
@@ -42,6 +42,9 @@ from molehill.utility.analyses import read_formula
 
 # The schemes of the paper, by the names that settings compare them under.
 PAPER = {"unweighted": Scheme(), "marginal": Scheme(1), "pairwise": Scheme(2)}
+
+# Numbers of records that a forest may tell apart at least, see `Job.leaves`.
+LEAVES = (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0)
 
 Tell = Callable[[str], None]
 
@@ -80,6 +83,19 @@ class Job:
     def table(self) -> Table:
         """The confidential table."""
         return self.view.table
+
+    @cached_property
+    def leaves(self) -> tuple[float, ...]:
+        """How few records a forest may tell apart, where that is left to be found: from few to many."""
+        links = self.model.links if isinstance(self.model, Chain) else (self.model,)
+        grown = not self.own and all(link.name == "forest" for link in links)
+        if not grown or self.settings.leaf != "auto" or self.settings.scheme != "auto":
+            return ()
+        return tuple(leaf for leaf in LEAVES if leaf == LEAVES[0] or leaf <= self.view.records / 8)
+
+    def model_at(self, leaf: float) -> AnySynthesizer:
+        """Give the synthesizer with another least number of records that a forest tells apart; 0 for the same."""
+        return choose_synthesizer(self.view, self.settings.but(leaf=leaf)) if leaf else self.model
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -150,17 +166,17 @@ def choose_synthesizer(view: View, settings: Settings) -> AnySynthesizer:
 
 def _choose_one(view: View, settings: Settings, place: int) -> Any:
     column = settings.replace[place]
-    name, kind = settings.synthesizer, view.schema[column].kind
-    if name == "auto":
-        name = next(name for name, model in BUILT_IN.items() if model.kind == kind)
+    name = model_of(settings, view.schema[column].kind)
     about = predictors_of(settings, place)
     given = {setting: settings.of_column(setting, column) for setting in BUILT_IN[name].takes}
     chosen = BUILT_IN[name].choose(view.table, column)
     given |= {argument: value for argument, value in chosen.items() if given[argument] == "auto"}
+    modelled = settings.missing == "model" and view.table.frame[column].isna().any()
+    if name == "forest":
+        own = {column: view.schema[column].kind}
+        return forest(column, **{**about, "kinds": {**about["kinds"], **own}}, **given, missing=bool(modelled))
     made = BUILT_IN[name].make(column, **about, **given)
-    if settings.missing != "model" or view.table.frame[column].notna().all():
-        return made
-    return model_missing(made, **about)
+    return model_missing(made, **about) if modelled else made
 
 
 def assemble(

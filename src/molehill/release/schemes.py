@@ -1,5 +1,6 @@
 """Schemes: ways to make tables, and what can be changed of them to lower the risk, from the least distorting on.
 
+*Parts*: a forest that tells fewer records apart carries less of a person, and less of the relations between columns.
 *Membership* needs no new fit. A mixture can draw a record's component given its true value ("posterior", as the paper
 does) or not ("prior").
 *Weights* along a path of strength: from 1 for every record to those of the paper, and on to 0.
@@ -30,6 +31,8 @@ class Scheme:
         As in `confidential_risk` and `risk_weights`; order 0 is no weighting.
     rounds, step
         Rounds of feedback after that, and how much of its weight a record loses in each.
+    leaf
+        Of a forest the least number of records that it tells apart; 0 as settings say.
     """
 
     order: int = 0
@@ -37,6 +40,7 @@ class Scheme:
     shift: float = 0.0
     rounds: int = 0
     step: float = FEEDBACK
+    leaf: float = 0.0
 
     def __str__(self) -> str:
         if self.order == 0:
@@ -47,10 +51,10 @@ class Scheme:
             words += f", shift {self.shift:g}" if self.shift != 0 else ""
         if self.rounds:
             words += f", {self.rounds} round{'s' if self.rounds > 1 else ''} of feedback by {self.step:.0%}"
-        return words
+        return f"{words}, parts of {self.leaf:g}" if self.leaf else words
 
 
-def along_path(order: int, strength: float) -> Scheme:
+def along_path(order: int, strength: float, leaf: float = 0.0) -> Scheme:
     """Give the scheme of a strength: 0 is unweighted, 1 the paper's weights, 2 nothing but zeros.
 
     Up to 1 the shift falls from 1 to 0, which lowers the riskiest records first; from 1 on the scale falls.
@@ -61,8 +65,9 @@ def along_path(order: int, strength: float) -> Scheme:
     ('pairwise, shift 0.25', 'marginal, scale 0.5')
     """
     if strength <= 0:
-        return Scheme()
-    return Scheme(order, scale=round(min(1.0, 2.0 - strength), 6), shift=round(max(0.0, 1.0 - strength), 6))
+        return Scheme(leaf=leaf)
+    scale, shift = round(min(1.0, 2.0 - strength), 6), round(max(0.0, 1.0 - strength), 6)
+    return Scheme(order, scale=scale, shift=shift, leaf=leaf)
 
 
 def weigh(scheme: Scheme, risk: ConfidentialRisk | None, records: int) -> Floats:

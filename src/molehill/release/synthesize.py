@@ -71,7 +71,8 @@ def synthesize(
         raise InputError("targets", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
     job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
     how: dict[str, Any] = {"checkpoint": checkpoint, "progress": progress, "tell": tell}
-    return search(job, **how).release(tell) if settings.targets else _make_fixed(job, **how)
+    # A forest is grown in a second: how much it tells apart is found by trying, with a rule to keep or without.
+    return search(job, **how).release(tell) if settings.targets or job.leaves else _make_fixed(job, **how)
 
 
 def _make_fixed(job: Job, *, checkpoint: str | Path | None, progress: bool, tell: Tell | None) -> Release:

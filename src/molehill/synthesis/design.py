@@ -220,7 +220,7 @@ def _learn_predictor(table: Table, column: Column) -> _Predictor:
         levels, pooled = _pool(values, levels, column.name)
         absent = int(values.isna().sum())
         return _Predictor(column.name, levels, missing=absent, pooled=pooled, constant=len(levels) == 1)
-    values = _numbers(table, column.name)
+    values = predictor_numbers(table, column.name)
     present = values[~np.isnan(values)]
     absent = len(values) - len(present)
     logged = abs(_skewness(present)) > max(SKEWED, abs(_skewness(apply_transform(present, "signed"))))
@@ -314,12 +314,12 @@ class _Room:
         outcome = self.outcome.reshape(len(self.outcome), -1)[self.counts]
         rest = outcome - outcome.mean(axis=0)
         if predictor.levels:
-            codes = _codes(_as_design([predictor], self.grouped), self.table, predictor.name)[self.counts]
+            codes = predictor_codes(_as_design([predictor], self.grouped), self.table, predictor.name)[self.counts]
             sizes = np.bincount(codes)
             sums = np.column_stack([np.bincount(codes, column) for column in rest.T])
             explained, width = float((sums**2 / np.maximum(sizes, 1)[:, None]).sum()), int((sizes > 0).sum()) - 1
         else:
-            values = _numbers(self.table, predictor.name, logged=predictor.logged)[self.counts]
+            values = predictor_numbers(self.table, predictor.name, logged=predictor.logged)[self.counts]
             absent = np.isnan(values)
             filled = np.where(absent, 0.0, (values - predictor.centre) / predictor.scale)
             columns = np.column_stack([np.ones(len(filled)), filled, absent])
@@ -462,7 +462,7 @@ def _categories(table: Table, name: str, breaks: Sequence[float]) -> pd.Series:
     return pd.Series(pd.Categorical.from_codes(groups.tolist(), pd.Index(group_labels(breaks))))
 
 
-def _codes(design: Design, table: Table, name: str) -> NDArray[np.int64]:
+def predictor_codes(design: Design, table: Table, name: str) -> NDArray[np.int64]:
     """Number the level of a categorical predictor in every record, also where its like was not seen in learning."""
     levels, breaks = design.levels[name], design.breaks.get(name, ())
     column = _categories(table, name, breaks)
@@ -492,7 +492,7 @@ def _order(levels: Sequence[Any], breaks: Sequence[float]) -> Floats | None:
     return np.array(given, dtype=np.float64) if given and numbers else None
 
 
-def _numbers(table: Table, name: str, *, logged: bool = False) -> Floats:
+def predictor_numbers(table: Table, name: str, *, logged: bool = False) -> Floats:
     """Give a numeric predictor, in logarithms or not, NaN where it is missing."""
     values = column_numbers(table, name)
     refuse_infinite(values, name)
@@ -508,11 +508,11 @@ def _build(design: Design, table: Table) -> tuple[Floats, list[str]]:
     for place, name in enumerate(names):
         if name in design.levels:
             levels = design.levels[name]
-            codes = _codes(design, table, name)
+            codes = predictor_codes(design, table, name)
             frame[f"x{place}"] = pd.Categorical.from_codes(codes.tolist(), pd.RangeIndex(len(levels)))
             labels[f"x{place}"] = _labels(levels)
         else:
-            values = _numbers(table, name, logged=name in design.logged)
+            values = predictor_numbers(table, name, logged=name in design.logged)
             absent = np.isnan(values)
             frame[f"x{place}"] = np.where(absent, 0.0, (values - design.centre[name]) / design.scale[name])
             if name in design.missing:

@@ -1,6 +1,7 @@
 """From a synthesizer and weights to a posterior, and from a posterior to synthetic tables."""
 
 import inspect
+import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,10 +18,24 @@ from molehill.arrays import named_seed
 from molehill.errors import InputError, check_choice, check_whole, is_whole
 from molehill.machine import prepare_jax
 from molehill.synthesis.posterior import Posterior, check_blind, learn_again, predict_from, spread_draws
-from molehill.synthesis.sampling.chains import Run, sample
-from molehill.synthesis.sampling.diagnostics import LEAST_BULK, ConvergenceWarning, diagnose, join_diagnostics
+from molehill.synthesis.sampling.chains import Run, progress_bar, sample
+from molehill.synthesis.sampling.diagnostics import (
+    LEAST_BULK,
+    ConvergenceWarning,
+    diagnose,
+    join_diagnostics,
+    trust_independent,
+)
 from molehill.synthesis.sampling.nuts import START_DRAWS, model_engine
-from molehill.synthesis.synthesizer import AnySynthesizer, Chain, Composite, Data, Learned, Synthesizer
+from molehill.synthesis.synthesizer import (
+    AnySynthesizer,
+    Chain,
+    Composite,
+    Data,
+    DirectSynthesizer,
+    Learned,
+    Synthesizer,
+)
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table, find_columns
 
@@ -120,6 +135,8 @@ class _How:
 def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> Posterior:
     if isinstance(synthesizer, Synthesizer):
         return _sample(synthesizer, table, weights, how)
+    if isinstance(synthesizer, DirectSynthesizer):
+        return _sample_directly(synthesizer, table, weights, how)
     if how.checkpoint is not None:
         how.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
     fitted, without = {}, []
@@ -190,6 +207,21 @@ def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> 
         given_up.append(f"{synthesizer.variant}: {posterior.diagnostics.problems[0]}")
         synthesizer = synthesizer.simpler
         how = replace(how, start_from=None)
+
+
+def _sample_directly(synthesizer: DirectSynthesizer, table: Table, weights: Any, how: _How) -> Posterior:
+    """Take independent draws: nothing to tune, to wait for or to keep a checkpoint of."""
+    checked = _check_weights(weights, table)
+    learned = synthesizer.learn(table, checked)
+    counted = _count_records(checked, table, synthesizer, learned)
+    begun = time.perf_counter()
+    with progress_bar(f"fitting {', '.join(synthesizer.sensitive)}", shown=how.progress) as (_, advance):
+        draws = synthesizer.sample(learned, counted, how.seed, advance=advance)
+    seconds = {"sampling": time.perf_counter() - begun}
+    diagnostics = trust_independent(synthesizer.functionals(draws, learned, counted), seconds)
+    posterior = Posterior(synthesizer, table, counted, learned, draws, diagnostics, 0.0)
+    outside = np.mean([float(p.outside) for p in predict_from(posterior, spread_draws(posterior, 10), how.seed)])
+    return replace(posterior, outside=float(outside))
 
 
 def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior:
@@ -336,7 +368,9 @@ def _check_weights(weights: Any, table: Table) -> np.ndarray:
     return counted
 
 
-def _count_records(counted: np.ndarray, table: Table, synthesizer: Synthesizer, learned: Learned) -> np.ndarray:
+def _count_records(
+    counted: np.ndarray, table: Table, synthesizer: Synthesizer | DirectSynthesizer, learned: Learned
+) -> np.ndarray:
     """Leave out the records that the synthesizer does not speak of."""
     present = synthesizer.missing | table.frame[list(synthesizer.sensitive)].notna().all(axis=1).to_numpy()
     counted = np.where(present if learned.applies is None else present & learned.applies, counted, 0.0)

@@ -19,6 +19,7 @@ from molehill.synthesis.synthesizer import (
     AnySynthesizer,
     Chain,
     Composite,
+    DirectSynthesizer,
     Draw,
     Inputs,
     Learned,
@@ -78,7 +79,7 @@ class Posterior:
     @property
     def variant(self) -> str:
         """Which of several sizes of the model was fitted, of every part that has some."""
-        if isinstance(self.synthesizer, Synthesizer):
+        if isinstance(self.synthesizer, Synthesizer | DirectSynthesizer):
             return self.synthesizer.variant
         told = {name: part.variant for name, part in self.parts.items()}
         return "; ".join(f"{name}: {variant}" for name, variant in told.items() if variant)
@@ -86,8 +87,17 @@ class Posterior:
     @property
     def number(self) -> int:
         """How many draws there are, of all chains."""
+        if self.parts:
+            return min(part.number for part in self.parts.values())
         chains, draws = next(iter(self.draws.values())).shape[:2]
         return chains * draws
+
+    @property
+    def independent(self) -> bool:
+        """Whether the draws are independent: then any number of tables can be predicted from them."""
+        if self.parts:
+            return all(part.independent for part in self.parts.values())
+        return isinstance(self.synthesizer, DirectSynthesizer)
 
     @property
     def units(self) -> dict[str, float]:
@@ -143,7 +153,7 @@ class Posterior:
             return self
         if self.parts:
             return replace(self, parts={name: part.drawing_by(**own) for name, part in self.parts.items()})
-        assert isinstance(self.synthesizer, Synthesizer)
+        assert isinstance(self.synthesizer, Synthesizer | DirectSynthesizer)
         return replace(self, synthesizer=replace(self.synthesizer, options={**self.synthesizer.options, **own}))
 
 
@@ -168,6 +178,8 @@ def predict_from(
 ) -> list[Prediction]:
     """Predict every record from each of the chosen draws; `drawn` are the tables as far as they are drawn already."""
     synthesizer = posterior.synthesizer
+    if isinstance(synthesizer, DirectSynthesizer):
+        return _predict_directly(posterior, synthesizer, chosen, seed, drawn)
     assert isinstance(synthesizer, Synthesizer)
     predict = _compile(synthesizer.predict or _predict_by_model(synthesizer), *synthesizer.options.items())
     shared = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
@@ -180,12 +192,29 @@ def predict_from(
     return predictions
 
 
+def _predict_directly(
+    posterior: Posterior,
+    synthesizer: DirectSynthesizer,
+    chosen: Sequence[tuple[int, int]],
+    seed: int,
+    drawn: Sequence[Table] | None,
+) -> list[Prediction]:
+    predictions, learned = [], posterior.learned
+    for number, (_, place) in enumerate(chosen):
+        inputs = dict(learned.inputs)
+        if drawn is not None:
+            inputs |= _learn_again(synthesizer.name, learned, drawn[number])
+        random = np.random.default_rng([seed, number])
+        predictions.append(synthesizer.predict(random, posterior.draws, place, learned, inputs, **synthesizer.options))
+    return predictions
+
+
 def _predict(posterior: Posterior, batch: _Batch, seed: int, drawn: Sequence[Table] | None) -> list[Values]:
     """Give the new values of every table of a batch."""
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, Chain):
         return _predict_links(posterior, batch, seed)
-    if isinstance(synthesizer, Synthesizer):
+    if isinstance(synthesizer, Synthesizer | DirectSynthesizer):
         chosen = spread_draws(posterior, batch.datasets)[batch.first : batch.last]
         units = posterior.units
         return [_in_units(posterior, one.values, units) for one in predict_from(posterior, chosen, seed, drawn)]
@@ -223,10 +252,14 @@ def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Value
 
 def learn_again(name: str, learned: Learned, table: Table) -> dict[str, jax.Array]:
     """The inputs that come from predictors, for a table in which some of these were replaced."""
+    return {name: jnp.asarray(value) for name, value in _learn_again(name, learned, table).items()}
+
+
+def _learn_again(name: str, learned: Learned, table: Table) -> Mapping[str, Any]:
     if learned.again is None:
         problem = f"what {name!r} is given cannot be made again from columns that were replaced before"
         raise InputError("synthesizer", problem, "Give its Learned an `again`, or draw it before those columns")
-    return {name: jnp.asarray(value) for name, value in learned.again(table).items()}
+    return learned.again(table)
 
 
 @lru_cache(maxsize=128)

@@ -39,7 +39,7 @@ class Learned:
     inputs: Inputs
     facts: Mapping[str, Any] = field(default_factory=dict)
     applies: np.ndarray | None = None
-    again: Callable[[Table], Inputs] | None = None
+    again: Callable[..., Inputs] | None = None
 
     def __repr__(self) -> str:
         # The arrays are confidential: only what they are called and how large they are is shown.
@@ -137,6 +137,44 @@ class Synthesizer:
 
 
 @dataclass(frozen=True, eq=False)
+class DirectSynthesizer:
+    """A synthesizer whose posterior is drawn from directly: independent draws, no model to run chains on, no JAX.
+
+    Attributes
+    ----------
+    sensitive, name, words, options, levels, missing
+        As in `Synthesizer`.
+    learn
+        `(table, weights) -> Learned`, as in `Synthesizer`. Its `again` may take, after the table, the names of the
+        columns that were replaced, so that nothing else is made again.
+    sample
+        `(learned, weights, seed, advance=...) -> {site: array (1, draws, ...)}`; `advance(n)` tells that n more are
+        done.
+    predict
+        `(random, draws, place, learned, inputs, **options) -> Prediction`: all draws, and which of them to begin with.
+        The inputs may hold, beside those that were learned, what a record's new value must keep to: "lower" and "upper"
+        of a number, "allowed" (records, levels) of a category.
+    functionals
+        `(draws, learned, weights) -> {name: array (1, draws, number)}`: what is told of the draws.
+    """
+
+    sensitive: Sequence[str] | str
+    name: str
+    words: str
+    learn: Callable[[Table, np.ndarray], Learned]
+    sample: Callable[..., Mapping[str, np.ndarray]]
+    predict: Callable[..., Prediction]
+    functionals: Callable[..., Mapping[str, np.ndarray]]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    levels: Callable[[Learned], Mapping[str, Any]] | None = None
+    variant: str = ""
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))
+
+
+@dataclass(frozen=True, eq=False)
 class Composite:
     """Synthesizers that share no parameter, and a rule that joins what they predict: each is fitted on its own.
 
@@ -175,6 +213,9 @@ class Composite:
         object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))
 
 
+Link = Synthesizer | DirectSynthesizer | Composite
+
+
 def _check_sensitive(given: Any) -> tuple[str, ...]:
     names = check_names("sensitive", given)
     if not names:
@@ -198,17 +239,17 @@ class Chain:
         The synthesizers in the order of drawing; no two replace the same column.
     """
 
-    links: tuple[Synthesizer | Composite, ...]
+    links: tuple[Link, ...]
 
     def __post_init__(self) -> None:
         remedy = "Give synthesizers in the order of drawing, such as Chain((first, second))"
-        if not isinstance(self.links, Iterable | Synthesizer | Composite):
+        if not isinstance(self.links, Iterable | Link):
             raise InputError("links", f"it is of type {type(self.links).__name__}, not synthesizers", remedy)
-        links = (self.links,) if isinstance(self.links, Synthesizer | Composite) else tuple(self.links)
+        links = (self.links,) if isinstance(self.links, Link) else tuple(self.links)
         if not links:
             raise InputError("links", "it holds no synthesizer", remedy)
         for link in links:
-            if not isinstance(link, Synthesizer | Composite):
+            if not isinstance(link, Link):
                 problem = f"it holds something of type {type(link).__name__}, not a synthesizer"
                 raise InputError("links", problem, remedy)
         object.__setattr__(self, "links", links)
@@ -234,4 +275,4 @@ class Chain:
         return {name: value for link in self.links for name, value in link.options.items()}
 
 
-AnySynthesizer = Synthesizer | Composite | Chain
+AnySynthesizer = Link | Chain

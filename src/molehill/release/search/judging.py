@@ -36,6 +36,8 @@ class Measured:
         By subject of a target that is about it, a figure and its standard error.
     isolated
         Which records are the most isolated 1% of the confidential table.
+    agreement
+        How well the pairs of columns agree in every table that was looked at, of 1000.
     """
 
     blocks: Floats
@@ -45,6 +47,7 @@ class Measured:
     overlaps: dict[str, float]
     figures: dict[str, tuple[float, float]]
     isolated: Booleans
+    agreement: Floats
 
     @property
     def risk(self) -> Floats:

@@ -1,8 +1,9 @@
 """What a search tries, and in which order: from what distorts least on, until a point is good enough.
 
-Conditioning on less comes before all: see `molehill.plan.plan.complete_settings`. Then membership, where settings ask
-for the paper's, which needs no new fit; the number of components is found by every fit itself; then weights along a
-path of strength, by bisection; then feedback to single records. `molehill.release.schemes` says what each is.
+Conditioning on less comes before all: see `molehill.plan.plan.complete_settings`. Then forests that tell fewer records
+apart, one by one; or of a mixture membership, where settings ask for the paper's, which needs no new fit (the number of
+components is found by every fit itself); then weights along a path of strength, by bisection; then feedback to single
+records. `molehill.release.schemes` says what each is. Without a rule all parts of a forest are tried, and nothing else.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,14 +33,40 @@ def try_moves(bench: Bench) -> Iterator[Point]:
 
     settings = bench.settings
     fixed = settings.scheme != "auto"
+    if bench.job.leaves:
+        yield from _part_less(bench, left)
+        if not bench.targets or _good_enough(bench) or any(point.usable for point in bench.points):
+            return
+        nearest = min(bench.points, key=lambda point: point.gap)
+        yield from _weigh(bench, nearest.fitted, left)
+        return
     plain = fit_scheme(bench, Scheme(settings.order, settings.scale, settings.shift) if fixed else Scheme())
     if plain is None:
         raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
     # What settings fix is a search with one point.
     points = [measure_point(bench, plain)] if fixed else _memberships(bench, plain)
     yield from points
-    if fixed or _good_enough(bench):
-        return
+    if not fixed and not _good_enough(bench):
+        yield from _weigh(bench, plain, left)
+
+
+def _part_less(bench: Bench, left: Callable[[], int]) -> Iterator[Point]:
+    """Measure forests that tell fewer and fewer records apart; with a rule, until it is kept."""
+    for leaf in bench.job.leaves:
+        if bench.fits and left() < 1:
+            return
+        fitted = fit_scheme(bench, Scheme(leaf=leaf))
+        if fitted is None:
+            return
+        point = measure_point(bench, fitted)
+        yield point
+        if bench.targets and _settles(point):
+            return
+
+
+def _weigh(bench: Bench, plain: Fitted, left: Callable[[], int]) -> Iterator[Point]:
+    """Weight records down, along the path of strength and then one by one, by one order of risk after the other."""
+    settings = bench.settings
     for order in [settings.order, *(order for order in (1, 2) if order != settings.order)]:
         for tries in (partial(_follow_path, order=order, plain=plain), _feed_back):
             if _good_enough(bench) or left() < 1:
@@ -62,7 +89,7 @@ def _follow_path(bench: Bench, left: Callable[[], int], *, order: int, plain: Fi
     """Find by bisection the least strength of the weights that meets the targets."""
     fails, meets, strength, nearest = 0.0, None, 0.5, plain
     while left() > 0 and (meets is None or meets - fails > 0.1):
-        fitted = fit_scheme(bench, along_path(order, strength), start=nearest)
+        fitted = fit_scheme(bench, along_path(order, strength, plain.scheme.leaf), start=nearest)
         if fitted is None:
             meets = strength if meets is None else meets
         else:

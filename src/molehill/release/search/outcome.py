@@ -1,7 +1,7 @@
 """What a search found: the best point confirmed with fresh draws, the release drawn from it, all of it in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from molehill.release.release import Release
 from molehill.release.search.judging import record_figure
 from molehill.release.search.points import (
     Bench,
+    Fitted,
     Point,
     find_breaking,
+    fit_scheme,
     judge_measured,
     list_points,
     measure,
@@ -38,6 +40,8 @@ RELEASES = 5
 ROUNDS = 20
 RUNNERS_UP = 3
 _COMPARED = {"topcoding": 1, "noise": 20}
+# What is no loss: a share of what a fresh sample would show; of overlaps, which are noisy, more.
+TENTH, LEAST_OVERLAP_LOST, ENOUGH_OVERLAP = 0.1, 0.15, 0.9
 _LONGEST = 96
 
 
@@ -57,8 +61,8 @@ def release_point(
     tell
         Called with the name of every stage as it begins.
     """
-    settings, released = bench.settings, str(point)
-    schemes = {released: point, **_find_paper(bench, point)}
+    settings, released = bench.settings, point.name
+    schemes = {released: point.fitted_as_drawn, **_find_paper(bench, point), **_fit_beside(bench, point, tell)}
     seconds = {"searching": bench.spent}
     with timed_stage("drawing tables", seconds, tell):
         tables: dict[str, Sequence[Any]] = {}
@@ -71,9 +75,9 @@ def release_point(
         bench.job,
         tables,
         {name: entry.posterior for name, entry in schemes.items()},
-        weights={name: np.nan_to_num(entry.fitted.weights) for name, entry in schemes.items()},
+        weights={name: np.nan_to_num(entry.weights) for name, entry in schemes.items()},
         risk=confidential_risk(bench.job.view, order=point.fitted.scheme.order or settings.order),
-        fitting={name: entry.fitted.seconds for name, entry in schemes.items()},
+        fitting={name: entry.seconds for name, entry in schemes.items()},
         seconds=seconds,
         tell=tell,
         search=searched,
@@ -83,8 +87,9 @@ def release_point(
 def measure_baselines(bench: Bench) -> pd.DataFrame:
     """Measure mean risk and U_m of topcoding and of noise, and the risk of the confidential table itself."""
     job, rows = bench.job, [{"scheme": CONFIDENTIAL, "risk": float(np.nanmean(bench.confidential.risk))}]
-    column, missing = job.view.numeric[0], job.settings.absent
-    for name, number in _COMPARED.items():
+    missing = job.settings.absent
+    for name, number in _COMPARED.items() if job.view.numeric else ():
+        column = job.view.numeric[0]
         tables = [BASELINES[name](job.table, list(job.view.numeric), seed) for seed in range(number)]
         by_table = np.nanmean(release_risk(job.view, tables).by_table, axis=1)
         risk = mean_over_tables(by_table, least=0.0, most=1.0)
@@ -98,10 +103,24 @@ def measure_baselines(bench: Bench) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _find_paper(bench: Bench, chosen: Point) -> dict[str, Point]:
+def _find_paper(bench: Bench, chosen: Point) -> dict[str, Fitted]:
     """The paper's schemes that the search happened to fit, without the chosen point."""
-    found = {str(point): point for point in bench.points if str(point) != str(chosen)}
+    found = {str(point): point.fitted_as_drawn for point in bench.points if str(point) != str(chosen)}
     return {name: found[name] for name in PAPER if name in found and name in bench.settings.compare}
+
+
+def _fit_beside(bench: Bench, chosen: Point, tell: Tell | None) -> dict[str, Fitted]:
+    """The paper's weights in a forest that tells as many records apart, which costs next to nothing."""
+    leaf = chosen.fitted.scheme.leaf
+    wanted = {name: replace(scheme, leaf=leaf) for name, scheme in PAPER.items() if name in bench.settings.compare}
+    beside = {}
+    for name, scheme in wanted.items() if leaf else ():
+        if name != chosen.name:
+            if tell is not None:
+                tell(f"fitting: {name}")
+            fitted = fit_scheme(bench, scheme)
+            beside |= {} if fitted is None else {name: fitted}
+    return beside
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -132,13 +151,35 @@ class Found(Searched):
 def rank_points(bench: Bench) -> list[Point]:
     """The best first: of those that lose as little as the least, within its error, the least risky.
 
-    What is as near as a fresh sample loses nothing. Fits that have not converged come after those that have.
+    What is as near as a fresh sample loses nothing. Fits that have not converged come after those that have. Without a
+    rule what is lost is looked at in more than U_m: see `_keeps_as_much`.
     """
+    if not bench.targets:
+        alike = [point for point in bench.points if _keeps_as_much(bench, point)]
+        first = sorted(alike, key=lambda point: (float(np.nanmean(point.measured.risk)), point.number))
+        return first + [point for point in bench.points if point not in alike]
     met = [point for point in bench.points if point.met]
     if not met:
         return sorted(bench.points, key=lambda point: (point.gap, point.number))
     usable, doubtful = [p for p in met if p.usable], [p for p in met if not p.usable]
     return _rank_met(bench, usable) + _rank_met(bench, doubtful)
+
+
+def _keeps_as_much(bench: Bench, point: Point) -> bool:
+    """Whether a point keeps as much as any other: pairs of columns, the distribution, and what users compute.
+
+    A tenth of what another sample would differ by, or twice the error, is no loss.
+    """
+    points = bench.points
+    pairs = [float(one.measured.agreement.mean()) for one in points]
+    missing = TENTH * (1000 - bench.fresh_agreement)
+    agrees = float(point.measured.agreement.mean()) >= max(pairs) - missing
+    nearest = min(points, key=lambda one: one.distance)
+    error = 2 * np.hypot(point.distance_error, nearest.distance_error)
+    near = bench.loss(point) - bench.loss(nearest) <= max(error, TENTH * bench.fresh)
+    overlaps = [min(one.measured.overlaps.values(), default=1.0) for one in points]
+    overlap = min(point.measured.overlaps.values(), default=1.0)
+    return agrees and near and overlap >= min(max(overlaps) - LEAST_OVERLAP_LOST, ENOUGH_OVERLAP)
 
 
 def _rank_met(bench: Bench, met: list[Point]) -> list[Point]:
@@ -156,9 +197,9 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
     chosen, met, drawn = ranked[0], False, ([], 0, 0)
     probability = _count_breaks(bench, chosen.measured.runs)
     for point in [point for point in ranked if point.met][:RUNNERS_UP]:
-        if tell is not None:
+        if tell is not None and bench.targets:
             tell(f"confirming with fresh draws: {point}")
-        confirmed, confirmed_probability = _confirm(bench, point)
+        confirmed, confirmed_probability = _confirm(bench, point) if bench.targets else (True, probability)
         if confirmed:
             drawn = _draw_release(bench, point)
         if drawn[0]:
@@ -274,7 +315,11 @@ def _tell_verdict(
     first = bench.points[0]
     lines = []
     wanted = "; ".join(short_label(str(target), _LONGEST) for target in bench.targets)
-    if met:
+    if not bench.targets:
+        lines.append(
+            f"Chosen of {len(bench.points)}: {row['scheme']}, the safest of those that keep as much as the best."
+        )
+    elif met:
         lines.append(f"Found: {row['scheme']} keeps {wanted}.")
     else:
         lines.append(

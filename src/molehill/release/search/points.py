@@ -25,7 +25,7 @@ from molehill.risk.intruder import View
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
-from molehill.utility import estimate
+from molehill.utility import Agreement, agreement, estimate
 from molehill.utility.distances import ecdf_distances
 
 # Tables that the utility of a point rests on.
@@ -34,7 +34,9 @@ LOOKED_AT = 100
 WARM = {"warmup": 200, "draws": 500}
 # Pairs of samples that the U_m of a fresh sample rests on.
 _FRESH_SAMPLES = 400
-_ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated")
+_ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated", "agreement")
+# Without a rule to judge by, fewer tables tell which point keeps as much as the best; relations are looked at in few.
+FEWER, FEWER_LOOKED_AT = 100, 20
 # What the table of points says of each target.
 TOLD = ("value", "error", "chance", "records", "met")
 
@@ -97,6 +99,16 @@ class Point:
         """How components are drawn; empty for a model that has none."""
         return str(self.posterior.options.get("membership", ""))
 
+    @property
+    def fitted_as_drawn(self) -> Fitted:
+        """The fit, drawing as this point does."""
+        return replace(self.fitted, posterior=self.posterior)
+
+    @property
+    def name(self) -> str:
+        """What its release is called beside others that tell as many records apart."""
+        return str(replace(self, fitted=replace(self.fitted, scheme=replace(self.fitted.scheme, leaf=0.0))))
+
     def __str__(self) -> str:
         return f"{self.fitted.scheme}" + (", posterior membership" if self.membership == "posterior" else "")
 
@@ -111,8 +123,8 @@ class Bench:
         The table, the settings and the synthesizer.
     view, confidential
         The table as the intruder sees it who counts others only, and its risk of order 1.
-    fresh
-        U_m of a fresh sample.
+    fresh, fresh_agreement
+        U_m of a fresh sample, and how well its pairs of columns agree.
     store, saved
         Where points are kept, and those that an interrupted search kept.
     progress
@@ -125,6 +137,7 @@ class Bench:
     view: View
     confidential: ConfidentialRisk
     fresh: float
+    fresh_agreement: float
     store: Store | None
     saved: Sequence[Mapping[str, np.ndarray]]
     progress: bool
@@ -139,7 +152,7 @@ class Bench:
     @cached_property
     def targets(self) -> tuple[Target, ...]:
         """The rules."""
-        return read_targets(self.settings.targets)
+        return read_targets(self.settings.targets) if self.settings.targets else ()
 
     @property
     def values(self) -> Floats:
@@ -164,11 +177,13 @@ def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Be
         store = open_store(checkpoint, [job.settings.model_dump_json()], {"values": job.view.values})
         saved = [arrays for _, arrays in read_chunks(store)]
     # Of several columns, the one that is furthest away counts, here as in a release.
-    fresh = max(fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric)
+    distances = [fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric]
+    fresh = max(distances, default=0.0)
     # The paper's cover lets a pattern of two keep a rule of one half, whatever is released: so only others count here.
     others = job.settings.cover == "others"
     view = job.view if others else replace(job.settings.intruder, cover="others").look(job.table)
-    return Bench(job, view, confidential_risk(view), fresh, store, saved, progress)
+    pairs = _agreement(job, [job.table]).value("agreement_2_fresh")
+    return Bench(job, view, confidential_risk(view), fresh, pairs, store, saved, progress)
 
 
 def fit_scheme(
@@ -182,7 +197,7 @@ def fit_scheme(
     tag = _digest(weights)
     try:
         posterior = fit_quietly(
-            bench.job.model,
+            bench.job.model_at(scheme.leaf),
             bench.job.table,
             weights,
             seed=bench.job.seed("search", "fit", str(scheme), tag),
@@ -224,7 +239,9 @@ def measure_point(bench: Bench, fitted: Fitted, posterior: Posterior | None = No
 def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None = None) -> Measured:
     """Measure risk and utility of what a posterior could release."""
     job, settings, view = bench.job, bench.settings, bench.view
-    number = min(tables or settings.search_tables, posterior.number) // BLOCKS * BLOCKS
+    wanted = tables or (settings.search_tables if bench.targets else FEWER)
+    looked_at = LOOKED_AT if bench.targets else FEWER_LOOKED_AT
+    number = min(wanted, posterior.number) // BLOCKS * BLOCKS
     expected = expected_risk(
         posterior,
         view,
@@ -233,12 +250,14 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
         seed=named_seed(seed, "expected"),
         unconverged="allow",
     )
-    drawn = draw(posterior, datasets=LOOKED_AT, seed=named_seed(seed, "drawn"), unconverged="allow")
+    drawn = draw(posterior, datasets=looked_at, seed=named_seed(seed, "drawn"), unconverged="allow")
     risk = release_risk(view, drawn)
     linked = risk.linked.sum(axis=0)
     coverage = np.divide(risk.by_table.sum(axis=0), linked, out=np.array(bench.confidential.risk), where=linked > 0)
     # Of several columns, the one that is furthest away counts.
-    distances = np.max([_distances(job, drawn, column) for column in job.view.numeric], axis=0)
+    distances = np.max([np.zeros(len(drawn)), *(_distances(job, drawn, one) for one in job.view.numeric)], axis=0)
+    pairs = _agreement(job, drawn[:FEWER_LOOKED_AT]).by_table
+    agreed = pairs.loc[pairs["measure"] == "agreement_2", "value"].to_numpy(dtype=np.float64)
     released = drawn[: settings.datasets]
     overlaps = {
         # Of a regression, the coefficient that is kept worst counts.
@@ -252,7 +271,14 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     error = (pooled.high - pooled.low) / 4
     figures["pooled"] = (pooled.value, 0.0 if np.isnan(error) else float(error))
     blocks, runs = np.array(expected.blocks), np.array(expected.runs)
-    return Measured(blocks, runs, coverage, distances, overlaps, figures, find_isolated(bench.confidential.risk))
+    isolated = find_isolated(bench.confidential.risk)
+    return Measured(blocks, runs, coverage, distances, overlaps, figures, isolated, agreed)
+
+
+def _agreement(job: Job, tables: Sequence[Any]) -> Agreement:
+    """How well the pairs agree of a replaced column with another one that the model conditions on."""
+    columns = [*job.settings.replace, *(job.settings.predictors or ())]
+    return agreement(job.table, tables, job.settings.replace, ways=2, columns=columns)
 
 
 def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
@@ -337,6 +363,7 @@ def list_points(points: Sequence[Point], fresh: float) -> pd.DataFrame:
             "shift": fitted.scheme.shift,
             "rounds": fitted.scheme.rounds,
             "membership": point.membership,
+            "leaf": fitted.scheme.leaf,
             "mean_weight": float(np.nanmean(fitted.weights)),
             "warm": fitted.warm,
             "converged": fitted.converged,
@@ -349,6 +376,7 @@ def list_points(points: Sequence[Point], fresh: float) -> pd.DataFrame:
             "U_m": point.distance,
             "U_m_error": point.distance_error,
             "U_m_excess": point.distance - fresh,
+            "agreement": float(measured.agreement.mean()),
             "smallest_overlap": min(measured.overlaps.values(), default=np.nan),
         }
         for place, judgement in enumerate(point.judgements, start=1):

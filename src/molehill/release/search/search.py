@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from molehill.errors import InputError, check_choice
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, impossible, read_targets
@@ -22,6 +24,7 @@ def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = T
     """Find the release that keeps the most utility under the targets of the settings, or say why there is none.
 
     What settings fix is one point, which is judged; with `scheme = "auto"` moves are tried, the least distorting first.
+    Without targets it is the safest of those that keep as much as the best.
     `fits`, `seconds`, `chance`, `redraw` and `search_tables` are settings of its own. It abbreviates:
 
         bench = open_bench(job)
@@ -38,15 +41,17 @@ def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = T
     progress, tell
         As in `molehill.synthesize`.
     """
-    if not job.view.numeric:
+    if job.settings.targets and not job.view.numeric:
         problem = f"{job.settings.replace[0]!r} is categorical"
         raise InputError("targets", problem, "Rules are for numbers: leave them out")
-    _check_overlaps(read_targets(job.settings.targets), job.analyses)
+    if job.settings.targets:
+        _check_overlaps(read_targets(job.settings.targets), job.analyses)
     bench = open_bench(job, checkpoint=checkpoint, progress=progress)
     for point in try_moves(bench):
         if tell is not None:
-            state = "meets the targets" if point.met else "misses them"
-            tell(f"point {point.number + 1}: {point}: {state}, U_m {point.distance:.4f}")
+            state = f"{'meets the targets' if point.met else 'misses them'}, " if bench.targets else ""
+            risk = f"mean expected risk {float(np.nanmean(point.measured.risk)):.3f}"
+            tell(f"point {point.number + 1}: {point}: {state}{risk}, U_m {point.distance:.4f}")
     return conclude(bench, tell)
 
 

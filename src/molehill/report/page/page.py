@@ -72,7 +72,7 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
         library=Markup(library),  # noqa: S704
         script=Markup(script),  # noqa: S704
         specifications=Markup(json.dumps(specifications).replace("<", "\\u003c")),  # noqa: S704
-        was_searched=dossier.search is not None,
+        was_searched=dossier.search is not None and bool(dossier.search.targets),
         weighted=is_weighted(dossier),
         cards=list_cards(shown, teller),
         decision=judge_release(shown, teller) if internal else None,

@@ -135,11 +135,15 @@ def sample(
         store = None if checkpoint is None else open_store(checkpoint, facts, _by_path(inputs))
         clock = _Clock()
         chunks = _chunks(engine, inputs, jax.random.split(jax.random.key(seed), chains), length, store, clock)
-        with _bar(title, shown=progress) as (extend, advance):
+        with progress_bar(title, shown=progress) as (extend, advance):
 
             def take(sweeps: int) -> list[_Chunk]:
                 extend(sweeps // length)
-                return [advance(next(chunks)) for _ in range(sweeps // length)]
+                taken = []
+                for _ in range(sweeps // length):
+                    taken.append(next(chunks))
+                    advance(1)
+                return taken
 
             spent, kept, done = take(engine.warmup), [], 0
             most = engine.draws << patience
@@ -332,8 +336,8 @@ def _refill(template: State, leaves: list[np.ndarray]) -> State:
 
 
 @contextmanager
-def _bar(title: str, *, shown: bool) -> Iterator[tuple[Callable[[int], None], Callable[[_Chunk], _Chunk]]]:
-    """A bar, with one function that makes it longer and one that moves it on by the chunk that it hands through."""
+def progress_bar(title: str, *, shown: bool) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
+    """A bar, with one function that makes it longer and one that moves it on."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with Progress(
@@ -344,8 +348,7 @@ def _bar(title: str, *, shown: bool) -> Iterator[tuple[Callable[[int], None], Ca
         def extend(chunks: int) -> None:
             bar.update(task, total=(bar.tasks[0].total or 0) + chunks)
 
-        def advance(chunk: _Chunk) -> _Chunk:
-            bar.advance(task)
-            return chunk
+        def advance(chunks: int) -> None:
+            bar.advance(task, chunks)
 
         yield extend, advance

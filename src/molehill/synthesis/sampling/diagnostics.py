@@ -137,6 +137,29 @@ def diagnose(run: Run, *, tolerances: Mapping[str, float] = {}, effective: int =
     )
 
 
+def trust_independent(functionals: Mapping[str, np.ndarray], seconds: Mapping[str, float]) -> Diagnostics:
+    """Describe draws that are independent by construction: each counts fully, and there is nothing to converge.
+
+    Parameters
+    ----------
+    functionals
+        (1, draws, number) by name.
+    seconds
+        Wall time by stage.
+    """
+    rows = {}
+    for name, values in functionals.items():
+        flat = np.asarray(values, dtype=np.float64).reshape(values.shape[1], -1)
+        for place in range(flat.shape[1]):
+            label = f"{name}[{place}]" if flat.shape[1] > 1 else name
+            spread = float(flat[:, place].std())
+            rows[label] = {"mean": float(flat[:, place].mean()), "sd": spread, "error": spread / np.sqrt(len(flat))}
+    number = next(iter(functionals.values())).shape[1]
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    table = table.assign(rhat=1.0, bulk=float(number), tail=float(number), apart=0.0, tolerance=0.0, decides=True)
+    return Diagnostics(table, 0.0, 1.0, 0, number, seconds, ())
+
+
 def _tell_modes(rhats: pd.Series) -> str:
     worst = f"R-hat of {rhats.idxmax()} is {rhats.max():.3f}"
     return (
