@@ -26,8 +26,19 @@ from molehill.risk.profile import profile_release
 from molehill.tables.intervals import Figure
 from molehill.tables.schema import infer_kind
 from molehill.tables.table import Table
-from molehill.utility import Analysis, Distances, ecdf_distances, estimate, propensity, table_difference, wasserstein
+from molehill.utility import (
+    Agreement,
+    Analysis,
+    Distances,
+    agreement,
+    ecdf_distances,
+    estimate,
+    propensity,
+    table_difference,
+    wasserstein,
+)
 from molehill.utility.distances import Method
+from molehill.utility.marginals import MOST_SETS
 
 if TYPE_CHECKING:
     from molehill.evaluation.expected import ExpectedRisk
@@ -40,6 +51,10 @@ LEAST_RECORDS = 50
 # Indicators of known columns that the classifier sees at most; their products with each other make many more.
 _MOST_INDICATORS = 30
 _MOST_LEVELS = 100
+# Columns whose pairs and triples are compared at most; of more than this many records in all tables, fewer of the sets.
+_MOST_RELATED = 25
+_MOST_COUNTED = 4_000_000_000
+_LEAST_SETS = 200
 
 
 @dataclass(frozen=True)
@@ -201,6 +216,40 @@ class Scene:
         frames = [*self._numeric_distances(), *self._table_distances(), *self._propensities()]
         told = [frame.assign(**dict.fromkeys({"of", "group"} - set(frame), "")) for frame in frames]
         return pd.concat(told, ignore_index=True) if told else nothing
+
+    @cached_property
+    def agreement(self) -> Agreement | None:
+        """How well pairs and triples of columns agree that contain a sensitive one; None for the confidential table.
+
+        The columns are the sensitive and the known ones (or those named as related), the first 25 of them, without
+        categories of more than 100 levels: nothing could be said of their cells. For large tables fewer of the sets are
+        compared, at least 200.
+        """
+        if not self.is_release:
+            return None
+        frame, schema = self.view.table.frame, self.view.schema
+        sensitive = schema.having("sensitive")
+        # Codes that were declared to be categories are not cut like numbers.
+        exact = {column.name for column in schema.columns if column.kind == "categorical"}
+        related = [
+            name
+            for name in self._related
+            if name not in sensitive
+            and (
+                (pd.api.types.is_numeric_dtype(frame[name].dtype) and name not in exact)
+                or frame[name].nunique(dropna=False) <= _MOST_LEVELS
+            )
+        ]
+        columns = [*sensitive, *related][:_MOST_RELATED]
+        counted = sum(len(other.frame) for other in self.tables)
+        return agreement(
+            self.view.table,
+            self.tables,
+            columns[: len(sensitive)],
+            columns=columns,
+            breaks={name: () for name in columns if name in exact},
+            most_sets=max(_LEAST_SETS, min(MOST_SETS, _MOST_COUNTED // counted)),
+        )
 
     def _numeric_distances(self) -> list[pd.DataFrame]:
         groupings = [{}] if self.options.groups is None else [{}, {"groups": self.options.groups}]

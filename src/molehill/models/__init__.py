@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from molehill.models.counts import negative_binomial, poisson
-from molehill.models.forest import LEAF, forest
+from molehill.models.forests.forest import LEAF, forest
 from molehill.models.multinomial import multinomial
 from molehill.models.normal_linear import normal_linear
 from molehill.models.semicontinuous import semicontinuous

@@ -156,15 +156,15 @@ class Settings(BaseModel):
     shift: float = setting(0.0, "See scale.", "a number")
     synthesizer: str = setting(
         "auto",
-        "What replaces the values. auto: a forest or, with the paper's scheme or settings of a mixture, the paper's model "
-        "for the kind of the column.",
+        "What replaces the values. auto: a forest or, with the paper's scheme or settings of a mixture, the model that "
+        "the paper has for the kind of the column.",
         _one_of(SYNTHESIZERS),
         public=True,
     )
     leaf: Annotated[float, Field(ge=1)] | Literal["auto"] = setting(
         "auto",
-        "Least number of records that a forest tells apart: larger tells less of a person. auto: the largest that keeps "
-        "as much as the best.",
+        "Least number of records that a forest tells apart: more tell less of a person. auto: the safest that keeps as "
+        "much as the best.",
         'a number from 1 up, or "auto"',
     )
     components: Annotated[int, Field(ge=1)] | Literal["auto"] = setting(

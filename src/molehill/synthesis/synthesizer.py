@@ -55,7 +55,7 @@ class Prediction(NamedTuple):
     declared support and was cut off.
     """
 
-    values: Mapping[str, jax.Array]
+    values: Mapping[str, Any]
     outside: jax.Array | float = 0.0
 
 

@@ -15,6 +15,7 @@ WIDTHS = "Width ratio of the intervals"
 BIASES = "Relative bias"
 DISTANCES = "Distances of the tables"
 CLASSIFIER = "Told apart by a classifier"
+RELATIONS = "Relations between columns"
 
 
 def default_analyses(schema: Schema) -> list[Analysis]:
@@ -63,6 +64,21 @@ def _distance(id_: str) -> Callable[[Scene], Iterable[Value]]:
         ]
 
     return compute
+
+
+def _agreement(id_: str, words: str, better: Literal["higher", ""] = "higher") -> Measure:
+    """A mean over marginals: kept inside, for a fresh sample's tells how the confidential values are spread."""
+
+    def compute(scene: Scene) -> Iterable[Value]:
+        if scene.agreement is None:
+            return []
+        rows = scene.agreement.summary
+        return [
+            Value(fixed_ends(Figure(float(row["value"]), float(row["low"]), float(row["high"]))))
+            for row in rows[rows["measure"] == id_].to_dict("records")
+        ]
+
+    return Measure(id_, words, "utility", RELATIONS, "number", compute, better)
 
 
 def _apart(
@@ -151,4 +167,8 @@ UTILITY_MEASURES: Sequence[Measure] = (
         coarse="ratio",
         reveals="whether released records can be told from confidential ones: hardly, somewhat, or easily",
     ),
+    _agreement("agreement_2", "agreement of pairs of columns, of 1000"),
+    _agreement("agreement_2_fresh", "agreement of pairs, fresh sample", ""),
+    _agreement("agreement_3", "agreement of triples of columns, of 1000"),
+    _agreement("agreement_3_fresh", "agreement of triples, fresh sample", ""),
 )

@@ -1,0 +1,375 @@
+"""A forest: any kind of column, from trees that are grown on draws of the pseudo posterior. No chains, no convergence.
+
+With nothing assumed but that records are draws from one distribution, and each record's likelihood raised to its weight
+a_i, the distribution has the pseudo posterior Dirichlet(a_1, ..., a_n) over the records: the limit of a Dirichlet
+process with a vanishing prior. A draw of it gives every record a mass g_i ~ Gamma(a_i). Masses of a record that stands
+in the table twice add up to Gamma(2 a_i), and a record of weight 0 has none.
+
+Every tree is grown on masses of its own: the records are parted by one predictor after the other (of half of them, by
+chance), so that the levels of the column differ most between the parts, as long as either part has a mass of at least
+`leaf`. The distribution of the
+column in a part is that of its masses, shrunk to that of the part before: (m_k + c p_k) / (m + c). A new value is drawn
+from one of a few trees, chosen at random for every record: from the mean of their distributions.
+
+Numbers are cut into levels (see `Grid`): a value that many records share is one of its own, the others are drawn anew
+within their bin. No value is released because a part of a tree held only that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from molehill.arrays import Booleans, Floats
+from molehill.errors import InputError, is_whole
+from molehill.machine import in_threads, workers
+from molehill.models.amounts import check_support, find_amounts
+from molehill.models.forests.grid import learn_grid
+from molehill.models.forests.trees import find_leaves, grow_tree, walk
+from molehill.synthesis.design import (
+    Design,
+    find_codes,
+    find_levels,
+    learn_design,
+    predictor_codes,
+    predictor_numbers,
+    spread_rows,
+)
+from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Learned, Prediction
+from molehill.tables.schema import Kind, infer_kind
+from molehill.tables.table import Table, find_columns
+
+# What a tree is made of.
+SITES = ("feature", "left", "child", "shares")
+# Trees of a forest, and how many of them a table is drawn from.
+TREES, WINDOW = 200, 20
+# Share of the predictors that a part is tried to be parted by, chosen by chance: trees that differ make a finer mean.
+TRIED = 0.5
+# Mass that a part is shrunk to the one before it by.
+SHRINKAGE = 2.0
+# The least mass of a part, by default, and that of a category in relation to it.
+LEAF, OF_LEVELS = 25.0, 0.4
+# A set of levels is one word of the machine.
+MOST_CODES = 64
+MOST_LEVELS = 500
+
+
+def forest(
+    column: str,
+    predictors: str | Sequence[str] | None = None,
+    *,
+    leaf: float = LEAF,
+    trees: int = TREES,
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+    missing: bool = False,
+) -> DirectSynthesizer:
+    """Replace a column of any kind by draws from a forest.
+
+    Parameters
+    ----------
+    column
+        The sensitive column: an amount, a count or a category.
+    predictors, breaks, kinds
+        What the model conditions on: see `molehill.synthesis.design.learn_design`. Of a formula only the columns
+        count: trees find by themselves which go together.
+    leaf
+        The least mass of a part, about how many records of weight 1 it has: of a number; of a category, which has fewer
+        levels, two fifths of it. Larger parts tell less of a person. As large as the table, the column depends on
+        nothing.
+    trees
+        How many are grown, at least 20.
+    lower, upper
+        The public support of a number, for instance from a codebook; never the confidential extremes.
+    missing
+        Whether the forest also says which values are missing, as one level more; otherwise those that are stay so.
+
+    Examples
+    --------
+    >>> forest("income", ["age", "education"], lower=0, upper=2_000_000).sensitive
+    ('income',)
+    """
+    support = check_support(lower, upper)
+    if isinstance(leaf, bool) or not 1 <= leaf < np.inf:
+        raise InputError("leaf", "it must be a number from 1 up", f"{LEAF:g} is the default")
+    if not is_whole(trees, WINDOW):
+        raise InputError("trees", f"it must be a whole number from {WINDOW} up", f"{TREES} is the default")
+    own_kind = (kinds or {}).get(column)
+    of_predictors: dict[str, Kind] = {name: kind for name, kind in (kinds or {}).items() if name != column}
+
+    def learn(table: Table, weights: Floats) -> Learned:
+        find_columns(table, [column], "column")
+        design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=of_predictors, complete=False)
+        coding = _learn_coding(table, design)
+        kind = own_kind or infer_kind(table, column)[0]
+        if kind == "categorical":
+            outcome, levels = _learn_levels(table, column)
+        else:
+            values = find_amounts(table, column)
+            levels = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support)
+            outcome = levels.codes(values)
+        number = len(levels) if isinstance(levels, tuple) else levels.number
+        if missing:
+            outcome, number = np.where(outcome < 0, number, outcome), number + 1
+        scores = _scores(table.frame[column], levels, number)
+        inputs = {"codes": coding.apply(table), "outcome": outcome}
+        facts = {
+            "column": column,
+            "levels": levels,
+            "number": number,
+            "support": support,
+            "design": design.facts,
+            "coding": coding,
+            "scores": scores,
+            "leaf": max(OF_LEVELS * leaf, 1.0) if isinstance(levels, tuple) else float(leaf),
+        }
+        return Learned(inputs, facts, again=coding.again)
+
+    return DirectSynthesizer(
+        sensitive=(column,),
+        name="forest",
+        words="a forest of trees",
+        learn=learn,
+        sample=partial(_grow, trees=trees),
+        predict=partial(_predict, column=column, missing=missing),
+        functionals=_functionals,
+        levels=lambda learned: _named_levels(learned, column),
+        missing=missing,
+    )
+
+
+def _named_levels(learned: Learned, column: str) -> dict[str, Any]:
+    levels = learned.facts["levels"]
+    return {column: levels} if isinstance(levels, tuple) else {}
+
+
+# Predictors as small whole numbers.
+
+
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """Predictors as codes below 64: levels of categories, bins of numbers (0: missing).
+
+    Attributes
+    ----------
+    design
+        What was learned of the predictors.
+    names
+        The predictors that vary, in the order of the codes.
+    ends
+        Of a number, where its bins begin after the first.
+    base
+        The codes of the table that was learned from.
+    """
+
+    design: Design
+    names: tuple[str, ...]
+    ends: Mapping[str, Floats]
+    base: NDArray[np.uint8]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many codes each predictor has."""
+        of = [len(self.ends[n]) + 2 if n in self.ends else len(self.design.levels[n]) for n in self.names]
+        return np.array(of, dtype=np.int64)
+
+    @property
+    def unordered(self) -> Booleans:
+        """Which predictors are categories without an order."""
+        ordered = {*self.ends, *self.design.breaks}
+        return np.array([name not in ordered for name in self.names], dtype=bool)
+
+    def code(self, table: Table, name: str) -> NDArray[np.uint8]:
+        """Give the codes of one predictor."""
+        if name not in self.ends:
+            return predictor_codes(self.design, table, name).astype(np.uint8)
+        values = predictor_numbers(table, name)
+        places = 1 + np.searchsorted(self.ends[name], values, side="right")
+        return np.where(np.isnan(values), 0, places).astype(np.uint8)
+
+    def apply(self, table: Table) -> NDArray[np.uint8]:
+        """Give the codes of all predictors, (records, predictors)."""
+        columns = [self.code(table, name) for name in self.names]
+        return np.column_stack(columns) if columns else np.zeros((len(table.frame), 0), dtype=np.uint8)
+
+    def again(self, table: Table, replaced: Sequence[str] | None = None) -> dict[str, Any]:
+        """The codes for a table with other values in some predictors, or in those that are named alone."""
+        if replaced is None:
+            return {"codes": self.apply(table)}
+        codes = self.base.copy()
+        for place, name in enumerate(self.names):
+            if name in replaced:
+                codes[:, place] = self.code(table, name)
+        return {"codes": codes}
+
+
+def _learn_coding(table: Table, design: Design) -> Coding:
+    ends = {}
+    for name in design.centre:
+        if name not in design.dropped or name in design.missing:
+            ends[name] = _bin_ends(predictor_numbers(table, name))
+    levels = [name for name in design.levels if name not in design.dropped]
+    names = tuple(name for term in design.terms for name in term)
+    names = tuple(name for name in dict.fromkeys(names) if name in ends or name in levels)
+    made = Coding(design, names, ends, np.zeros((0, 0), dtype=np.uint8))
+    return Coding(design, names, ends, made.apply(table))
+
+
+def _bin_ends(values: Floats) -> Floats:
+    """Cut a number into as many bins as there are codes: at its values if these are few, at quantiles otherwise."""
+    present = values[~np.isnan(values)]
+    distinct = np.unique(present)
+    if len(distinct) <= MOST_CODES - 1:
+        return distinct[1:]
+    shares = np.arange(1, MOST_CODES - 1) / (MOST_CODES - 1)
+    return np.unique(np.quantile(present, shares, method="higher"))
+
+
+def _learn_levels(table: Table, column: str) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+    values = table.frame[column]
+    levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
+    if len(levels) < 2:
+        raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is")
+    if len(levels) > MOST_LEVELS:
+        problem = f"{column!r} has {len(levels):,} levels, more than {MOST_LEVELS}"
+        raise InputError("column", problem, "Group them into fewer")
+    codes = find_codes(values, (*levels, None), column, "column")
+    return np.where(codes < len(levels), codes, -1), levels
+
+
+def _scores(column: pd.Series, levels: Any, number: int) -> Floats:
+    """Numbers in the order of the levels, to order categorical predictors by; none for a category without an order."""
+    if isinstance(levels, tuple):
+        ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
+        return np.arange(number) / number if ordered else np.empty(0)
+    middles = levels.middles()
+    # A missing value, if that is a level, stands before all.
+    return np.argsort(np.argsort(np.append(middles, np.full(number - len(middles), -np.inf)))) / number
+
+
+class _Task(NamedTuple):
+    """What every tree is grown on."""
+
+    codes: NDArray[np.uint8]
+    sizes: NDArray[np.int64]
+    unordered: Booleans
+    outcome: NDArray[np.int64]
+    number: int
+    scores: Floats
+    leaf: float
+    try_most: int
+
+
+def _grow(learned: Learned, weights: Floats, seed: int, *, trees: int, advance: Any = None) -> dict[str, np.ndarray]:
+    """Grow trees, each on masses of its own: sites as arrays (1, trees, ...)."""
+    facts, coding = learned.facts, learned.facts["coding"]
+    counted = weights > 0
+    task = _Task(
+        np.ascontiguousarray(learned.inputs["codes"][counted]),
+        coding.sizes,
+        coding.unordered,
+        np.ascontiguousarray(learned.inputs["outcome"][counted]),
+        facts["number"],
+        facts["scores"],
+        facts["leaf"],
+        max(1, int(np.ceil(TRIED * len(coding.names)))),
+    )
+    grown: list[Any] = [None] * trees
+    alpha = weights[counted]
+
+    def grow(first: int, last: int) -> None:
+        for tree in range(first, last):
+            random = np.random.default_rng([seed, tree])
+            masses = random.standard_gamma(alpha)
+            grown[tree] = grow_tree(*task, masses, int(random.integers(2**31)), SHRINKAGE)
+
+    # In rounds, so that progress can be told.
+    step = 2 * workers()
+    for begin in range(0, trees, 10 * step):
+        end = min(begin + 10 * step, trees)
+        cuts = np.linspace(begin, end, workers() + 1).astype(int).tolist()
+        in_threads(grow, list(pairwise(cuts)))
+        if advance is not None:
+            advance(end - begin)
+    nodes = max(len(tree[0]) for tree in grown)
+    leaves = max(len(tree[3]) for tree in grown)
+    feature, child = (np.full((1, trees, nodes), -1, dtype=np.int32) for _ in range(2))
+    left = np.zeros((1, trees, nodes), dtype=np.uint64)
+    shares = np.zeros((1, trees, leaves, facts["number"]), dtype=np.float32)
+    for place, (own_feature, own_left, own_child, own_shares) in enumerate(grown):
+        size = len(own_feature)
+        feature[0, place, :size], left[0, place, :size], child[0, place, :size] = own_feature, own_left, own_child
+        shares[0, place, : len(own_shares)] = own_shares
+    return {"feature": feature, "left": left, "child": child, "shares": shares}
+
+
+def _predict(
+    random: np.random.Generator,
+    draws: Mapping[str, np.ndarray],
+    place: int,
+    learned: Learned,
+    inputs: Inputs,
+    *,
+    column: str,
+    missing: bool,
+) -> Prediction:
+    """Draw new values from the trees after `place`."""
+    facts = learned.facts
+    levels, number = facts["levels"], facts["number"]
+    codes = np.ascontiguousarray(inputs["codes"])
+    records, trees = len(codes), draws["child"].shape[1]
+    chosen = (place + random.integers(0, min(WINDOW, trees), records)) % trees
+    allowed, low, high = _possible(facts, inputs, records)
+    drawn, given = np.empty(records, dtype=np.int64), np.empty(records)
+    feature, left, child, shares = (draws[name][0] for name in SITES)
+    walk(codes, feature, left, child, shares, chosen, random.random(records), allowed, drawn, given)
+    if isinstance(levels, tuple):
+        # The code -1 is nothing: a missing value.
+        return Prediction({column: np.where(drawn == len(levels), -1, drawn) if missing else drawn})
+    absent = (drawn == levels.number) | (drawn < 0)
+    values = levels.draw(np.where(absent, -1, drawn), random, low, high)
+    counts = np.bincount(drawn[~absent], minlength=number)[: levels.number]
+    return Prediction({column: values}, float(counts @ levels.outside() / max(counts.sum(), 1)))
+
+
+def _possible(facts: Mapping[str, Any], inputs: Inputs, records: int) -> tuple[Booleans, Floats, Floats]:
+    """Which levels a record may have (one row, if all may the same), and between which ends its number lies."""
+    levels, number = facts["levels"], facts["number"]
+    ends = [np.broadcast_to(np.float64(end), records) for end in facts["support"]]
+    given = [np.asarray(inputs[name]) if name in inputs else None for name in ("allowed", "lower", "upper")]
+    allowed = np.ones((1, number), dtype=bool)
+    if isinstance(levels, tuple):
+        if given[0] is not None:
+            allowed = np.ones((records, number), dtype=bool)
+            allowed[:, : len(levels)] = given[0]
+        return allowed, ends[0], ends[1]
+    low = ends[0] if given[1] is None else np.maximum(ends[0], given[1])
+    high = ends[1] if given[2] is None else np.minimum(ends[1], given[2])
+    one = slice(0, 1) if given[1] is None and given[2] is None else slice(None)
+    possible = levels.possible(low[one], high[one])
+    allowed = np.ones((len(possible), number), dtype=bool)
+    allowed[:, : levels.number] = possible
+    return allowed, low, high
+
+
+def _functionals(draws: Mapping[str, np.ndarray], learned: Learned, weights: Floats) -> dict[str, np.ndarray]:
+    """What is watched: by tree, the shares of the levels over all records, and the weighted log-likelihood."""
+    sites = [draws[name][0] for name in SITES]
+    counted = weights > 0
+    codes = np.ascontiguousarray(learned.inputs["codes"][counted])
+    outcome = learned.inputs["outcome"][counted]
+    trees, number = sites[3].shape[0], sites[3].shape[2]
+    shares, fit = np.empty((trees, number)), np.empty((trees, 1))
+    watched = spread_rows(len(codes), 500)
+    for tree in range(trees):
+        leaves = find_leaves(codes, sites[0][tree], sites[1][tree], sites[2][tree])
+        shares[tree] = sites[3][tree, leaves[watched]].mean(axis=0)
+        fit[tree] = weights[counted] @ np.log(np.maximum(sites[3][tree, leaves, outcome], 1e-30))
+    return {"level_share": shares[None], "weighted_loglik": fit[None]}

@@ -1,0 +1,188 @@
+"""The kernels of a forest: a tree grown on masses of the records, and records taken down their trees.
+
+Codes of predictors are below 64, so that a set of them is one word of the machine.
+"""
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True, nogil=True)
+def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, masses, seed, shrinkage):
+    """Grow one tree on masses of the records.
+
+    Returns
+    -------
+    feature, left, child
+        One a node: the predictor it is parted by, the codes that go to the left as a set of bits, and its left child
+        (the right one follows it); of a leaf -1, nothing, and minus its number minus 1.
+    shares
+        (leaves, levels): the distribution of the column in every leaf.
+    """
+    np.random.seed(seed)
+    records, predictors = codes.shape
+    order = np.arange(records)
+    aside = np.empty(records, np.int64)
+    most = 3 + 2 * int(masses.sum() / leaf)
+    feature, child, parent = np.full(most, -1, np.int32), np.full(most, -1, np.int32), np.full(most, -1, np.int32)
+    left = np.zeros(most, np.uint64)
+    begin, end = np.zeros(most, np.int64), np.zeros(most, np.int64)
+    counts = np.zeros((most, number))
+    end[0] = records
+    for i in range(records):
+        counts[0, outcome[i]] += masses[i]
+    table, total, score = np.zeros((64, number)), np.zeros(64), np.zeros(64)
+    part, shuffled = np.zeros(number), np.arange(predictors)
+    nodes, node = 1, 0
+    while node < nodes:
+        mass = counts[node].sum()
+        if mass >= 2 * leaf and nodes + 2 <= most and counts[node].max() < mass * (1 - 1e-9):
+            base = -mass * np.log(mass)
+            for k in range(number):
+                if counts[node, k] > 0:
+                    base += counts[node, k] * np.log(counts[node, k])
+            # A level by chance, to order the codes of categories by where levels have no order.
+            limit, chosen = np.random.random() * mass, 0
+            reached = counts[node, 0]
+            while reached < limit and chosen < number - 1:
+                chosen += 1
+                reached += counts[node, chosen]
+            best, best_feature, best_left = 1e-9, -1, np.uint64(0)
+            tried = 0
+            for place in range(predictors):
+                # The predictors in an order by chance, until enough of them were tried.
+                other = place + np.random.randint(predictors - place)
+                shuffled[place], shuffled[other] = shuffled[other], shuffled[place]
+                f = shuffled[place]
+                if tried >= try_most:
+                    break
+                size = sizes[f]
+                table[:size] = 0.0
+                for place in range(begin[node], end[node]):
+                    i = order[place]
+                    table[codes[i, f], outcome[i]] += masses[i]
+                present = 0
+                for code in range(size):
+                    total[code] = table[code].sum()
+                    present += total[code] > 0
+                if present < 2:
+                    continue
+                tried += 1
+                if unordered[f]:
+                    for code in range(size):
+                        score[code] = 2.0
+                        if total[code] > 0:
+                            if len(scores) == number:
+                                score[code] = (table[code] * scores).sum() / total[code]
+                            else:
+                                score[code] = table[code, chosen] / total[code]
+                        else:
+                            # A code that is not here goes where chance sends it.
+                            score[code] = np.random.random()
+                    ranked = np.argsort(score[:size])
+                else:
+                    ranked = np.arange(size)
+                part[:] = 0.0
+                lower = 0.0
+                word = np.uint64(0)
+                for place in range(size - 1):
+                    code = ranked[place]
+                    word |= np.uint64(1) << np.uint64(code)
+                    if total[code] == 0:
+                        continue
+                    part += table[code]
+                    lower += total[code]
+                    upper = mass - lower
+                    if lower < leaf:
+                        continue
+                    if upper < leaf:
+                        break
+                    gain = -base - lower * np.log(lower) - upper * np.log(upper)
+                    for k in range(number):
+                        if part[k] > 0:
+                            gain += part[k] * np.log(part[k])
+                        other = counts[node, k] - part[k]
+                        if other > 1e-12:
+                            gain += other * np.log(other)
+                    if gain > best:
+                        best, best_feature, best_left = gain, f, word
+            if best_feature >= 0:
+                feature[node], left[node], child[node] = best_feature, best_left, nodes
+                parent[nodes], parent[nodes + 1] = node, node
+                front, back = begin[node], 0
+                for place in range(begin[node], end[node]):
+                    i = order[place]
+                    if (best_left >> np.uint64(codes[i, best_feature])) & np.uint64(1):
+                        order[front] = i
+                        front += 1
+                        counts[nodes, outcome[i]] += masses[i]
+                    else:
+                        aside[back] = i
+                        back += 1
+                        counts[nodes + 1, outcome[i]] += masses[i]
+                for place in range(back):
+                    order[front + place] = aside[place]
+                begin[nodes], end[nodes] = begin[node], front
+                begin[nodes + 1], end[nodes + 1] = front, end[node]
+                nodes += 2
+        node += 1
+    shares = np.empty((nodes, number))
+    leaves = 0
+    for v in range(nodes):
+        mass = counts[v].sum()
+        if v == 0:
+            # Whatever level there is can come, if hardly ever.
+            shares[v] = (counts[v] + 1.0 / number) / (mass + 1.0)
+        else:
+            shares[v] = (counts[v] + shrinkage * shares[parent[v]]) / (mass + shrinkage)
+        if child[v] < 0:
+            leaves += 1
+    kept = np.empty((leaves, number), np.float32)
+    leaves = 0
+    for v in range(nodes):
+        if child[v] < 0:
+            kept[leaves] = shares[v]
+            leaves += 1
+            child[v] = -leaves
+    return feature[:nodes], left[:nodes], child[:nodes], kept
+
+
+@numba.njit(cache=True, nogil=True)
+def walk(codes, feature, left, child, shares, chosen, chance, allowed, drawn, given):
+    """Take every record down its tree and draw a level from where it comes to, of those that are allowed.
+
+    `given` gets the share of the allowed levels there; where that is nothing, the level is -1.
+    """
+    for i in range(len(codes)):
+        tree, node = chosen[i], 0
+        while child[tree, node] >= 0:
+            code = np.uint64(codes[i, feature[tree, node]])
+            goes_left = (left[tree, node] >> code) & np.uint64(1)
+            node = child[tree, node] + (0 if goes_left else 1)
+        own = shares[tree, -child[tree, node] - 1]
+        total = 0.0
+        for k in range(len(own)):
+            if allowed[i % len(allowed), k]:
+                total += own[k]
+        given[i] = total
+        drawn[i] = -1
+        limit, reached = chance[i] * total, 0.0
+        for k in range(len(own)):
+            if allowed[i % len(allowed), k] and own[k] > 0:
+                reached += own[k]
+                drawn[i] = k
+                if reached > limit:
+                    break
+
+
+@numba.njit(cache=True, nogil=True)
+def find_leaves(codes, feature, left, child):
+    """Give the leaf that every record comes to in one tree."""
+    found = np.empty(len(codes), np.int64)
+    for i in range(len(codes)):
+        node = 0
+        while child[node] >= 0:
+            goes_left = (left[node] >> np.uint64(codes[i, feature[node]])) & np.uint64(1)
+            node = child[node] + (0 if goes_left else 1)
+        found[i] = -child[node] - 1
+    return found
