@@ -1,7 +1,7 @@
 """The plan: what becomes of every column, checked before anything is fitted, and told on one page."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,14 @@ from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
 from molehill.risk.intruder import View
-from molehill.synthesis.design import Design
+from molehill.synthesis.design import Design, find_levels
 from molehill.tables.cells import declare_missing
 from molehill.tables.labels import align_rows
 from molehill.tables.resolution import column_unit
+from molehill.tables.rules.constraints import count_broken
+from molehill.tables.rules.emptiness import find_emptiness
+from molehill.tables.rules.reading import read_constraints
+from molehill.tables.rules.rules import Rules
 from molehill.tables.schema import has_many_dates
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility.analyses import read_formula
@@ -46,6 +50,10 @@ class Plan:
     columns
         column, label, fate, kind, model, limits, remark, sensitive, handling: one row a column of the table. The last
         says what the model makes of a predictor that it cannot take as it is, and in which unit new values are written.
+    drawn
+        The replaced columns in the order of drawing, and `better`, an order that may carry more; the same if it does.
+    rules
+        What every released record keeps to, in words, each with how many confidential records break it.
     known
         What the intruder knows.
     patterns, small
@@ -69,6 +77,9 @@ class Plan:
     shuffled: bool
     seconds: float
     bytes: float
+    drawn: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
+    rules: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return tell_plan(self)
@@ -114,9 +125,12 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     return settings.but(predictors=predictors)
 
 
-def make_plan(settings: Settings, view: View, findings: Sequence[Finding] | None = None) -> Plan:
+def make_plan(
+    settings: Settings, view: View, findings: Sequence[Finding] | None = None, rules: Rules | None = None
+) -> Plan:
     """Say what becomes of every column, and what it will cost: settings with predictors, checked by `check_columns`."""
     table = view.table
+    rules = rules or find_rules(table, settings, {name: view.schema[name].kind for name in settings.replace})
     found = {one.name: one for one in findings or look_at_columns(table)}
     models = {name: _model(settings, found[name]) for name in settings.replace}
     # What a synthesizer of the caller's makes of predictors, nobody can tell.
@@ -146,7 +160,64 @@ def make_plan(settings: Settings, view: View, findings: Sequence[Finding] | None
         settings.shuffle,
         fits * slower * _SECONDS * view.records * width,
         view.records * (_DESIGN_BYTES * width + _TABLE_BYTES * settings.datasets * len(settings.replace)),
+        settings.replace,
+        suggest_order(table, settings.replace),
+        {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
     )
+
+
+def find_rules(table: Table, settings: Settings, kinds: Mapping[str, str]) -> Rules:
+    """Find where columns are empty because of others, if missing values are modelled, and read the constraints.
+
+    Parameters
+    ----------
+    table, settings
+        The confidential table, and what was asked for.
+    kinds
+        The kind of every replaced column.
+    """
+    numeric = [name for name in settings.replace if kinds[name] != "categorical"]
+    limits = {name: tuple(map(float, _limits(settings, name))) for name in numeric}
+    units = {name: column_unit(table.frame[name]) for name in numeric}
+    exact = [name for name in settings.replace if name not in numeric]
+    levels = {name: _levels(table, name) for name in exact}
+    empty = find_emptiness(table, settings.replace, settings.keep) if settings.missing == "model" else ()
+    about: dict[str, Any] = {"limits": limits, "units": {name: unit for name, unit in units.items() if unit}}
+    constraints = read_constraints(settings.constraints, table, **about) if settings.constraints else ()
+    hidden = [name for one in constraints for name in one.columns if name in settings.drop]
+    if hidden:
+        problem = f"they speak of {hidden[0]!r}, which is dropped"
+        raise InputError("constraints", problem, "Keep or replace it, or leave the constraint out")
+    return Rules(empty, constraints, levels=levels, **about)
+
+
+def _limits(settings: Settings, name: str) -> tuple[float, float]:
+    low, high = (settings.of_column(end, name) for end in ("lower", "upper"))
+    return -np.inf if low is None else low, np.inf if high is None else high
+
+
+def _levels(table: Table, name: str) -> tuple[Any, ...]:
+    return tuple(level for level in find_levels(table.frame[name], name, "replace") if level is not None)
+
+
+def suggest_order(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
+    """Suggest in which order to draw columns: those with few missing values and few levels first.
+
+    What is drawn early is carried best, and conditions all that comes after it: a category of few levels is known well
+    from few records, and parts the others cleanly.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"pay": [9.5, 8.25, 7.0], "job": ["a", "b", "a"]})
+    >>> suggest_order(Table(people), ["pay", "job"])
+    ('job', 'pay')
+    """
+    frame = table.frame
+
+    def rank(name: str) -> tuple[float, int]:
+        return round(float(frame[name].isna().mean()), 1), frame[name].nunique()
+
+    return tuple(sorted(columns, key=rank))
 
 
 def check_columns(
@@ -165,9 +236,9 @@ def check_columns(
     """
     for fate in (*FATES, "accept"):
         find_columns(table, getattr(settings, fate), fate)
-    for field in OF_COLUMNS.values():
-        value = getattr(settings, field)
-        find_columns(table, list(value) if isinstance(value, Mapping) else [], field)
+    for setting in OF_COLUMNS.values():
+        value = getattr(settings, setting)
+        find_columns(table, list(value) if isinstance(value, Mapping) else [], setting)
     named = {name for fate in FATES[:3] for name in getattr(settings, fate)}
     left = [name for name in table.frame.columns if name not in named]
     if left:
@@ -304,6 +375,12 @@ def tell_plan(plan: Plan) -> str:
         told.append(f"The order of the rows tells of {', '.join(plan.order)}: {hidden}.")
     elif not plan.shuffled:
         told.append("The records are published in the order of the file.")
+    if len(plan.drawn) > 1:
+        told.append(f"Drawn one after the other, each given those before it: {', '.join(map(printable, plan.drawn))}.")
+        if plan.better != plan.drawn:
+            told.append(f"Few missing and few levels first would be: {', '.join(map(printable, plan.better))}.")
+    for rule, broken in plan.rules.items():
+        told.append(f"Kept in every record: {printable(rule)}" + (f" ({broken:,} break it now)." if broken else "."))
     told.append(f"Estimate: {_tell_time(plan.seconds)} on two cores, {plan.bytes / 2**20:,.0f} MiB beside the table.")
     return "\n".join(told)
 

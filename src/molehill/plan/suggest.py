@@ -69,7 +69,7 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
         breaks=breaks,
         lower={replaced.name: low} if numeric else None,
         upper={replaced.name: high} if numeric else None,
-        missing="keep" if replaced.missing else "error",
+        missing="model" if replaced.missing else "error",
         missing_codes=codes,
         **{name: value for name, value in (reading or {}).items() if value is not None},
     )

@@ -23,7 +23,7 @@ from molehill.evaluation.telling import find_figure, list_figures
 from molehill.evaluation.verdict import mean_risk, remark_shape
 from molehill.models import BUILT_IN, forest
 from molehill.models.missing import model_missing
-from molehill.plan.plan import Plan, check_columns, complete_settings, make_plan, model_of, take_table
+from molehill.plan.plan import Plan, check_columns, complete_settings, find_rules, make_plan, model_of, take_table
 from molehill.plan.predictors import predictors_of, uncarried_relations
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
@@ -35,6 +35,8 @@ from molehill.synthesis.fitting import fit
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
+from molehill.tables.rules.emptiness import may_be_empty
+from molehill.tables.rules.rules import Rules
 from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility import Analysis, estimate, regression
@@ -43,6 +45,7 @@ from molehill.utility.analyses import read_formula
 # The schemes of the paper, by the names that settings compare them under.
 PAPER = {"unweighted": Scheme(), "marginal": Scheme(1), "pairwise": Scheme(2)}
 
+NO_RULES = Rules()
 # Numbers of records that a forest may tell apart at least, see `Job.leaves`.
 LEAVES = (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0)
 
@@ -69,6 +72,8 @@ class Job:
         What is measured.
     plan
         What becomes of every column.
+    rules
+        What every released record keeps to.
     """
 
     settings: Settings
@@ -78,6 +83,7 @@ class Job:
     analyses: Sequence[Analysis]
     measures: Sequence[Measure]
     plan: Plan
+    rules: Rules
 
     @property
     def table(self) -> Table:
@@ -95,7 +101,7 @@ class Job:
 
     def model_at(self, leaf: float) -> AnySynthesizer:
         """Give the synthesizer with another least number of records that a forest tells apart; 0 for the same."""
-        return choose_synthesizer(self.view, self.settings.but(leaf=leaf)) if leaf else self.model
+        return choose_synthesizer(self.view, self.settings.but(leaf=leaf), self.rules) if leaf else self.model
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -139,11 +145,12 @@ def prepare(
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
         estimate(table, table, wanted, missing=settings.absent)
-    model, own = synthesizer or choose_synthesizer(view, settings), synthesizer is not None
+    rules = find_rules(table, settings, {name: view.schema[name].kind for name in settings.replace})
+    model, own = synthesizer or choose_synthesizer(view, settings, rules), synthesizer is not None
     if set(model.sensitive) != set(settings.replace):
         problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
         raise InputError("synthesizer", problem, "Name the same columns in both")
-    return Job(settings, view, model, own, wanted, measures, make_plan(settings, view, findings))
+    return Job(settings, view, model, own, wanted, measures, make_plan(settings, view, findings, rules), rules)
 
 
 def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | None) -> Settings:
@@ -155,16 +162,17 @@ def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | No
     return complete_settings(settings, table).but(seed=seed, **own)
 
 
-def choose_synthesizer(view: View, settings: Settings) -> AnySynthesizer:
+def choose_synthesizer(view: View, settings: Settings, rules: Rules = NO_RULES) -> AnySynthesizer:
     """Build the synthesizer that settings name, or those for the kinds of the columns.
 
-    Several columns are drawn one after the other, in the order of the settings, each given those before it.
+    Several columns are drawn one after the other, in the order of the settings, each given those before it; so is one
+    column that has rules to keep.
     """
-    links = [_choose_one(view, settings, place) for place in range(len(settings.replace))]
-    return links[0] if len(links) == 1 else Chain(tuple(links))
+    links = [_choose_one(view, settings, place, rules) for place in range(len(settings.replace))]
+    return links[0] if len(links) == 1 and not rules else Chain(tuple(links), rules)
 
 
-def _choose_one(view: View, settings: Settings, place: int) -> Any:
+def _choose_one(view: View, settings: Settings, place: int, rules: Rules) -> Any:
     column = settings.replace[place]
     name = model_of(settings, view.schema[column].kind)
     about = predictors_of(settings, place)
@@ -172,6 +180,7 @@ def _choose_one(view: View, settings: Settings, place: int) -> Any:
     chosen = BUILT_IN[name].choose(view.table, column)
     given |= {argument: value for argument, value in chosen.items() if given[argument] == "auto"}
     modelled = settings.missing == "model" and view.table.frame[column].isna().any()
+    modelled = modelled and may_be_empty(rules.empty, column)
     if name == "forest":
         own = {column: view.schema[column].kind}
         return forest(column, **{**about, "kinds": {**about["kinds"], **own}}, **given, missing=bool(modelled))

@@ -18,7 +18,7 @@ from molehill.arrays import Booleans, Floats, FrozenDict, Integers
 from molehill.errors import InputError, check_choice, check_names, nearest
 from molehill.tables.patterns import Patterns, learn_patterns, match_patterns
 from molehill.tables.schema import Kind, Missing, Schema, column_numbers, infer_schema, refuse_infinite
-from molehill.tables.table import Table, as_table, as_tables, find_columns
+from molehill.tables.table import Table, as_table, as_tables, find_columns, with_columns
 
 Cover = Literal["others", "paper"]
 SmallPatterns = Literal["protect", "marginal", "error"]
@@ -132,7 +132,8 @@ class View:
     numeric, values
         Names of the numeric sensitive columns, and their values, (records, columns).
     part
-        Which records have all their sensitive values.
+        Which records take part: those with their sensitive value; of several, where missing ones are allowed, those
+        with any. A missing value is close to nothing but another one.
     radius, floor
         For every numeric sensitive column.
     """
@@ -158,6 +159,11 @@ class View:
         """How many records there are."""
         return len(self.part)
 
+    @property
+    def complete(self) -> bool:
+        """Whether a record takes part only with all its sensitive values."""
+        return self.intruder.missing == "error" or len(self.intruder.sensitive) == 1
+
     @cached_property
     def size(self) -> NDArray[np.int64]:
         """Records in every record's pattern."""
@@ -171,7 +177,9 @@ class View:
 
     def column(self, name: str) -> Floats:
         """Give the values of a numeric sensitive column, NaN where missing."""
-        return np.where(self.part, self.values[:, self.numeric.index(name)], np.nan)
+        # Of several columns some may be missing in a record that takes part.
+        values = self.values[:, self.numeric.index(name)] if self.complete else column_numbers(self.table, name)
+        return np.where(self.part, values, np.nan)
 
     def at(self, radius: Radius) -> "View":
         """The same table to an intruder with another radius."""
@@ -274,9 +282,12 @@ def _see(intruder: Intruder, table: Table, patterns: Patterns | None) -> View:
     relative, least = _check_radius(intruder.radius, intruder.floor, numeric)
 
     patterns = patterns or learn_patterns(table, known, intruder.breaks)
-    by_cell = learn_patterns(table, [*known, *exact], intruder.breaks) if exact else patterns
+    several = intruder.missing != "error" and len(sensitive) > 1
+    exact_cells = [*exact, *(_gap(name) for name in numeric if several)]
+    marked = _mark_gaps(table, numeric) if several else table
+    by_cell = learn_patterns(marked, [*known, *exact_cells], intruder.breaks) if exact_cells else patterns
     pattern_of_cell = np.arange(patterns.number)
-    if exact:
+    if exact_cells:
         pattern_of_cell = np.zeros(by_cell.number, dtype=np.int64)
         pattern_of_cell[by_cell.codes] = patterns.codes
     values, part = _read_sensitive(table, numeric, exact, intruder.missing, "data")
@@ -292,7 +303,10 @@ def _read(view: View, table: Table, rows: NDArray[np.intp] | None) -> Reading:
     exact = [name for name in sensitive if name not in view.numeric]
     values, part = _read_sensitive(table, view.numeric, exact, view.intruder.missing, "released")
     patterns = match_patterns(view.patterns, table)
-    cells = match_patterns(view.by_cell, table) if exact else patterns
+    if view.complete:
+        cells = match_patterns(view.by_cell, table) if exact else patterns
+    else:
+        cells = match_patterns(view.by_cell, _mark_gaps(table, view.numeric))
     size = view.size
     if patterns is not view.patterns.codes or not (part.all() and view.part.all()):
         patterns, cells = np.where(part, patterns, -1), np.where(part, cells, -1)
@@ -319,21 +333,30 @@ def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp]
     return theirs.get_indexer(ours)
 
 
+def _gap(name: str) -> str:
+    """What the mark of a column's missing values is called: as no column is."""
+    return f"\0gap of {name}"
+
+
+def _mark_gaps(table: Table, numeric: Sequence[str]) -> Table:
+    """Add to a table where each numeric column is missing, so that a gap is close to nothing but a gap."""
+    return with_columns(table, {_gap(name): table.frame[name].isna().astype(str) for name in numeric})
+
+
 def _read_sensitive(
     table: Table, numeric: Sequence[str], exact: Sequence[str], missing: Missing, argument: str
 ) -> tuple[Floats, Booleans]:
-    """Numeric values, (records, columns), and which records have all their sensitive values."""
-    part = np.ones(len(table.frame), dtype=bool)
-    columns = []
+    """Numeric values, (records, columns), 0 where missing, and which records take part."""
+    present, columns = [], []
     for name in numeric:
         values = column_numbers(table, name, argument)
+        present.append(~np.isnan(values))
         if not np.isfinite(values).all():
             refuse_infinite(values, name, argument)
-            part &= ~np.isnan(values)
             values = np.nan_to_num(values)
         columns.append(values)
-    for name in exact:
-        part &= table.frame[name].notna().to_numpy()
+    present += [table.frame[name].notna().to_numpy() for name in exact]
+    part = np.asarray(np.all(present, axis=0) if missing == "error" else np.any(present, axis=0))
     if not part.all():
         _check_missing(part, missing, argument)
     if len(columns) == 1:

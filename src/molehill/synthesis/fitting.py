@@ -17,7 +17,14 @@ import pandas as pd
 from molehill.arrays import named_seed
 from molehill.errors import InputError, check_choice, check_whole, is_whole
 from molehill.machine import prepare_jax
-from molehill.synthesis.posterior import Posterior, check_blind, learn_again, predict_from, spread_draws
+from molehill.synthesis.posterior import (
+    Posterior,
+    check_blind,
+    learn_again,
+    predict_from,
+    share_accepted,
+    spread_draws,
+)
 from molehill.synthesis.sampling.chains import Run, progress_bar, sample
 from molehill.synthesis.sampling.diagnostics import (
     LEAST_BULK,
@@ -34,6 +41,7 @@ from molehill.synthesis.synthesizer import (
     Data,
     DirectSynthesizer,
     Learned,
+    Link,
     Synthesizer,
 )
 from molehill.tables.schema import column_numbers
@@ -139,35 +147,58 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
         return _sample_directly(synthesizer, table, weights, how)
     if how.checkpoint is not None:
         how.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fitted, without = {}, []
     if isinstance(synthesizer, Composite):
-        for number, (name, part) in enumerate(synthesizer.parts(table).items()):
-            own_seed = int(np.random.SeedSequence([how.seed, number]).generate_state(1)[0])
-            own = None if name in synthesizer.unweighted else weights
-            its = how.of(name, name, own_seed, title=name)
-            if own is None and its.start_from is not None and _is_fitted(part, table, its.start_from):
-                # The same posterior under all weights.
-                fitted[name] = its.start_from
-                continue
-            try:
-                fitted[name] = _sample(part, table, own, its)
-            except NothingCountsError:
-                without.append(name)
-                if not set(without) < set(synthesizer.optional):
-                    raise
-    else:
-        for number, link in enumerate(synthesizer.links):
-            name = ", ".join(link.sensitive)
-            # The first column is fitted as it would be alone.
-            own_seed = named_seed(how.seed, "link", name) if number else how.seed
-            # What is replaced later is not there to be conditioned on. The name of a column may hold anything.
-            later = [column for after in synthesizer.links[number + 1 :] for column in after.sensitive]
-            seen = replace(table, frame=table.frame.drop(columns=later))
-            own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
-            fitted[name] = _fit(link, seen, weights, own)
+        return _fit_parts(synthesizer, table, weights, how)
+    return _fit_links(synthesizer, table, weights, how)
+
+
+def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: _How) -> Posterior:
+    """Fit the parts of one column, each on its own."""
+    fitted, without = {}, []
+    for number, (name, part) in enumerate(synthesizer.parts(table).items()):
+        own_seed = int(np.random.SeedSequence([how.seed, number]).generate_state(1)[0])
+        own = None if name in synthesizer.unweighted else weights
+        its = how.of(name, name, own_seed, title=name)
+        if own is None and its.start_from is not None and _is_fitted(part, table, its.start_from):
+            # The same posterior under all weights.
+            fitted[name] = its.start_from
+            continue
+        try:
+            fitted[name] = _sample(part, table, own, its)
+        except NothingCountsError:
+            without.append(name)
+            if not set(without) < set(synthesizer.optional):
+                raise
     posterior = _join(synthesizer, table, weights, fitted)
     told = [f"{name}: no record of it has a weight, and it is drawn like the others" for name in without]
     return replace(posterior, given_up=(*posterior.given_up, *told))
+
+
+def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: _How) -> Posterior:
+    """Fit the columns of a chain, each given the true values of those before it."""
+    fitted = {}
+    for number, link in enumerate(synthesizer.links):
+        name = ", ".join(link.sensitive)
+        # The first column is fitted as it would be alone.
+        own_seed = named_seed(how.seed, "link", name) if number else how.seed
+        # What is replaced later is not there to be conditioned on. The name of a column may hold anything.
+        later = [column for after in synthesizer.links[number + 1 :] for column in after.sensitive]
+        seen = replace(table, frame=table.frame.drop(columns=later))
+        own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
+        fitted[name] = _fit(link, seen, _without_empty(synthesizer, link, table, weights), own)
+    posterior = _join(synthesizer, table, weights, fitted)
+    if not synthesizer.rules.constraints:
+        return posterior
+    return replace(posterior, accepted=share_accepted(posterior, how.seed))
+
+
+def _without_empty(chain: Chain, link: Link, table: Table, weights: Any) -> Any:
+    """Leave out the records in which a column is empty by a rule: that is not for a model to learn."""
+    ruled = [name for name in link.sensitive if chain.rules.empties(name)]
+    if not ruled:
+        return weights
+    empty = np.any([chain.rules.empty_in(name, table.frame) for name in ruled], axis=0)
+    return np.where(empty, 0.0, _check_weights(weights, table))
 
 
 def _is_fitted(part: Synthesizer, table: Table, posterior: Posterior) -> bool:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpyro import handlers
 from numpyro.infer import init_to_uniform
 
-from molehill.arrays import named_seed
+from molehill.arrays import Booleans, named_seed
 from molehill.errors import InputError
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.synthesis.synthesizer import (
@@ -27,9 +27,13 @@ from molehill.synthesis.synthesizer import (
     Synthesizer,
 )
 from molehill.tables.resolution import column_unit, round_to_unit
+from molehill.tables.rules.rules import Rules
+from molehill.tables.rules.support import Support
 from molehill.tables.table import Table, with_columns
 
 Values = Mapping[str, Any]
+# How often records that break a constraint are drawn again, and tables that their share is told from.
+_TURNS, _TRIED = 50, 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +56,9 @@ class Posterior:
         Of a synthesizer that has parts or links, the posterior of each; its sites are in `draws` too, as "part.site".
     given_up
         What was tried first and did not converge, in words; see `Synthesizer.simpler`.
+    accepted
+        Of a chain with constraints, the share of the records that keep them when they are first drawn; the others are
+        drawn again.
     """
 
     synthesizer: AnySynthesizer
@@ -63,6 +70,7 @@ class Posterior:
     outside: float
     parts: Mapping[str, "Posterior"] = field(default_factory=dict)
     given_up: tuple[str, ...] = ()
+    accepted: float = 1.0
 
     def __repr__(self) -> str:
         chains, draws = next(iter(self.draws.values())).shape[:2]
@@ -174,12 +182,16 @@ def spread_draws(posterior: Posterior, number: int) -> list[tuple[int, int]]:
 
 
 def predict_from(
-    posterior: Posterior, chosen: Sequence[tuple[int, int]], seed: int, drawn: Sequence[Table] | None = None
+    posterior: Posterior,
+    chosen: Sequence[tuple[int, int]],
+    seed: int,
+    drawn: Sequence[Table] | None = None,
+    supports: Sequence[Mapping[str, Support]] | None = None,
 ) -> list[Prediction]:
     """Predict every record from each of the chosen draws; `drawn` are the tables as far as they are drawn already."""
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, DirectSynthesizer):
-        return _predict_directly(posterior, synthesizer, chosen, seed, drawn)
+        return _predict_directly(posterior, synthesizer, chosen, seed, drawn, supports)
     assert isinstance(synthesizer, Synthesizer)
     predict = _compile(synthesizer.predict or _predict_by_model(synthesizer), *synthesizer.options.items())
     shared = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
@@ -198,26 +210,37 @@ def _predict_directly(
     chosen: Sequence[tuple[int, int]],
     seed: int,
     drawn: Sequence[Table] | None,
+    supports: Sequence[Mapping[str, Support]] | None,
 ) -> list[Prediction]:
     predictions, learned = [], posterior.learned
     for number, (_, place) in enumerate(chosen):
         inputs = dict(learned.inputs)
         if drawn is not None:
             inputs |= _learn_again(synthesizer.name, learned, drawn[number])
+        for support in () if supports is None else supports[number].values():
+            inputs |= {"lower": support.lower, "upper": support.upper, "filled": support.filled}
+            inputs |= {} if support.allowed is None else {"allowed": support.allowed}
         random = np.random.default_rng([seed, number])
         predictions.append(synthesizer.predict(random, posterior.draws, place, learned, inputs, **synthesizer.options))
     return predictions
 
 
-def _predict(posterior: Posterior, batch: _Batch, seed: int, drawn: Sequence[Table] | None) -> list[Values]:
-    """Give the new values of every table of a batch."""
+def _predict(
+    posterior: Posterior,
+    batch: _Batch,
+    seed: int,
+    drawn: Sequence[Table] | None,
+    supports: Sequence[Mapping[str, Support]] | None = None,
+) -> list[Values]:
+    """Give the new values of every table of a batch; within supports, where the synthesizer can."""
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, Chain):
         return _predict_links(posterior, batch, seed)
     if isinstance(synthesizer, Synthesizer | DirectSynthesizer):
         chosen = spread_draws(posterior, batch.datasets)[batch.first : batch.last]
         units = posterior.units
-        return [_in_units(posterior, one.values, units) for one in predict_from(posterior, chosen, seed, drawn)]
+        made = predict_from(posterior, chosen, seed, drawn, supports)
+        return [_in_units(posterior, one.values, units) for one in made]
     seeds = np.random.SeedSequence(seed).generate_state(len(posterior.parts)).tolist()
     parts = {
         name: _predict(part, batch, own, drawn)
@@ -239,15 +262,86 @@ def _in_units(posterior: Posterior, values: Values, units: Mapping[str, float]) 
 
 
 def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Values]:
-    """Draw one column after the other, each given those before it; the first as it would be drawn alone."""
-    drawn: list[dict[str, Any]] = [{} for _ in range(batch.last - batch.first)]
-    how = {"levels": _levels(posterior), "modelled": _modelled(posterior)}
+    """Draw one column after the other; records that break a constraint all the same are drawn again, whole."""
+    drawn, broken = _predict_links_once(posterior, batch, seed)
+    for turn in range(1, _TURNS):
+        if not broken.any():
+            return list(drawn)
+        again, still = _predict_links_once(posterior, batch, named_seed(seed, "again", turn))
+        for row, values in enumerate(drawn):
+            for name in values:
+                values[name] = np.where(broken[row] & ~still[row], again[row][name], values[name])
+        broken &= still
+    if broken.any():
+        number = int(broken.any(axis=0).sum())
+        problem = f"{number:,} record(s) cannot be drawn so that they keep them"
+        raise InputError("constraints", problem, "Loosen one, replace more of their columns, or widen limits")
+    return list(drawn)
+
+
+def share_accepted(posterior: Posterior, seed: int) -> float:
+    """The share of the records that keep the constraints of a chain when they are first drawn."""
+    batch = _Batch(_TRIED, 0, _TRIED)
+    with jax.enable_x64(new_val=True):
+        _, broken = _predict_links_once(posterior, batch, named_seed(seed, "accepted"))
+    return 1.0 - float(broken.mean())
+
+
+def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple[list[dict[str, Any]], Booleans]:
+    """Draw one column after the other, each given those before it; the first as it would be drawn alone.
+
+    Also gives which records break a constraint, (tables, records).
+    """
+    chain = posterior.synthesizer
+    assert isinstance(chain, Chain)
+    number = batch.last - batch.first
+    drawn: list[dict[str, Any]] = [{} for _ in range(number)]
+    broken = np.zeros((number, len(posterior.table.frame)), dtype=bool)
+    how: dict[str, Any] = {"levels": _levels(posterior), "modelled": _modelled(posterior)}
+    columns = [name for link in chain.links for name in link.sensitive]
     for place, (name, link) in enumerate(posterior.parts.items()):
         own = seed if place == 0 else named_seed(seed, "link", name)
         tables = [put_back(link.table, values, **how) for values in drawn] if place else None
-        for row, values in enumerate(_predict(link, batch, own, tables)):
+        ruled = link.synthesizer.sensitive if chain.rules else ()
+        frames = [table.frame.drop(columns=list(ruled)) for table in tables or [link.table] * number] if ruled else []
+        supports = [_find_supports(chain.rules, ruled, frame, columns) for frame in frames]
+        for row, values in enumerate(_predict(link, batch, own, tables, supports or None)):
             drawn[row] |= values
-    return list(drawn)
+            for column in ruled:
+                support = supports[row].get(column)
+                coded = column in how["levels"]
+                drawn[row][column] = _keep_rules(chain.rules, column, values[column], frames[row], support, coded=coded)
+                broken[row] |= False if support is None else support.impossible
+    if chain.rules.constraints:
+        for row, values in enumerate(drawn):
+            broken[row] |= chain.rules.broken(put_back(posterior.table, values, **how).frame)
+    return drawn, broken
+
+
+def _find_supports(
+    rules: Rules, columns: Sequence[str], frame: pd.DataFrame, order: Sequence[str]
+) -> dict[str, Support]:
+    """Where the next columns may lie in every record, by column."""
+    found = {}
+    for column in columns:
+        support = rules.support(column, frame, order[order.index(column) + 1 :])
+        if support is not None:
+            found[column] = support
+    return found
+
+
+def _keep_rules(
+    rules: Rules, column: str, values: Any, frame: pd.DataFrame, support: Support | None, *, coded: bool
+) -> np.ndarray:
+    """Put what is determined in the place of what was drawn: a value, or none."""
+    kept = np.array(values, dtype=np.int64 if coded else np.float64)
+    empty = rules.empty_in(column, frame) if rules.empties(column) else np.zeros(len(kept), dtype=bool)
+    if support is not None:
+        known = ~np.isnan(support.fixed)
+        kept[known] = support.fixed[known]
+        empty = empty | support.empty
+    kept[empty] = -1 if coded else np.nan
+    return kept
 
 
 def learn_again(name: str, learned: Learned, table: Table) -> dict[str, jax.Array]:
@@ -351,8 +445,10 @@ def _levels(posterior: Posterior) -> Mapping[str, Any]:
 def _modelled(posterior: Posterior) -> set[str]:
     """The columns of which the synthesizer says itself which values are missing."""
     synthesizer = posterior.synthesizer
-    links = synthesizer.links if isinstance(synthesizer, Chain) else (synthesizer,)
-    return {name for link in links if link.missing for name in link.sensitive}
+    if not isinstance(synthesizer, Chain):
+        return {*synthesizer.sensitive} if synthesizer.missing else set()
+    ruled = {rule.column for rule in synthesizer.rules.empty if rule.by is not None}
+    return ruled | {name for link in synthesizer.links if link.missing for name in link.sensitive}
 
 
 def _check_fits(values: np.ndarray, column: pd.Series) -> None:

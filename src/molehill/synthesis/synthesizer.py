@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from molehill.errors import InputError, check_names
+from molehill.tables.rules.rules import Rules
 from molehill.tables.table import Table
 
 Inputs = Mapping[str, Any]
@@ -237,9 +238,13 @@ class Chain:
     ----------
     links
         The synthesizers in the order of drawing; no two replace the same column.
+    rules
+        What every drawn record keeps to: by construction where a synthesizer can draw within a support, and by drawing
+        the record again where not.
     """
 
     links: tuple[Link, ...]
+    rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
         remedy = "Give synthesizers in the order of drawing, such as Chain((first, second))"

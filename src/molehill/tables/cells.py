@@ -500,7 +500,8 @@ def means_missing(text: str) -> bool:
 def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
     """Propose, for every column, the cells that probably stand for a missing value. A person should look at them.
 
-    - In a column that is numbers otherwise, or dates: text without a digit, such as n/a, ? and keine Angabe.
+    - In a column that is numbers otherwise, or dates: text without a digit, such as n/a, ? and keine Angabe; the same
+      text in columns of categories.
     - Numbers such as -9, -99 and 9999 that occur twice and stand apart: negative where nothing else is, or above all
       others by more than these spread.
     - In a column of numbers, some of them with value labels: those whose label says that something is missing, or that
@@ -527,7 +528,15 @@ def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
         else:
             texts = stray_cells(table, name).texts
             found[name] = tuple(text for text in texts if means_missing(text) or not re.search(r"\d", text))
+    # What stands for nothing among numbers does so in the categories of the same file.
+    texts = {code for codes in found.values() for code in codes if isinstance(code, str)}
+    for name in [name for name, codes in found.items() if texts and not codes and _is_text(table.frame[name])]:
+        found[name] = tuple(sorted(texts & {*table.frame[name].dropna().astype(str).unique()}))
     return {name: codes for name, codes in found.items() if codes}
+
+
+def _is_text(column: pd.Series) -> bool:
+    return pd.api.types.is_string_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def _numeric_codes(table: Table, name: str) -> tuple[float | str, ...]:

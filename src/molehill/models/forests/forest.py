@@ -53,7 +53,7 @@ TRIED = 0.5
 # Mass that a part is shrunk to the one before it by.
 SHRINKAGE = 2.0
 # The least mass of a part, by default, and that of a category in relation to it.
-LEAF, OF_LEVELS = 25.0, 0.4
+LEAF, OF_LEVELS = 30.0, 0.2
 # A set of levels is one word of the machine.
 MOST_CODES = 64
 MOST_LEVELS = 500
@@ -82,7 +82,7 @@ def forest(
         count: trees find by themselves which go together.
     leaf
         The least mass of a part, about how many records of weight 1 it has: of a number; of a category, which has fewer
-        levels, two fifths of it. Larger parts tell less of a person. As large as the table, the column depends on
+        levels, a fifth of it. Larger parts tell less of a person. As large as the table, the column depends on
         nothing.
     trees
         How many are grown, at least 20.
@@ -343,19 +343,19 @@ def _possible(facts: Mapping[str, Any], inputs: Inputs, records: int) -> tuple[B
     """Which levels a record may have (one row, if all may the same), and between which ends its number lies."""
     levels, number = facts["levels"], facts["number"]
     ends = [np.broadcast_to(np.float64(end), records) for end in facts["support"]]
-    given = [np.asarray(inputs[name]) if name in inputs else None for name in ("allowed", "lower", "upper")]
-    allowed = np.ones((1, number), dtype=bool)
+    ruled = "lower" in inputs
+    allowed = np.ones((records if ruled else 1, number), dtype=bool)
     if isinstance(levels, tuple):
-        if given[0] is not None:
-            allowed = np.ones((records, number), dtype=bool)
-            allowed[:, : len(levels)] = given[0]
-        return allowed, ends[0], ends[1]
-    low = ends[0] if given[1] is None else np.maximum(ends[0], given[1])
-    high = ends[1] if given[2] is None else np.minimum(ends[1], given[2])
-    one = slice(0, 1) if given[1] is None and given[2] is None else slice(None)
-    possible = levels.possible(low[one], high[one])
-    allowed = np.ones((len(possible), number), dtype=bool)
-    allowed[:, : levels.number] = possible
+        low, high = ends
+        allowed[:, : len(levels)] = inputs.get("allowed", True)
+    else:
+        low = np.maximum(ends[0], inputs["lower"]) if ruled else ends[0]
+        high = np.minimum(ends[1], inputs["upper"]) if ruled else ends[1]
+        allowed[:, : levels.number] = levels.possible(low[: len(allowed)], high[: len(allowed)])
+    known = len(levels) if isinstance(levels, tuple) else levels.number
+    if ruled and number > known:
+        # The level after all others is that of a missing value.
+        allowed[:, known] = ~inputs["filled"]
     return allowed, low, high
 
 

@@ -1,0 +1,427 @@
+"""Constraints between columns: what they claim, and in which records it is so.
+
+A constraint is a conclusion of claims, under a condition of claims or none. A claim compares a sum of columns with a
+number, or a column with its levels or with another, or says that a column is empty, or that a combination of columns
+occurs. Of a missing value nothing is claimed: a comparison with it is neither true nor false, and a constraint is
+broken only where its condition is true and its conclusion is false.
+
+A claim is judged on what is known of its columns, a `Spot` for each: the value of every record, or while columns are
+still to be drawn, the values that are left.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from molehill.arrays import Booleans, Floats
+from molehill.errors import InputError
+from molehill.tables.labels import short_label
+from molehill.tables.table import as_table
+
+# A level as constraints know it: a number, or text.
+Key = float | str
+# A sum is equal to what differs from it by less than this share of its terms: rounding, and nothing else.
+CLOSE = 32 * np.finfo(np.float64).eps
+
+KEYWORDS = frozenset({"and", "empty", "fixed", "in", "is", "not"})
+_PLAIN = re.compile(r"[^\W\d][\w.]*")
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum of columns, each so many times, compared with a number: `rent - income <= 0`."""
+
+    terms: tuple[tuple[str, int], ...]
+    sign: Literal["<", "<=", "=", "!="]
+    bound: Fraction
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the sum."""
+        return tuple(name for name, _ in self.terms)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A column is one of some levels, or none of them (`among` is False)."""
+
+    column: str
+    levels: frozenset[Key]
+    among: bool = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+
+@dataclass(frozen=True)
+class Same:
+    """Two columns of text are equal, or differ (`equal` is False)."""
+
+    columns: tuple[str, str]
+    equal: bool = True
+
+
+@dataclass(frozen=True)
+class Empty:
+    """A column is empty, or is not (`empty` is False)."""
+
+    column: str
+    empty: bool = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Columns have one of the combinations that occur in the confidential table; printed, it does not show them."""
+
+    columns: tuple[str, ...]
+    combinations: tuple[tuple[Key, ...], ...] = field(repr=False)
+
+
+Claim = Sum | Levels | Same | Empty | Fixed
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What must be so in every record: if the condition is true, the conclusion is not false.
+
+    Attributes
+    ----------
+    text
+        The constraint as it was declared.
+    condition
+        Claims that must all be true for the conclusion to be asked for; none if it is asked for everywhere.
+    conclusion
+        Claims of which none may be false.
+    """
+
+    text: str
+    condition: tuple[Claim, ...]
+    conclusion: tuple[Claim, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it speaks of, each once."""
+        claims = (*self.condition, *self.conclusion)
+        return tuple(dict.fromkeys(name for claim in claims for name in claim.columns))
+
+    def holds(self, frame: pd.DataFrame) -> Booleans:
+        """Whether it holds in each record; of a column that the frame lacks nothing is claimed."""
+        return ~self.broken({name: spot_of(frame, name) for name in self.columns})
+
+    def broken(self, spots: Mapping[str, "Spot"]) -> Booleans:
+        """Whether it is broken in each record, whatever the values are that are still open."""
+        asked = all_of([tell(claim, spots)[0] for claim in self.condition], spots)
+        return asked & any_of([tell(claim, spots)[1] for claim in self.conclusion], spots)
+
+    def __str__(self) -> str:
+        return short_label(self.text, _LONGEST)
+
+
+def count_broken(constraints: Iterable[Constraint], data: object) -> dict[str, int]:
+    """Count the records that break each constraint, by its text.
+
+    Examples
+    --------
+    >>> rent = Constraint("rent <= income", (), (Sum((("rent", 1), ("income", -1)), "<=", Fraction(0)),))
+    >>> count_broken([rent], pd.DataFrame({"rent": [3, 9, 4], "income": [5, 5, None]}))
+    {'rent <= income': 1}
+    """
+    frame = as_table(data).frame
+    return {constraint.text: int((~constraint.holds(frame)).sum()) for constraint in constraints}
+
+
+def negate(claim: Claim) -> Claim | None:
+    """Give the claim that is true where this one is false; None for combinations, which have none."""
+    if isinstance(claim, Sum):
+        if claim.sign in ("=", "!="):
+            return replace(claim, sign="!=" if claim.sign == "=" else "=")
+        turned = tuple((name, -times) for name, times in claim.terms)
+        return Sum(turned, "<=" if claim.sign == "<" else "<", -claim.bound)
+    if isinstance(claim, Levels):
+        return replace(claim, among=not claim.among)
+    if isinstance(claim, Same):
+        return replace(claim, equal=not claim.equal)
+    return replace(claim, empty=not claim.empty) if isinstance(claim, Empty) else None
+
+
+# What is known of a column.
+
+
+@dataclass(frozen=True, eq=False)
+class Spot:
+    """What is known of a column in every record.
+
+    Attributes
+    ----------
+    low, high
+        The least and the largest number that it can be, equal if its value is known.
+    codes
+        Of text that is known: which of `values` it is, -1 if it is missing.
+    allowed
+        Of a category that is not known yet: which of `values` it can be, one row a record.
+    values
+        The levels of a category.
+    filled, empty
+        Whether it surely has a value, and whether it surely has none.
+    drawn
+        Whether nothing of it is open.
+    """
+
+    filled: Booleans
+    empty: Booleans
+    low: Floats
+    high: Floats
+    values: tuple[Key, ...] = ()
+    codes: np.ndarray | None = None
+    allowed: np.ndarray | None = None
+    drawn: bool = True
+
+
+def spot_of(frame: pd.DataFrame, name: str) -> Spot:
+    """Give what a frame says of a column: all its values, or nothing at all if the frame lacks it."""
+    if name not in frame.columns:
+        return open_spot(len(frame))
+    column, nothing = frame[name], np.zeros(len(frame))
+    empty = column.isna().to_numpy()
+    if holds_numbers(column) or _holds_dates(column):
+        # Where it is missing any number will do: nothing is claimed of it.
+        numbers = np.where(empty, 0.0, as_numbers(column, name))
+        return Spot(~empty, empty, numbers, numbers)
+    codes, values = pd.factorize(column)
+    return Spot(~empty, empty, nothing, nothing, tuple(map(key_of, values)), np.asarray(codes))
+
+
+def open_spot(records: int, limits: tuple[float, float] = (-np.inf, np.inf), filled: Booleans | None = None) -> Spot:
+    """Give what is known of a number that is still to be drawn, within limits; unless it is told, it may be empty."""
+    nowhere = np.zeros(records, dtype=bool)
+    low, high = (np.full(records, end, dtype=np.float64) for end in limits)
+    return Spot(nowhere if filled is None else filled, nowhere, low, high, drawn=False)
+
+
+def ends_of(spot: Spot) -> tuple[Floats, Floats]:
+    """Give the least and the largest number that a column can be, by its levels if it is a category of numbers."""
+    if spot.allowed is None or not spot.values or isinstance(spot.values[0], str):
+        return spot.low, spot.high
+    values = np.array(spot.values, dtype=np.float64)
+    low = np.where(spot.allowed, values, np.inf).min(axis=1)
+    return low, np.where(spot.allowed, values, -np.inf).max(axis=1)
+
+
+def range_of(
+    terms: Sequence[tuple[str, int]], spots: Mapping[str, Spot], bound: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Give the least and the largest sum, and how far rounding can put each of them beside the bound."""
+    size = len(next(iter(spots.values())).filled)
+    least, largest = np.zeros(size), np.zeros(size)
+    off_least, off_largest = np.full(size, abs(bound)), np.full(size, abs(bound))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for name, times in terms:
+            low, high = ends_of(spots[name])
+            low, high = (times * low, times * high) if times > 0 else (times * high, times * low)
+            least, largest = least + low, largest + high
+            off_least, off_largest = off_least + np.abs(low), off_largest + np.abs(high)
+        # What is infinite is no rounding.
+        off_least, off_largest = (np.where(np.isfinite(off), CLOSE * off, 0.0) for off in (off_least, off_largest))
+    return least, largest, off_least, off_largest
+
+
+def all_of(parts: Sequence[Booleans], spots: Mapping[str, Spot]) -> Booleans:
+    """Where all parts are true; everywhere if there are none."""
+    return np.logical_and.reduce(parts) if parts else np.ones(len(next(iter(spots.values())).filled), dtype=bool)
+
+
+def any_of(parts: Sequence[Booleans], spots: Mapping[str, Spot]) -> Booleans:
+    """Where one of the parts is true; nowhere if there are none."""
+    return np.logical_or.reduce(parts) if parts else np.zeros(len(next(iter(spots.values())).filled), dtype=bool)
+
+
+# Whether a claim is true.
+
+
+def tell(claim: Claim, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
+    """Say where a claim is surely true, and where it is surely false; elsewhere it is open, or a value is missing."""
+    if isinstance(claim, Empty):
+        spot = spots[claim.column]
+        return (spot.empty, spot.filled) if claim.empty else (spot.filled, spot.empty)
+    if isinstance(claim, Sum):
+        true, false = _tell_sum(claim, spots)
+    elif isinstance(claim, Levels):
+        true, false = _tell_levels(claim, spots[claim.column])
+    elif isinstance(claim, Same):
+        true, false = _tell_same(claim, spots)
+    else:
+        true, false = _tell_fixed(claim, spots)
+    filled = all_of([spots[name].filled for name in claim.columns], spots)
+    return true & filled, false & filled
+
+
+def _tell_sum(claim: Sum, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
+    for name in claim.columns:
+        if spots[name].codes is not None:
+            raise InputError("frame", f"the column {name!r} holds text where {claim.sign} needs numbers", "Correct it")
+    bound = float(claim.bound)
+    least, largest, off_least, off_largest = range_of(claim.terms, spots, bound)
+    if claim.sign == "<":
+        return largest < bound - off_largest, least >= bound - off_least
+    if claim.sign == "<=":
+        return largest <= bound + off_largest, least > bound + off_least
+    same = (least >= bound - off_least) & (largest <= bound + off_largest)
+    apart = (least > bound + off_least) | (largest < bound - off_largest)
+    return (same, apart) if claim.sign == "=" else (apart, same)
+
+
+def _tell_levels(claim: Levels, spot: Spot) -> tuple[Booleans, Booleans]:
+    inside = level_mask(spot.values, claim.levels)
+    if spot.codes is not None:
+        within = np.append(inside, False)[spot.codes]
+        outside = ~within
+    elif spot.allowed is not None:
+        within, outside = (~np.asarray((spot.allowed & side).any(axis=1)) for side in (~inside, inside))
+    else:
+        numbers = np.array(sorted(level for level in claim.levels if not isinstance(level, str)), dtype=np.float64)
+        if not len(numbers):
+            # Text that is still to be drawn, of levels that nobody has told.
+            within = outside = np.zeros(len(spot.filled), dtype=bool)
+        else:
+            within = (spot.low == spot.high) & np.isin(spot.low, numbers)
+            outside = np.searchsorted(numbers, spot.low) >= np.searchsorted(numbers, spot.high, side="right")
+    return (within, outside) if claim.among else (outside, within)
+
+
+def level_mask(values: Sequence[Key], levels: Collection[Key]) -> Booleans:
+    """Which of the values are among some levels."""
+    return np.array([value in levels for value in values], dtype=bool)
+
+
+def _tell_same(claim: Same, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
+    one, other = (spots[name] for name in claim.columns)
+    if one.codes is None or other.codes is None:
+        nowhere = np.zeros(len(one.filled), dtype=bool)
+        return nowhere, nowhere
+    places = {value: place for place, value in enumerate(one.values)}
+    translated = np.array([*(places.get(value, -2) for value in other.values), -1])
+    same = one.codes == translated[other.codes]
+    return (same, ~same) if claim.equal else (~same, same)
+
+
+def _tell_fixed(claim: Fixed, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
+    matched = match_combinations(claim, spots)
+    some = np.asarray(matched.fits.any(axis=1))[matched.groups]
+    whole = len(matched.drawn) == len(claim.columns)
+    return some & whole, ~some
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Which combinations fit what is drawn: groups of records that agree, and `fits` of (groups, combinations)."""
+
+    drawn: tuple[str, ...]
+    groups: np.ndarray
+    fits: np.ndarray
+
+
+def match_combinations(claim: Fixed, spots: Mapping[str, Spot]) -> Matched:
+    """Find the combinations that agree with the columns that are drawn."""
+    drawn = tuple(name for name in claim.columns if spots[name].drawn)
+    size = len(spots[claim.columns[0]].filled)
+    codes, combined = np.zeros(size, dtype=np.int64), np.zeros(len(claim.combinations), dtype=np.int64)
+    for name in drawn:
+        place = claim.columns.index(name)
+        places = {key: number for number, key in enumerate(dict.fromkeys(row[place] for row in claim.combinations))}
+        own = _codes_among(spots[name], places)
+        # Numbered anew after every column, so that the product stays small.
+        _, joined = np.unique(
+            np.append(
+                codes * (len(places) + 1) + own,
+                combined * (len(places) + 1) + np.array([places[row[place]] for row in claim.combinations], dtype=int),
+            ),
+            return_inverse=True,
+        )
+        codes, combined = joined[:size], joined[size:]
+    found, groups = np.unique(codes, return_inverse=True)
+    return Matched(drawn, groups, found[:, None] == combined[None, :])
+
+
+def _codes_among(spot: Spot, places: Mapping[Key, int]) -> np.ndarray:
+    """Number the values of a column that is drawn by the places of its keys; one beyond them if it has none."""
+    if spot.codes is not None:
+        return np.array([*(places.get(value, len(places)) for value in spot.values), len(places)])[spot.codes]
+    found, inverse = np.unique(spot.low, return_inverse=True)
+    return np.array([places.get(float(value), len(places)) for value in found])[inverse]
+
+
+# Values and names.
+
+
+def key_of(value: Any) -> Key:
+    """Give a value of a table as constraints know it: a number as a fraction, all else as text."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return float(value) if number else str(value)
+
+
+def holds_numbers(column: pd.Series) -> bool:
+    """Whether a column is numbers, as a category too; true and false are none."""
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        dtype = dtype.categories.dtype
+    if dtype.kind == "O":
+        return pd.api.types.infer_dtype(column, skipna=True) in ("integer", "floating", "mixed-integer-float")
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) and dtype.kind != "c"
+
+
+def _holds_dates(column: pd.Series) -> bool:
+    return pd.api.types.is_datetime64_any_dtype(column.dtype)
+
+
+def type_of(column: pd.Series) -> Literal["numbers", "dates", "text"]:
+    """Say what a column can be compared with."""
+    return "numbers" if holds_numbers(column) else "dates" if _holds_dates(column) else "text"
+
+
+def as_numbers(column: pd.Series, name: str) -> Floats:
+    """Give the numbers of a column, and dates as days; NaN where it is missing."""
+    if _holds_dates(column):
+        days = (column - pd.Timestamp(0, tz=getattr(column.dtype, "tz", None))) / pd.Timedelta(days=1)
+        return np.asarray(days, dtype=np.float64)
+    if not holds_numbers(column):
+        raise InputError("frame", f"the column {name!r} is not numeric", "Turn it into numbers")
+    plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
+    return plain.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def quote_name(name: str) -> str:
+    """Write the name of a column as a constraint needs it: between backticks if it is not plain.
+
+    Examples
+    --------
+    >>> quote_name("age"), quote_name("rent (net)"), quote_name("in")
+    ('age', '`rent (net)`', '`in`')
+    """
+    plain = _PLAIN.fullmatch(name) is not None and name not in KEYWORDS
+    return name if plain else "`" + name.replace("`", "``") + "`"
+
+
+def quote_key(key: Key) -> str:
+    """Write a level as a constraint needs it: a number as it is, text in quotes.
+
+    Examples
+    --------
+    >>> quote_key(3.0), quote_key("it's")
+    ('3', "'it''s'")
+    """
+    if isinstance(key, str):
+        return "'" + key.replace("'", "''") + "'"
+    return str(int(key)) if float(key).is_integer() else repr(float(key))

@@ -1,0 +1,440 @@
+"""Constraints read from text, by hand: nothing that is written in settings is ever run.
+
+    rent <= income                          a comparison: < <= > >= = !=, with + and - of columns and numbers
+    wages + benefits = total
+    age < 15 -> marital = 'single'          a condition and its conclusion; `and` joins several on either side
+    region in ('north', 'south')
+    age < 15 -> income is empty             or `is not empty`
+    (region, state) fixed                   only combinations that occur in the confidential table
+
+A name with other signs stands between backticks, text between quotes, and either is doubled to be part of it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from molehill.errors import InputError, check_whole, nearest
+from molehill.tables.rules.constraints import (
+    KEYWORDS,
+    Claim,
+    Constraint,
+    Empty,
+    Fixed,
+    Key,
+    Levels,
+    Same,
+    Sum,
+    key_of,
+    quote_key,
+    quote_name,
+    type_of,
+)
+from molehill.tables.rules.contradictions import find_contradictions
+from molehill.tables.table import Table, as_table
+
+# A combination that fewer records have would tell that one of them exists.
+LEAST_RECORDS = 3
+_LONGEST, _MOST, _DIGITS = 2_000, 1_000, 30
+_TOKEN = re.compile(
+    r"`(?P<quoted>(?:[^`]|``)+)`|'(?P<single>(?:[^']|'')*)'|\"(?P<double>(?:[^\"]|\"\")*)\""
+    r"|(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?(?![\w.]))|(?P<name>[^\W\d][\w.]*)"
+    r"|(?P<sign>->|<=|>=|!=|==|<>|[<>=+\-(),])|(?P<space>\s+)|(?P<bad>.)",
+    re.DOTALL,
+)
+_COMPARISONS = ("<=", ">=", "!=", "<", ">", "=")
+_INSTEAD = {"==": "=", "<>": "!="}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+
+
+class _ProblemError(Exception):
+    """What is wrong with one constraint, in words."""
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of a comparison: columns and how often, a number, and texts (of which there may be one, alone)."""
+
+    terms: tuple[tuple[str, int], ...]
+    number: Fraction
+    texts: tuple[str, ...]
+    parts: int
+
+
+def read_constraints(
+    texts: str | Sequence[str],
+    data: object,
+    *,
+    least: int = LEAST_RECORDS,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+    units: Mapping[str, float] | None = None,
+) -> tuple[Constraint, ...]:
+    """Read constraints, and tell every problem in them at once.
+
+    Columns that the table lacks, comparisons that mean nothing, levels that no record has, constraints that stand
+    twice, and those that contradict each other (`find_contradictions`) are refused. Where a number has value labels, a
+    label may be written for it.
+
+    Parameters
+    ----------
+    texts
+        The constraints, one or several; the head of this module shows how they are written.
+    data
+        The confidential table: columns, their types, and the combinations that occur.
+    least
+        How many records must have a combination for `fixed` to allow it.
+    limits, units
+        Public limits of numbers, and the units that they are written in, to find contradictions by.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [8, 40], "income": [None, 900.0], "home": ["own", "rent"]})
+    >>> [only] = read_constraints(["age < 15 -> income is empty"], people)
+    >>> only.columns, only.holds(people).tolist()
+    (('age', 'income'), [True, True])
+    >>> read_constraints(["agee < 15", "home < 3"], people)
+    Traceback (most recent call last):
+    molehill.errors.InputError: constraints: 2 problems: 'agee < 15': there is no column 'agee': Did you mean 'age'?
+    The names are 'age', 'income', 'home'; 'home < 3': 'home' is text, which has no order: only = and != compare it.
+    Correct each of them.
+    """
+    table, given = as_table(data), [texts] if isinstance(texts, str) else texts
+    check_whole("least", least, 1)
+    if not isinstance(given, Sequence) or not all(isinstance(text, str) for text in given):
+        raise InputError("constraints", "they are not texts", "Write for instance ['rent <= income']")
+    if len(given) > _MOST:
+        raise InputError("constraints", f"they are {len(given):,}, more than {_MOST:,}", "Declare fewer")
+    read: list[Constraint] = []
+    problems: list[str] = []
+    for text in given:
+        try:
+            constraint = _read(text, table, least)
+        except _ProblemError as problem:
+            problems.append(f"{_show(text)}: {problem}")
+            continue
+        twice = [other for other in read if _means(other) == _means(constraint)]
+        if twice:
+            problems.append(f"{_show(text)} says the same as {_show(twice[0].text)}: leave one of the two out")
+        else:
+            read.append(constraint)
+    levels = {name: _levels_in(table, name) for each in read for name in _text_columns(table, each)}
+    problems += [str(found) for found in find_contradictions(read, limits=limits, levels=levels, units=units)]
+    if problems:
+        told = problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)
+        raise InputError("constraints", told, "Correct it" if len(problems) == 1 else "Correct each of them")
+    return tuple(read)
+
+
+def _show(text: str) -> str:
+    return repr(text if len(text) <= 100 else text[:99] + "…")
+
+
+def _means(constraint: Constraint) -> tuple[frozenset[Claim], frozenset[Claim]]:
+    return frozenset(constraint.condition), frozenset(constraint.conclusion)
+
+
+def _text_columns(table: Table, constraint: Constraint) -> list[str]:
+    return [name for name in constraint.columns if type_of(table.frame[name]) == "text"]
+
+
+# Signs to claims.
+
+
+def _read(text: str, table: Table, least: int) -> Constraint:
+    tokens = _take_apart(text)
+    if not tokens:
+        raise _ProblemError("it is empty: leave it out")
+    reader = _Reader(tokens, table, least)
+    if tokens[0].text == "(" and tokens[0].kind == "sign":
+        claims: tuple[Claim, ...] = (reader.read_fixed(),)
+        reader.end()
+        return Constraint(text.strip(), (), claims)
+    first = reader.read_claims()
+    if not reader.take("sign", "->"):
+        reader.end()
+        return Constraint(text.strip(), (), first)
+    second = reader.read_claims()
+    reader.end()
+    return Constraint(text.strip(), first, second)
+
+
+def _take_apart(text: str) -> list[_Token]:
+    if len(text) > _LONGEST:
+        raise _ProblemError(f"it is longer than {_LONGEST:,} signs: write several")
+    tokens = []
+    for found in _TOKEN.finditer(text):
+        kind, piece = str(found.lastgroup), found[0]
+        if kind == "bad":
+            _refuse_sign(piece)
+        if piece in _INSTEAD:
+            raise _ProblemError(f"write {_INSTEAD[piece]} instead of {piece}")
+        if kind == "quoted":
+            tokens.append(_Token("name", piece[1:-1].replace("``", "`")))
+        elif kind in ("single", "double"):
+            tokens.append(_Token("text", piece[1:-1].replace(piece[0] * 2, piece[0])))
+        elif kind == "name":
+            tokens.append(_Token("word" if piece in KEYWORDS else "name", piece))
+        elif kind != "space":
+            tokens.append(_Token(kind, piece))
+    return tokens
+
+
+def _refuse_sign(sign: str) -> NoReturn:
+    if sign in "'\"`":
+        raise _ProblemError(f"a {sign} is not closed; within a text or a name it is doubled")
+    if sign in "0123456789.":
+        raise _ProblemError("a number is not written plainly: no marks between thousands, and a point for decimals")
+    raise _ProblemError(
+        f"the sign {sign!r} cannot be used: names with other signs stand between backticks, texts between quotes"
+    )
+
+
+class _Reader:
+    """Reads claims from tokens, from left to right."""
+
+    def __init__(self, tokens: Sequence[_Token], table: Table, least: int) -> None:
+        self._tokens, self._table, self._least = tokens, table, least
+        self._place = 0
+
+    def _ahead(self) -> _Token:
+        return self._tokens[self._place] if self._place < len(self._tokens) else _Token("end", "the end")
+
+    def take(self, kind: str, *texts: str) -> _Token | None:
+        """Take the next token if it is such a one."""
+        token = self._ahead()
+        if token.kind != kind or (texts and token.text not in texts):
+            return None
+        self._place += 1
+        return token
+
+    def _need(self, kind: str, text: str) -> None:
+        if not self.take(kind, text):
+            self._refuse(repr(text))
+
+    def _refuse(self, wanted: str) -> NoReturn:
+        found = self._ahead()
+        at = "it ends" if found.kind == "end" else f"there is {found.text!r}"
+        raise _ProblemError(f"{at} where {wanted} should be")
+
+    def end(self) -> None:
+        """Refuse what is left over."""
+        token = self._ahead()
+        if token.kind == "sign" and token.text in _COMPARISONS:
+            raise _ProblemError("two comparisons in a row: join them by 'and'")
+        if token.text == "->" and token.kind == "sign":
+            raise _ProblemError("it has more than one ->: write several constraints")
+        if token.kind != "end":
+            self._refuse("'and', '->' or the end")
+
+    def read_claims(self) -> tuple[Claim, ...]:
+        """Read claims that are joined by `and`."""
+        claims = [self._read_claim()]
+        while self.take("word", "and"):
+            claims.append(self._read_claim())
+        return tuple(claims)
+
+    def read_fixed(self) -> Fixed:
+        """Read names between parentheses, and `fixed`."""
+        self._need("sign", "(")
+        names = [self._read_column()]
+        while self.take("sign", ","):
+            names.append(self._read_column())
+        self._need("sign", ")")
+        self._need("word", "fixed")
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise _ProblemError("fixed needs two columns or more, each once")
+        dated = [name for name in names if type_of(self._table.frame[name]) == "dates"]
+        if dated:
+            raise _ProblemError(f"{dated[0]!r} holds dates, which are no levels")
+        return Fixed(tuple(names), _combinations(self._table.frame, names, self._least))
+
+    def _read_column(self) -> str:
+        token = self.take("name")
+        if token is None:
+            self._refuse("the name of a column")
+        columns = self._table.frame.columns
+        if token.text not in columns:
+            raise _ProblemError(f"there is no column {token.text!r}: {nearest(token.text, columns)}")
+        if pd.api.types.infer_dtype(self._table.frame[token.text], skipna=True) == "mixed":
+            raise _ProblemError(f"{token.text!r} holds values that nobody can compare")
+        return token.text
+
+    def _read_claim(self) -> Claim:
+        left = self._read_side()
+        if self.take("word", "is"):
+            claim = Empty(_one_column(left, "is"), empty=not self.take("word", "not"))
+            self._need("word", "empty")
+            return claim
+        among = not self.take("word", "not")
+        if self.take("word", "in"):
+            return _claim_levels(self._table, _one_column(left, "in"), self._read_list(), among=among)
+        sign = self.take("sign", *_COMPARISONS) if among else None
+        if sign is None:
+            self._refuse("a comparison, 'in' or 'is'" if among else "'in'")
+        return _claim_comparison(self._table, left, sign.text, self._read_side())
+
+    def _read_list(self) -> list[Fraction | str]:
+        self._need("sign", "(")
+        listed = [self._read_value()]
+        while self.take("sign", ","):
+            listed.append(self._read_value())
+        self._need("sign", ")")
+        return listed
+
+    def _read_value(self) -> Fraction | str:
+        if text := self.take("text"):
+            return text.text
+        minus = self.take("sign", "-")
+        if number := self.take("number"):
+            return -_as_number(number.text) if minus else _as_number(number.text)
+        return self._refuse("a number or a text in quotes")
+
+    def _read_side(self) -> _Side:
+        terms: Counter[str] = Counter()
+        number, texts, parts = Fraction(0), [], 0
+        times = -1 if self.take("sign", "-") else 1
+        while True:
+            parts += 1
+            if text := self.take("text"):
+                texts.append(text.text)
+            elif found := self.take("number"):
+                number += times * _as_number(found.text)
+            else:
+                terms[self._read_column()] += times
+            sign = self.take("sign", "+", "-")
+            if sign is None:
+                break
+            times = 1 if sign.text == "+" else -1
+        if texts and (parts > 1 or times < 0):
+            raise _ProblemError("a text in quotes cannot be added")
+        return _Side(tuple(terms.items()), number, tuple(texts), parts)
+
+
+def _as_number(text: str) -> Fraction:
+    if len(text) > _DIGITS:
+        raise _ProblemError(f"a number has more than {_DIGITS} digits")
+    return Fraction(text)
+
+
+def _one_column(side: _Side, word: str) -> str:
+    if side.parts != 1 or len(side.terms) != 1 or side.terms[0][1] != 1:
+        raise _ProblemError(f"{word!r} is said of one column")
+    return side.terms[0][0]
+
+
+# Claims that mean something for the columns.
+
+
+def _claim_comparison(table: Table, left: _Side, sign: str, right: _Side) -> Claim:
+    if left.texts or right.texts:
+        if left.texts:
+            left, sign, right = right, _TURNED[sign], left
+        if left.texts:
+            raise _ProblemError("it compares two texts, and no column")
+        if sign not in ("=", "!="):
+            raise _ProblemError(f"text has no order: {sign} cannot compare it, only = and != can")
+        return _claim_levels(table, _one_column(left, sign), list(right.texts), among=sign == "=")
+    names = [name for name, _ in (*left.terms, *right.terms)]
+    if not names:
+        raise _ProblemError("it names no column")
+    types = {name: type_of(table.frame[name]) for name in names}
+    text = [name for name in names if types[name] == "text"]
+    if text:
+        return _claim_same(table, left, sign, right, text[0], types)
+    terms = Counter(dict(left.terms))
+    for name, times in right.terms:
+        terms[name] -= times
+    if not any(terms.values()):
+        raise _ProblemError("the columns cancel out, and nothing is left to compare")
+    bound = right.number - left.number
+    dated = [name for name in names if types[name] == "dates"]
+    if dated and (len(set(types.values())) > 1 or sum(terms.values()) != 0 or bound):
+        raise _ProblemError(f"{dated[0]!r} holds dates, which compare with dates only: turn it into numbers")
+    return _as_sum(terms, sign, bound)
+
+
+def _as_sum(terms: Mapping[str, int], sign: str, bound: Fraction) -> Sum:
+    """Write a comparison in one way only: < and <= as they are, > and >= turned, columns by name."""
+    left = sorted((name, times) for name, times in terms.items() if times)
+    # Of an equation either side may be turned: the first column is added.
+    if sign in (">", ">=") or (sign in ("=", "!=") and left[0][1] < 0):
+        left, bound = [(name, -times) for name, times in left], -bound
+    signs: Mapping[str, Any] = {">": "<", ">=": "<="}
+    return Sum(tuple(left), signs.get(sign, sign), bound)
+
+
+def _claim_same(table: Table, left: _Side, sign: str, right: _Side, text: str, types: Mapping[str, str]) -> Claim:
+    alone = all(side.parts == 1 for side in (left, right))
+    if sign not in ("=", "!="):
+        raise _ProblemError(f"{text!r} is text, which has no order: only = and != compare it")
+    if not alone or any(times < 0 for _, times in (*left.terms, *right.terms)):
+        raise _ProblemError(f"{text!r} is text, and cannot be added")
+    if not left.terms or not right.terms:
+        number = left.number if right.terms else right.number
+        return _claim_levels(table, text, [number], among=sign == "=")
+    one, other = left.terms[0][0], right.terms[0][0]
+    if one == other:
+        raise _ProblemError("it compares a column with itself")
+    if len(set(types.values())) > 1:
+        raise _ProblemError(f"{one!r} holds {types[one]}, and {other!r} holds {types[other]}: they do not compare")
+    return Same((one, other) if one < other else (other, one), equal=sign == "=")
+
+
+def _claim_levels(table: Table, name: str, values: Sequence[Fraction | str], *, among: bool) -> Claim:
+    """Claim that a column is, or is not, one of some values, each of the column's own type."""
+    column, kind = table.frame[name], type_of(table.frame[name])
+    if kind == "dates":
+        raise _ProblemError(f"{name!r} holds dates, which compare with dates only: turn it into numbers")
+    keys: list[Key] = []
+    for value in values:
+        if kind == "text" and not isinstance(value, str):
+            raise _ProblemError(f"{name!r} is text: write {quote_key(float(value))} in quotes")
+        if kind == "numbers" and isinstance(value, str):
+            keys += _codes_labelled(table, name, value)
+        else:
+            keys.append(value if isinstance(value, str) else float(value))
+    if kind == "text" and not set(keys) & set(_levels_in(table, name)):
+        raise _ProblemError(
+            f"no record has such a text in {quote_name(name)}: write it as it is in the table"
+            + (", 'True' or 'False'" if pd.api.types.is_bool_dtype(column.dtype) else "")
+        )
+    if kind == "numbers" and len(set(keys)) == 1:
+        return Sum(((name, 1),), "=" if among else "!=", Fraction(str(keys[0])))
+    return Levels(name, frozenset(keys), among)
+
+
+def _codes_labelled(table: Table, name: str, label: str) -> list[Key]:
+    labels = table.value_labels.get(name, {})
+    found = [key_of(code) for code, told in labels.items() if told == label and not isinstance(code, str)]
+    if not found:
+        told = "none of its value labels" if labels else "no number"
+        raise _ProblemError(f"{name!r} holds numbers, and a text in quotes is {told}")
+    return found
+
+
+def _levels_in(table: Table, name: str) -> tuple[Key, ...]:
+    column = table.frame[name]
+    known = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column.dropna().unique()
+    return tuple(dict.fromkeys(map(key_of, known)))
+
+
+def _combinations(frame: pd.DataFrame, names: list[str], least: int) -> tuple[tuple[Key, ...], ...]:
+    """List the combinations that at least so many records have; one with a missing value is none."""
+    sizes = frame[names].dropna().groupby(names, observed=True).size()
+    often = sizes.index[np.asarray(sizes) >= least]
+    found = [tuple(map(key_of, row)) for row in often]
+    if not found:
+        raise _ProblemError(f"no combination of these columns occurs in {least:,} records")
+    return tuple(found)
