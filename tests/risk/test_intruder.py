@@ -154,8 +154,20 @@ def test_one_column_alone(column):
     assert (confidential_risk(alone).risk == confidential_risk(DATA, plain).risk).all()
 
 
+def test_of_several_columns_a_gap_is_close_to_nothing_but_a_gap():
+    gaps = DATA.assign(debt=[1.5, np.nan, 9.5, 9.0])
+    view = replace(BOTH, missing="keep").look(gaps)
+    np.testing.assert_array_equal(view.column("pay"), [100.0, 105.0, 300.0, 50.5])
+    np.testing.assert_array_equal(view.column("debt"), [1.5, np.nan, 9.5, 9.0])
+    assert view.size.tolist() == [2, 2, 2, 2]
+    # The first two are in one town, with like pay: the one without a debt is told by that.
+    assert confidential_risk(view).risk.tolist()[:2] == [1.0, 1.0]
+    both = replace(BOTH, missing="keep").look(DATA.assign(debt=[np.nan, np.nan, 9.5, 9.0]))
+    assert confidential_risk(both).risk.tolist()[:2] == [0.0, 0.0]
+
+
 def test_columns_are_missing_where_a_record_takes_no_part():
-    view = replace(BOTH, missing="keep").look(DATA.assign(debt=[1.5, np.nan, 9.5, 9.0]))
+    view = replace(BOTH, missing="keep").look(DATA.assign(pay=[100, np.nan, 300, 50.5], debt=[1.5, np.nan, 9.5, 9.0]))
     np.testing.assert_array_equal(view.column("pay"), [100.0, np.nan, 300.0, 50.5])
     assert view.size.tolist() == [1, 1, 2, 2]
 

@@ -12,14 +12,14 @@ from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
 from molehill.risk.intruder import View
+from molehill.rules.constraints import count_broken
+from molehill.rules.emptiness import find_emptiness
+from molehill.rules.reading import read_constraints
+from molehill.rules.rules import Rules
 from molehill.synthesis.design import Design, find_levels
 from molehill.tables.cells import declare_missing
 from molehill.tables.labels import align_rows
 from molehill.tables.resolution import column_unit
-from molehill.tables.rules.constraints import count_broken
-from molehill.tables.rules.emptiness import find_emptiness
-from molehill.tables.rules.reading import read_constraints
-from molehill.tables.rules.rules import Rules
 from molehill.tables.schema import has_many_dates
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility.analyses import read_formula

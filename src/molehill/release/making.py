@@ -31,12 +31,12 @@ from molehill.release.schemes import Scheme
 from molehill.report.dossier import Searched
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.intruder import View
+from molehill.rules.emptiness import may_be_empty
+from molehill.rules.rules import Rules
 from molehill.synthesis.fitting import fit
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
-from molehill.tables.rules.emptiness import may_be_empty
-from molehill.tables.rules.rules import Rules
 from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility import Analysis, estimate, regression

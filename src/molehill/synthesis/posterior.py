@@ -14,6 +14,8 @@ from numpyro.infer import init_to_uniform
 
 from molehill.arrays import Booleans, named_seed
 from molehill.errors import InputError
+from molehill.rules.rules import Rules
+from molehill.rules.support import Support
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.synthesis.synthesizer import (
     AnySynthesizer,
@@ -27,8 +29,6 @@ from molehill.synthesis.synthesizer import (
     Synthesizer,
 )
 from molehill.tables.resolution import column_unit, round_to_unit
-from molehill.tables.rules.rules import Rules
-from molehill.tables.rules.support import Support
 from molehill.tables.table import Table, with_columns
 
 Values = Mapping[str, Any]

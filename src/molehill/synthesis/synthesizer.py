@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from molehill.errors import InputError, check_names
-from molehill.tables.rules.rules import Rules
+from molehill.rules.rules import Rules
 from molehill.tables.table import Table
 
 Inputs = Mapping[str, Any]

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
+from molehill.rules.constraints import count_broken, quote_key, quote_name
+from molehill.rules.reading import read_constraints
 from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import read_table
-from molehill.tables.rules.constraints import count_broken, quote_key, quote_name
-from molehill.tables.rules.reading import read_constraints
 from molehill.tables.table import Table
 
 

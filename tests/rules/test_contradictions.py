@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
-from molehill.tables.rules.contradictions import find_contradictions
-from molehill.tables.rules.reading import _read, read_constraints
+from molehill.rules.contradictions import find_contradictions
+from molehill.rules.reading import _read, read_constraints
 from molehill.tables.table import Table
 
 FRAME = pd.DataFrame(

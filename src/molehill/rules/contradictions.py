@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from molehill.tables.rules.constraints import (
+from molehill.rules.constraints import (
     Claim,
     Constraint,
     Empty,

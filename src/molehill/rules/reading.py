@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.errors import InputError, check_whole, nearest
-from molehill.tables.rules.constraints import (
+from molehill.rules.constraints import (
     KEYWORDS,
     Claim,
     Constraint,
@@ -36,7 +36,7 @@ from molehill.tables.rules.constraints import (
     quote_name,
     type_of,
 )
-from molehill.tables.rules.contradictions import find_contradictions
+from molehill.rules.contradictions import find_contradictions
 from molehill.tables.table import Table, as_table
 
 # A combination that fewer records have would tell that one of them exists.

@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
-from molehill.tables.rules.contradictions import find_contradictions
-from molehill.tables.rules.reading import _read, read_constraints
-from molehill.tables.rules.support import support_of, unresolved
+from molehill.rules.contradictions import find_contradictions
+from molehill.rules.reading import _read, read_constraints
+from molehill.rules.support import support_of, unresolved
 from molehill.tables.table import Table
 
 SURVEY = pd.DataFrame(

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
+from molehill.rules.emptiness import LEAST, EmptyWhere, find_emptiness, may_be_empty, must_be_empty
 from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import read_table
-from molehill.tables.rules.emptiness import LEAST, EmptyWhere, find_emptiness, may_be_empty, must_be_empty
 from molehill.tables.table import Table
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from molehill.arrays import Booleans, Floats, freeze
 from molehill.errors import InputError
-from molehill.tables.rules.constraints import (
+from molehill.rules.constraints import (
     CLOSE,
     Claim,
     Constraint,
@@ -113,7 +113,7 @@ def support_of(
 
     Examples
     --------
-    >>> from molehill.tables.rules.reading import read_constraints
+    >>> from molehill.rules.reading import read_constraints
     >>> people = pd.DataFrame({"wages": [3.0, 2.0], "benefits": [1.0, 2.0], "total": [4.0, 4.0]})
     >>> declared = read_constraints("wages + benefits = total", people)
     >>> kept = pd.DataFrame({"total": [9.0, 5.0]})
@@ -169,7 +169,7 @@ def unresolved(
 
     Examples
     --------
-    >>> from molehill.tables.rules.reading import read_constraints
+    >>> from molehill.rules.reading import read_constraints
     >>> people = pd.DataFrame({"rent": [3, 2], "income": [4, 5]})
     >>> declared = read_constraints(["rent <= income", "rent != 7"], people)
     >>> [str(each) for each in unresolved(declared, ["income", "rent"])]

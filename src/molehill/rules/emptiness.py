@@ -15,8 +15,8 @@ import pandas as pd
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
+from molehill.rules.constraints import Key, as_numbers, key_of, quote_key, quote_name
 from molehill.tables.labels import short_label
-from molehill.tables.rules.constraints import Key, as_numbers, key_of, quote_key, quote_name
 from molehill.tables.schema import infer_kind
 from molehill.tables.table import Table, find_columns
 

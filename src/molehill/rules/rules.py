@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Booleans
-from molehill.tables.rules.constraints import Constraint
-from molehill.tables.rules.emptiness import EmptyWhere, must_be_empty
-from molehill.tables.rules.support import Support, support_of
+from molehill.rules.constraints import Constraint
+from molehill.rules.emptiness import EmptyWhere, must_be_empty
+from molehill.rules.support import Support, support_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,8 @@ class Rules:
         """Where the next column may lie, given what is drawn; None where no constraint speaks of it."""
         if not any(column in one.columns for one in self.constraints):
             return None
-        # Whatever a rule can empty may turn out so.
-        maybe = {rule.column: True for rule in self.empty if rule.column in later}
+        never = {rule.column for rule in self.empty if rule.by is None}
+        maybe = {name: True for name in later if self.empty and name not in never}
         return support_of(
             self.constraints, column, drawn, later, self.limits, self.levels, units=self.units, may_be_empty=maybe
         )
