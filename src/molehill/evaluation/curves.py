@@ -47,24 +47,20 @@ def list_shapes(scenes: Mapping[str, Scene]) -> pd.DataFrame:
     first = next(iter(scenes.values()))
     rows: list[tuple[object, ...]] = []
     for column in first.view.intruder.sensitive:
-        if column in first.view.numeric:
-            found = _numbers(scenes, first.view.numeric.index(column))
-        else:
-            found = _categories(scenes, column)
+        found = (_numbers if column in first.view.numeric else _categories)(scenes, column)
         rows += [(scheme, column, *about) for scheme, *about in found]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def released_values(scene: Scene, place: int) -> list[Floats]:
+def values_of(scene: Scene, column: str) -> list[Floats]:
     """Give the values of a numeric column in every table of a scene, of the records that have one."""
-    if not scene.is_release:
-        return [scene.view.values[scene.view.part, place]]
-    return [reading.values[reading.part, place] for reading in scene.readings]
+    tables = scene.readings if scene.is_release else [scene.view]
+    return [values[~np.isnan(values)] for values in (table.column(column) for table in tables)]
 
 
-def _numbers(scenes: Mapping[str, Scene], place: int) -> Iterator[tuple[object, ...]]:
+def _numbers(scenes: Mapping[str, Scene], column: str) -> Iterator[tuple[object, ...]]:
     for by, group, codes in [("", "", None), *_groups(next(iter(scenes.values())))]:
-        values = {name: _values_in(scene, place, codes) for name, scene in scenes.items()}
+        values = {name: _values_in(scene, column, codes) for name, scene in scenes.items()}
         own = next(iter(values.values()))
         if len(own) < (_LEAST if by else 2):
             continue
@@ -112,10 +108,9 @@ def _groups(scene: Scene) -> Iterator[tuple[str, str, NDArray[np.intp]]]:
             yield f"{name}", f"{level}", np.flatnonzero(labels[name] == level)
 
 
-def _values_in(scene: Scene, place: int, patterns: NDArray[np.intp] | None) -> Floats:
+def _values_in(scene: Scene, column: str, patterns: NDArray[np.intp] | None) -> Floats:
     if patterns is None:
-        return np.concatenate(released_values(scene, place))
-    if not scene.is_release:
-        return scene.view.values[scene.view.part & np.isin(scene.view.patterns.codes, patterns), place]
-    parts = [one.values[one.part & np.isin(one.patterns, patterns), place] for one in scene.readings]
-    return np.concatenate(parts)
+        return np.concatenate(values_of(scene, column))
+    tables = [(one.column(column), one.patterns) for one in scene.readings]
+    tables = tables or [(scene.view.column(column), scene.view.patterns.codes)]
+    return np.concatenate([values[~np.isnan(values) & np.isin(codes, patterns)] for values, codes in tables])

@@ -142,7 +142,9 @@ def _taken(tables: int) -> NDArray[np.int64]:
 def _risk_of_medians(view: View, own: _Own) -> Floats:
     """Risk of every record in the table of medians: of all tables in the first row, then of resampled ones."""
     cells = most_frequent(own.cells)
-    present = np.broadcast_to((own.cells >= 0)[:, :, None], own.values.shape)
+    # Where values may be missing, the tables in which as many are there as mostly.
+    told = own.cells >= 0 if view.complete else own.cells == cells
+    present = np.broadcast_to(told[:, :, None], own.values.shape)
     rows = [np.repeat(np.arange(len(counts)), counts) for counts in _taken(len(own.cells))]
     tables = [middle(own.values[row], present[row]) for row in rows]
     low, high = balls.bounds(view.values, view.radius, view.floor)

@@ -215,6 +215,12 @@ class Reading:
     size: NDArray[np.int64]
     rows: NDArray[np.intp] | None
 
+    def column(self, name: str) -> Floats:
+        """Give the values of a numeric sensitive column, NaN where missing."""
+        place = self.view.numeric.index(name)
+        values = self.values[:, place] if self.view.complete else column_numbers(self.table, name, "released")
+        return np.where(self.part, values, np.nan)
+
     @cached_property
     def own_cells(self) -> Integers:
         """The cell of every confidential record's own released one, -1 if there is none."""

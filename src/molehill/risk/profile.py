@@ -123,10 +123,14 @@ def value_range(values: Floats, ends: Sequence[float] | Floats) -> str:
     --------
     >>> value_range(np.array([20000.0]), [0, 10000, 20000, 50000])
     '20,000 to 50,000'
+    >>> value_range(np.array([np.nan]), [0, 10000])
+    'none'
     """
+    if np.isnan(values).all():
+        return "none"
     ends = np.asarray(ends, dtype=np.float64)
-    low = ends[np.searchsorted(ends, values.min(), side="right") - 1]
-    high = ends[np.searchsorted(ends, values.max(), side="right")]
+    low = ends[np.searchsorted(ends, np.nanmin(values), side="right") - 1]
+    high = ends[np.searchsorted(ends, np.nanmax(values), side="right")]
     return f"{low:,.12g} to {high:,.12g}"
 
 
@@ -260,7 +264,8 @@ def top_records(
     if released is not None:
         lists["released", ""] = part[np.argsort(-released[part], kind="stable")][:number]
     for column, values in columns.items():
-        lists["largest", column] = part[np.argsort(-values[part], kind="stable")][:number]
+        there = part[~np.isnan(values[part])]
+        lists["largest", column] = there[np.argsort(-values[there], kind="stable")][:number]
     ends = {column: range_ends(values[part]) for column, values in columns.items()}
     several = len(columns) > 1
     rows = []

@@ -109,7 +109,9 @@ def tail_grid(values: Floats, others: Floats) -> Floats:
     most = min(max(positive.max(), others.max(initial=0.0)), _FARTHEST * positive.max())
     powers = 10.0 ** np.arange(np.floor(np.log10(np.median(positive))), np.floor(np.log10(most)) + 2)
     steps = np.round(np.outer(powers, _ROUND).ravel(), 12)
-    return steps[(steps >= np.median(positive)) & (steps <= steps[np.searchsorted(steps, most, side="right")])]
+    grid = steps[(steps >= np.median(positive)) & (steps <= steps[np.searchsorted(steps, most, side="right")])]
+    # Where most values are the largest one, as under a top code, there is no tail.
+    return grid if positive.max() > grid[0] else np.zeros(0)
 
 
 def share_above(values: Floats, grid: Floats) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from molehill.arrays import Floats
-from molehill.evaluation.curves import released_values
+from molehill.evaluation.curves import values_of
 from molehill.evaluation.measure import Measure, Unit, Value
 from molehill.evaluation.scene import Scene
 from molehill.tables.intervals import Figure, jackknife, mean_over_tables
@@ -68,9 +68,9 @@ def _over(one: Any, other: Any) -> float:
 
 def _columns(scene: Scene) -> Iterator[tuple[str, Floats, list[Floats]]]:
     """Every numeric column that has values on both sides: its name, the confidential values, and those released."""
-    view = scene.view
-    for place, column in enumerate(view.numeric):
-        own, released = view.values[view.part, place], released_values(scene, place)
+    for column in scene.view.numeric:
+        own, released = scene.view.column(column), values_of(scene, column)
+        own = own[~np.isnan(own)]
         if len(own) and all(len(one) for one in released):
             yield column, own, released
 
