@@ -165,6 +165,14 @@ class Posterior:
         return replace(self, synthesizer=replace(self.synthesizer, options={**self.synthesizer.options, **own}))
 
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A table as far as it is drawn, without the columns that are still to come, and which of its columns are new."""
+
+    table: Table
+    replaced: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class _Batch:
     """Tables `first` to `last` of so many in all."""
@@ -185,7 +193,7 @@ def predict_from(
     posterior: Posterior,
     chosen: Sequence[tuple[int, int]],
     seed: int,
-    drawn: Sequence[Table] | None = None,
+    drawn: Sequence[Drawn] | None = None,
     supports: Sequence[Mapping[str, Support]] | None = None,
 ) -> list[Prediction]:
     """Predict every record from each of the chosen draws; `drawn` are the tables as far as they are drawn already."""
@@ -199,7 +207,9 @@ def predict_from(
     predictions = []
     for number, (key, (chain, place)) in enumerate(zip(keys, chosen, strict=True)):
         values = {name: jnp.asarray(array[chain, place]) for name, array in posterior.draws.items()}
-        inputs = shared if drawn is None else shared | learn_again(synthesizer.name, posterior.learned, drawn[number])
+        inputs = shared
+        if drawn is not None:
+            inputs = shared | learn_again(synthesizer.name, posterior.learned, drawn[number].table)
         predictions.append(jax.tree.map(np.asarray, predict(key, values, inputs)))
     return predictions
 
@@ -209,14 +219,14 @@ def _predict_directly(
     synthesizer: DirectSynthesizer,
     chosen: Sequence[tuple[int, int]],
     seed: int,
-    drawn: Sequence[Table] | None,
+    drawn: Sequence[Drawn] | None,
     supports: Sequence[Mapping[str, Support]] | None,
 ) -> list[Prediction]:
     predictions, learned = [], posterior.learned
     for number, (_, place) in enumerate(chosen):
         inputs = dict(learned.inputs)
         if drawn is not None:
-            inputs |= _learn_again(synthesizer.name, learned, drawn[number])
+            inputs |= _learn_again(synthesizer.name, learned, drawn[number].table, drawn[number].replaced)
         for support in () if supports is None else supports[number].values():
             inputs |= {"lower": support.lower, "upper": support.upper, "filled": support.filled}
             inputs |= {} if support.allowed is None else {"allowed": support.allowed}
@@ -229,7 +239,7 @@ def _predict(
     posterior: Posterior,
     batch: _Batch,
     seed: int,
-    drawn: Sequence[Table] | None,
+    drawn: Sequence[Drawn] | None,
     supports: Sequence[Mapping[str, Support]] | None = None,
 ) -> list[Values]:
     """Give the new values of every table of a batch; within supports, where the synthesizer can."""
@@ -296,25 +306,29 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
     assert isinstance(chain, Chain)
     number = batch.last - batch.first
     drawn: list[dict[str, Any]] = [{} for _ in range(number)]
+    full = [posterior.table] * number
     broken = np.zeros((number, len(posterior.table.frame)), dtype=bool)
     how: dict[str, Any] = {"levels": _levels(posterior), "modelled": _modelled(posterior)}
     columns = [name for link in chain.links for name in link.sensitive]
     for place, (name, link) in enumerate(posterior.parts.items()):
         own = seed if place == 0 else named_seed(seed, "link", name)
-        tables = [put_back(link.table, values, **how) for values in drawn] if place else None
+        seen, replaced = link.table.frame.columns, tuple(columns[: columns.index(link.synthesizer.sensitive[0])])
+        tables = [Drawn(replace(table, frame=table.frame[seen]), replaced) for table in full] if place else None
         ruled = link.synthesizer.sensitive if chain.rules else ()
-        frames = [table.frame.drop(columns=list(ruled)) for table in tables or [link.table] * number] if ruled else []
-        supports = [_find_supports(chain.rules, ruled, frame, columns) for frame in frames]
+        without = [name for name in seen if name not in ruled]
+        supports = [_find_supports(chain.rules, ruled, table.frame[without], columns) for table in full if ruled]
         for row, values in enumerate(_predict(link, batch, own, tables, supports or None)):
-            drawn[row] |= values
+            new = dict(values)
             for column in ruled:
-                support = supports[row].get(column)
+                support, frame = supports[row].get(column), full[row].frame[without]
                 coded = column in how["levels"]
-                drawn[row][column] = _keep_rules(chain.rules, column, values[column], frames[row], support, coded=coded)
+                new[column] = _keep_rules(chain.rules, column, values[column], frame, support, coded=coded)
                 broken[row] |= False if support is None else support.impossible
+            drawn[row] |= new
+            full[row] = put_back(full[row], new, **how, before=posterior.table)
     if chain.rules.constraints:
-        for row, values in enumerate(drawn):
-            broken[row] |= chain.rules.broken(put_back(posterior.table, values, **how).frame)
+        for row, table in enumerate(full):
+            broken[row] |= chain.rules.broken(table.frame)
     return drawn, broken
 
 
@@ -349,11 +363,11 @@ def learn_again(name: str, learned: Learned, table: Table) -> dict[str, jax.Arra
     return {name: jnp.asarray(value) for name, value in _learn_again(name, learned, table).items()}
 
 
-def _learn_again(name: str, learned: Learned, table: Table) -> Mapping[str, Any]:
+def _learn_again(name: str, learned: Learned, table: Table, *replaced: Sequence[str]) -> Mapping[str, Any]:
     if learned.again is None:
         problem = f"what {name!r} is given cannot be made again from columns that were replaced before"
         raise InputError("synthesizer", problem, "Give its Learned an `again`, or draw it before those columns")
-    return learned.again(table)
+    return learned.again(table, *replaced)
 
 
 @lru_cache(maxsize=128)
@@ -403,14 +417,22 @@ def _run_blind(synthesizer: Synthesizer, model: Callable[..., Any], inputs: Inpu
     return sites
 
 
-def put_back(table: Table, values: Values, levels: Mapping[str, Any], modelled: Collection[str] = ()) -> Table:
+def put_back(
+    table: Table,
+    values: Values,
+    levels: Mapping[str, Any],
+    modelled: Collection[str] = (),
+    *,
+    before: Table | None = None,
+) -> Table:
     """Write predicted values into a copy of the table, in the columns' own types; `levels` by their codes.
 
-    What was missing stays missing, but for the columns that are `modelled`: there the prediction says what is.
+    What was missing stays missing (in the table `before`, if that is another one), but for the columns that are
+    `modelled`: there the prediction says what is.
     """
     replaced = {}
     for name, predicted in values.items():
-        column = table.frame[name]
+        column = (before or table).frame[name]
         new = np.asarray(predicted)
         there = column.notna().to_numpy()
         if name in levels:
