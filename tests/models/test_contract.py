@@ -13,6 +13,7 @@ import pytest
 from molehill.models import BUILT_IN
 from molehill.synthesis.fitting import draw
 from molehill.synthesis.posterior import Posterior
+from molehill.synthesis.synthesizer import DirectSynthesizer
 from people import HOUSEHOLDS, PEOPLE, quick_fit
 
 MISSING = [3, 50]
@@ -39,10 +40,15 @@ class Case(NamedTuple):
     high: float = np.inf
     data: pd.DataFrame = PEOPLE_WITH_GAPS
     draws: int = 100
+    chains: int = 2
 
 
 MIXTURE = {"pi", "beta", "sigma", "gamma"}
+# A tree is made of whole numbers, sets of bits and shares.
+TREE = {"feature": np.int32, "left": np.uint64, "child": np.int32, "shares": np.float32}
 CASES = {
+    # As many draws as there are trees, all of them independent.
+    "forest": Case("wage", "age + region", {"lower": 1, "upper": 60}, {*TREE}, 1, 60, draws=200, chains=1),
     "normal_linear": Case(
         "wage", "age + region", {"transform": "log", "lower": 1, "upper": 60}, {"beta", "sigma"}, 1, 60
     ),
@@ -95,10 +101,12 @@ def test_its_draws_are_finite_and_say_whether_they_can_be_trusted(name):
     case, posterior = CASES[name], contract_fit(name)
     assert case.sites <= posterior.draws.keys()
     for site, values in posterior.draws.items():
-        assert values.shape[:2] == (2, case.draws), site
-        assert values.dtype == np.float64, site
+        assert values.shape[:2] == (case.chains, case.draws), site
+        assert values.dtype == (TREE[site] if name == "forest" else np.float64), site
         assert np.isfinite(values).all(), site
-        assert (values[0] != values[1]).any() or site.endswith(("omega", "Omega_cholesky")), site
+        # Chains differ; without chains, one half of the draws from the other.
+        first, other = np.split(values[0], 2) if case.chains == 1 else values
+        assert (first != other).any() or site.endswith(("omega", "Omega_cholesky")), site
     table = posterior.diagnostics.table
     assert len(table)
     assert np.isfinite(table[["mean", "sd"]].to_numpy()).all()
@@ -107,8 +115,9 @@ def test_its_draws_are_finite_and_say_whether_they_can_be_trusted(name):
     assert (posterior.outside > 0) == np.isfinite(case.high)
     assert posterior.learned.facts
     state = "NOT converged" if posterior.diagnostics.problems else "converged"
-    assert repr(posterior) == f"Posterior({case.column}: 2 chains x {case.draws} draws, {state})"
+    assert repr(posterior) == f"Posterior({case.column}: {case.chains} chains x {case.draws} draws, {state})"
     assert json.loads(json.dumps(posterior.evidence))["converged"] == (state == "converged")
+    assert posterior.independent == isinstance(made(name), DirectSynthesizer) == (case.chains == 1)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

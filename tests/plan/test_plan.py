@@ -36,7 +36,7 @@ SETTINGS = Settings(
 def test_one_page_says_what_becomes_of_every_column():
     plan = plan_settings(Table(PEOPLE, {"pay": "Monthly pay"}), SETTINGS)
     assert plan.columns["fate"].tolist() == ["drop", "keep", "keep", "keep", "replace"]
-    assert plan.columns["model"].tolist() == ["", "", "", "", "tdp_mixture"]
+    assert plan.columns["model"].tolist() == ["", "", "", "", "forest"]
     assert plan.columns["label"].tolist()[-1] == "Monthly pay"
     sizes = PEOPLE.groupby(["sex", "town"]).size()
     assert plan.patterns == len(sizes)

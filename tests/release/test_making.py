@@ -12,7 +12,7 @@ import pytest
 from molehill import Intruder, Settings, confidential_risk, draw, fit, risk_weights, synthesize
 from molehill.arrays import named_seed
 from molehill.errors import InputError
-from molehill.models import negative_binomial
+from molehill.models import forest, negative_binomial
 from molehill.plan.settings import read_settings
 from molehill.release.making import choose_scheme, choose_synthesizer, make_baselines, prepare, publish
 from molehill.risk import intruder
@@ -78,7 +78,7 @@ def test_tables_are_those_of_the_longer_calls(made):
     # By the name of the scheme, whatever it is compared with.
     seeds = [named_seed(5, what, "pairwise") for what in ("fit", "draw")]
     # The regression names sex: so the model conditions on that, and on nothing that nobody asked for.
-    synthesizer = negative_binomial("visits", ["sex"], lower=0, upper=100_000)
+    synthesizer = forest("visits", ["sex"], lower=0, upper=100_000)
     posterior = fit(synthesizer, PEOPLE, release.weights, seed=seeds[0], progress=False)
     for mine, theirs in zip(draw(posterior, datasets=3, seed=seeds[1]), release.datasets, strict=True):
         pd.testing.assert_frame_equal(mine, theirs)
@@ -133,8 +133,12 @@ def test_without_a_seed_two_releases_differ(monkeypatch):
 def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
     table = Table(pd.DataFrame({"y": values, "x": ["u", "v", "w"] * 20}))
     settings = Settings(replace=("y",), known=("x",), predictors=("x",))
-    chosen = choose_synthesizer(settings.intruder.look(table), settings)
-    assert chosen.name == kind
+    view = settings.intruder.look(table)
+    assert choose_synthesizer(view, settings).name == "forest"
+    # The paper's, where its scheme or something that only a mixture has is asked for.
+    for asked in ({"scheme": "paper"}, {"priors": "paper"}):
+        assert choose_synthesizer(view, settings.but(**asked)).name == kind
+    chosen = choose_synthesizer(view, settings.but(priors="paper"))
     assert chosen.words
     if kind == "tdp_mixture":
         assert isinstance(chosen, Synthesizer)

@@ -1,6 +1,7 @@
 """Maps: what schemes, and the points of a search, give away against what they lose."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -41,6 +42,8 @@ _ENDS = ["value", "low", "high"]
 # Of a point: where it lies and how far its bars reach, to the right and upwards.
 _ACROSS, _UP = ["across", "left", "right"], ["up", "bottom", "top"]
 _KEEPS, _MISSES = Look("keeps the targets", COLOURS[0], "circle"), Look("misses a target", "#8a8f98", "diamond")
+# Where there is no rule to keep.
+_AS_MUCH, _LESS = replace(_KEEPS, label="keeps as much as the best"), replace(_MISSES, label="keeps less")
 _WHOLE, _HALF = (460, 320), (310, 290)
 
 
@@ -100,7 +103,7 @@ def risk_utility_map(
 
 
 def search_map(
-    points: pd.DataFrame, baselines: pd.DataFrame, *, fresh: float, chosen: int, column: str
+    points: pd.DataFrame, baselines: pd.DataFrame, *, fresh: float, chosen: int, column: str, rule: bool = True
 ) -> alt.TopLevelMixin:
     """Draw every point of a search, risk against utility, beside topcoding and noise; and the points alone, closer.
 
@@ -114,12 +117,16 @@ def search_map(
         Place of the chosen point, or of the closest one, from 0 on.
     column
         The sensitive column.
+    rule
+        Whether points were judged by targets, or by whether they keep as much as the best.
     """
     others = baselines[baselines["scheme"] != CONFIDENTIAL]
     own = baselines.loc[baselines["scheme"] == CONFIDENTIAL, "risk"]
     ways = scheme_looks(others["scheme"])
-    looks = [_KEEPS, _MISSES, *ways.values()]
+    kept, lost = (_KEEPS, _MISSES) if rule else (_AS_MUCH, _LESS)
+    looks = [kept, lost, *ways.values()]
     tried = _list_points(points, chosen)
+    tried["scheme"] = np.where(points["met"].astype(bool), kept.label, lost.label)
     others = pd.DataFrame(
         four_digits(others[["U_m", "U_m_low", "U_m_high", "risk", "risk_low", "risk_high"]].to_numpy(dtype=float)),
         columns=[*_ACROSS, *_UP],
@@ -169,7 +176,6 @@ def _list_points(points: pd.DataFrame, chosen: int) -> pd.DataFrame:
     wide, tall = 1.96 * points["U_m_error"], 1.96 * points["mean_expected_risk_error"]
     numbers = np.column_stack([distance, distance - wide, distance + wide, risk, risk - tall, risk + tall])
     table = pd.DataFrame(four_digits(numbers), columns=[*_ACROSS, *_UP])
-    table["scheme"] = np.where(points["met"].astype(bool), _KEEPS.label, _MISSES.label)
     table["number"] = [f"{number + 1}" for number in points["point"]]
     table["chosen"] = np.arange(len(points)) == chosen
     table["told"] = [

@@ -35,7 +35,8 @@ class Searched:
     points
         One row a point: how it was made (`rounds` of feedback among it), risk and utility with their errors, whether
         the targets are met; and for the first target `target_1_value`, `target_1_error`, `target_1_chance` (of breaking
-        it), `target_1_records` (expected to break it), `target_1_met`, and so on.
+        it), `target_1_records` (expected to break it), `target_1_met`, and so on. Without targets `met` says whether
+        it keeps as much as the best.
     place, next_places
         Number of the chosen point, or of the closest one if none meets the targets, and of the next best.
     standing_in_the_way
@@ -101,7 +102,8 @@ def tell_runners_up(searched: Searched) -> list[str]:
     """Say in a sentence each how the next best points stand to the targets."""
     lines = []
     for row in searched.runners_up.to_dict("records"):
-        state = "keeps the targets" if row["met"] else "misses the targets"
+        kept = ("keeps the targets", "misses the targets") if searched.targets else ("keeps as much", "keeps less")
+        state = kept[0] if row["met"] else kept[1]
         risk = f"mean expected risk {row['mean_expected_risk']:.3f}, U_m {row['U_m']:.4f}"
         lines.append(f"Point {row['point'] + 1}, {row['scheme']}: {state}, {risk}.")
     return lines
@@ -147,7 +149,9 @@ class Dossier:
         records, patterns, tables; model (its name), words (what the model is); outside, the share of predictive mass
         outside the support; columns, what became of each: column, label, fate, kind, model, limits, remark, handling;
         order, the replaced columns that the order of the file tells of, and shuffled, whether the records were put in
-        another; kind and reason of the column; files, how those of text are written; ours, false if others made the
+        another; drawn, the replaced columns in the order of drawing; rules, what every record keeps to, with how many
+        confidential ones break it, and accepted, the share of records that kept to constraints when first drawn;
+        kind and reason of the column; files, how those of text are written; ours, false if others made the
         tables; versions. Nothing in it tells the time.
     search
         What a search found, if the release comes from one.

@@ -40,6 +40,7 @@ from molehill.synthesis.design import (
     predictor_numbers,
     spread_rows,
 )
+from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Learned, Prediction
 from molehill.tables.schema import Kind, infer_kind
 from molehill.tables.table import Table, find_columns
@@ -82,8 +83,8 @@ def forest(
         count: trees find by themselves which go together.
     leaf
         The least mass of a part, about how many records of weight 1 it has: of a number; of a category, which has fewer
-        levels, a fifth of it. Larger parts tell less of a person. As large as the table, the column depends on
-        nothing.
+        levels, a fifth of it. Larger parts tell less of a person. With a least mass as large as the table, the column
+        depends on nothing.
     trees
         How many are grown, at least 20.
     lower, upper
@@ -107,7 +108,7 @@ def forest(
     def learn(table: Table, weights: Floats) -> Learned:
         find_columns(table, [column], "column")
         design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=of_predictors, complete=False)
-        coding = _learn_coding(table, design)
+        coding = _learn_coding(table, design, weights)
         kind = own_kind or infer_kind(table, column)[0]
         if kind == "categorical":
             outcome, levels = _learn_levels(table, column)
@@ -116,7 +117,13 @@ def forest(
             levels = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support)
             outcome = levels.codes(values)
         number = len(levels) if isinstance(levels, tuple) else levels.number
-        if missing:
+        if missing and not weights[outcome >= 0].any():
+            problem = f"no record that has a value of {column!r} counts"
+            raise NothingCountsError(
+                "weights", problem, "Give some of them a weight above 0, by a larger scale or shift"
+            )
+        # Where nothing is missing, nothing will be.
+        if missing and weights[outcome < 0].any():
             outcome, number = np.where(outcome < 0, number, outcome), number + 1
         scores = _scores(table.frame[column], levels, number)
         inputs = {"codes": coding.apply(table), "outcome": outcome}
@@ -210,11 +217,12 @@ class Coding:
         return {"codes": codes}
 
 
-def _learn_coding(table: Table, design: Design) -> Coding:
+def _learn_coding(table: Table, design: Design, weights: Floats) -> Coding:
+    counted = weights > 0 if weights.any() else np.ones(len(weights), dtype=bool)
     ends = {}
     for name in design.centre:
         if name not in design.dropped or name in design.missing:
-            ends[name] = _bin_ends(predictor_numbers(table, name))
+            ends[name] = _bin_ends(predictor_numbers(table, name)[counted])
     levels = [name for name in design.levels if name not in design.dropped]
     names = tuple(name for term in design.terms for name in term)
     names = tuple(name for name in dict.fromkeys(names) if name in ends or name in levels)
@@ -249,9 +257,9 @@ def _scores(column: pd.Series, levels: Any, number: int) -> Floats:
     if isinstance(levels, tuple):
         ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
         return np.arange(number) / number if ordered else np.empty(0)
-    middles = levels.middles()
+    places = np.argsort(np.argsort(levels.middles(), kind="stable"))
     # A missing value, if that is a level, stands before all.
-    return np.argsort(np.argsort(np.append(middles, np.full(number - len(middles), -np.inf)))) / number
+    return np.append(places + 1, np.zeros(number - levels.number)) / (number + 1)
 
 
 class _Task(NamedTuple):
@@ -286,7 +294,8 @@ def _grow(learned: Learned, weights: Floats, seed: int, *, trees: int, advance: 
 
     def grow(first: int, last: int) -> None:
         for tree in range(first, last):
-            random = np.random.default_rng([seed, tree])
+            # Tables are drawn with [seed, table]: the same numbers must not do both.
+            random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(tree,)))
             masses = random.standard_gamma(alpha)
             grown[tree] = grow_tree(*task, masses, int(random.integers(2**31)), SHRINKAGE)
 
@@ -322,7 +331,7 @@ def _predict(
 ) -> Prediction:
     """Draw new values from the trees after `place`."""
     facts = learned.facts
-    levels, number = facts["levels"], facts["number"]
+    levels = facts["levels"]
     codes = np.ascontiguousarray(inputs["codes"])
     records, trees = len(codes), draws["child"].shape[1]
     chosen = (place + random.integers(0, min(WINDOW, trees), records)) % trees
@@ -335,8 +344,8 @@ def _predict(
         return Prediction({column: np.where(drawn == len(levels), -1, drawn) if missing else drawn})
     absent = (drawn == levels.number) | (drawn < 0)
     values = levels.draw(np.where(absent, -1, drawn), random, low, high)
-    counts = np.bincount(drawn[~absent], minlength=number)[: levels.number]
-    return Prediction({column: values}, float(counts @ levels.outside() / max(counts.sum(), 1)))
+    inside = given * (1 - np.append(levels.outside(), 0.0)[np.where(absent, -1, drawn)])
+    return Prediction({column: values}, float(1 - inside.mean()))
 
 
 def _possible(facts: Mapping[str, Any], inputs: Inputs, records: int) -> tuple[Booleans, Floats, Floats]:

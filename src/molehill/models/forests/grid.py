@@ -8,12 +8,16 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
+from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.transforms import Support, Transform, apply_transform, restore, usual_transform
+from molehill.tables.resolution import resolution, round_to_unit
 
 # A value that so many records share is nobody's own; one that such a share of them has is a level.
 SHARED, OFTEN = 10.0, 0.02
 # Bins of a number, the least mass of each, and the share of the outermost ones.
 MOST_BINS, LEAST_IN_BIN, OUTERMOST = 50, 20.0, 0.01
+# An end that is a multiple of the unit but for rounding is one.
+_ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +26,10 @@ class Grid:
 
     First come the bins, then the `spikes`: values that a fiftieth of the records, and at least ten, share. Within a bin
     a value that ten records share, a heap, is drawn as often as it was collected, and all others evenly between the
-    ends of the bin. The outermost bins have no ends of their own, which would be the extremes of the table: distances
-    from their inner end are exponential, on a scale of logarithms or roots where the bin lies on one side of zero.
+    ends of the bin; of numbers that are written in a unit, every multiple that is neither spike nor heap as often. The
+    outermost bins have no ends of their own, which would be the extremes of the table: distances from their inner end
+    are exponential, on a scale of logarithms or roots where the bin lies on one side of zero. They do not pass zero
+    where no value does.
 
     Attributes
     ----------
@@ -37,6 +43,10 @@ class Grid:
         Of the two outermost bins: the exponential's rate, and the scale of its distances.
     support
         Ends of what may be released.
+    unit
+        What the values are multiples of, 0 for nothing.
+    sign
+        1 or -1 where no value lies on the other side of zero, else 0.
     """
 
     ends: Floats
@@ -47,6 +57,8 @@ class Grid:
     rates: tuple[float, float]
     scales: tuple[Transform, Transform]
     support: Support
+    unit: float
+    sign: int
 
     @property
     def bins(self) -> int:
@@ -74,36 +86,62 @@ class Grid:
         """Draw a value of each level, between ends of each record's own where the level has such values."""
         values = np.full(len(codes), np.nan)
         share, chance = random.random(len(codes)), random.random(len(codes))
-        in_bin = (codes >= 0) & (codes < self.bins)
-        inner = in_bin & (codes > 0) & (codes < self.bins - 1)
-        first, last = self.ends[codes[inner] - 1], self.ends[codes[inner]]
-        first, last = np.maximum(first, low[inner]), np.minimum(last, high[inner])
-        values[inner] = first + share[inner] * (last - first)
+        inner = (codes > 0) & (codes < self.bins - 1)
+        values[inner] = self._draw_even(codes[inner], share[inner], low[inner], high[inner])
         for side, place in ((-1, 0), (1, self.bins - 1)):
             outer = codes == place
             if outer.any():
                 values[outer] = self._draw_tail(side, share[outer], low[outer], high[outer])
         spike = codes >= self.bins
         values[spike] = self.spikes[codes[spike] - self.bins]
-        return self._draw_heaps(values, np.where(in_bin, codes, -1), chance, low, high)
+        return self._draw_heaps(values, codes, chance, low, high)
+
+    def _draw_even(self, codes: NDArray[np.int64], share: Floats, low: Floats, high: Floats) -> Floats:
+        """Draw from bins with two ends, evenly."""
+        first, last = np.maximum(self.ends[codes - 1], low), np.minimum(self.ends[codes], high)
+        even = first + share * (last - first)
+        if not self.unit:
+            return even
+        # Multiples of the unit by their number. The end of a bin belongs to the next one.
+        begin = np.ceil(first / self.unit * (1 - np.sign(first) * _ROUNDING))
+        end = np.floor(last / self.unit * (1 + np.sign(last) * _ROUNDING))
+        end -= end == np.rint(self.ends[codes] / self.unit)
+        taken = np.rint(np.union1d(self.spikes, self.heaps) / self.unit)
+        before = np.searchsorted(taken, begin)
+        free = end - begin + 1 - (np.searchsorted(taken, end, side="right") - before)
+        # How many multiples that are not taken lie below the one that is drawn, and then those that are.
+        below = begin - before + np.minimum(np.floor(share * free), free - 1)
+        place = below + np.searchsorted(taken - np.arange(len(taken)), below, side="right")
+        place = np.where(free > 0, place, begin + np.floor(share * (end - begin + 1)))
+        return np.clip(np.where(begin <= end, round_to_unit(place * self.unit, self.unit), even), low, high)
 
     def _draw_tail(self, side: int, share: Floats, low: Floats, high: Floats) -> Floats:
         """Draw from an outermost bin: exponential distances from its inner end, cut off at the ends of the record."""
         scale, rate = self.scales[side > 0], self.rates[side > 0]
         inner = self.ends[-1 if side > 0 else 0]
+        # Zero is an end too, unless the bin or the record has to lie beyond it.
+        least = 0.0 if self.sign > 0 and (side > 0 or inner > 0) else -np.inf
+        most = 0.0 if self.sign < 0 and (side < 0 or inner < 0) else np.inf
+        ends = np.where(high >= least, np.maximum(low, least), low), np.where(low <= most, np.minimum(high, most), high)
+        low, high = ends
         near = _distance(inner, np.clip(inner, low, high), scale)
         far = _distance(inner, high if side > 0 else low, scale)
-        near_mass, far_mass = np.exp(-rate * np.maximum(near, 0.0)), np.exp(-rate * np.maximum(far, 0.0))
-        distance = -np.log(near_mass - share * (near_mass - far_mass)) / rate
+        # What lies beyond the nearest end is exponential again: nothing is lost where hardly any mass is left.
+        distance = near - np.log1p(share * np.expm1(-rate * np.maximum(far - near, 0.0))) / rate
         return np.clip(_step(inner, side * distance, scale), low, high)
 
-    def _draw_heaps(self, values: Floats, bins: NDArray[np.int64], chance: Floats, low: Floats, high: Floats) -> Floats:
-        before = np.zeros(len(values))
-        for value, place, share in zip(self.heaps, self.heap_bins, self.heap_shares, strict=True):
-            mine = (bins == place) & (chance >= before) & (chance < before + share) & (low <= value) & (value <= high)
-            values[mine] = value
-            before[bins == place] += share
-        return values
+    def _draw_heaps(
+        self, values: Floats, codes: NDArray[np.int64], chance: Floats, low: Floats, high: Floats
+    ) -> Floats:
+        """Put heaps in the place of values of their bins, by chance as often as they were collected."""
+        if not len(self.heaps):
+            return values
+        upto = np.cumsum(self.heap_shares)
+        begun = np.searchsorted(self.heap_bins, self.heap_bins)
+        upto -= np.append(0.0, upto)[begun]
+        place = np.minimum(np.searchsorted(self.heap_bins + upto, codes + chance, side="right"), len(upto) - 1)
+        found, heap = (self.heap_bins[place] == codes) & (chance < upto[place]), self.heaps[place]
+        return np.where(found & (low <= heap) & (heap <= high), heap, values)
 
     def possible(self, low: Floats, high: Floats) -> Booleans:
         """Which levels have a value between ends of each record's own, (records, levels)."""
@@ -116,22 +154,23 @@ class Grid:
 
     def outside(self) -> Floats:
         """Share of every level's mass that lies outside the support."""
-        first = np.concatenate([[-np.inf], self.ends])
-        last = np.concatenate([self.ends, [np.inf]])
-        share = np.zeros(self.number)
-        for place in range(self.bins):
-            low, high = max(first[place], self.support[0]), min(last[place], self.support[1])
-            if low >= high:
-                share[place] = 1.0
-            elif place in (0, self.bins - 1):
+        low, high = self.support
+        first, last = np.append(-np.inf, self.ends), np.append(self.ends, np.inf)
+        cut = np.ones(self.bins)
+        for place in np.flatnonzero(np.maximum(first, low) < np.minimum(last, high)):
+            if place in (0, self.bins - 1):
                 side = int(place > 0)
-                end = self.support[side]
-                far = _distance(self.ends[-1 if side else 0], np.array([end]), self.scales[side])
-                share[place] = float(np.exp(-self.rates[side] * np.maximum(far, 0.0))[0])
+                inner, scale = self.ends[-1 if side else 0], self.scales[side]
+                ends = np.array([np.clip(inner, low, high), self.support[side]])
+                near, far = np.exp(-self.rates[side] * _distance(inner, ends, scale))
+                cut[place] = 1 - (near - far)
             else:
-                share[place] = 1 - (high - low) / (last[place] - first[place])
-        share[self.bins :] = (self.spikes < self.support[0]) | (self.spikes > self.support[1])
-        return share
+                cut[place] = 1 - (min(last[place], high) - max(first[place], low)) / (last[place] - first[place])
+        heaped = np.bincount(self.heap_bins, self.heap_shares, minlength=self.bins)
+        lost = self.heap_shares * ((self.heaps < low) | (self.heaps > high))
+        cut = (1 - heaped) * cut + np.bincount(self.heap_bins, lost, minlength=self.bins)
+        beyond = (self.spikes < low) | (self.spikes > high)
+        return np.concatenate([cut, beyond.astype(np.float64)])
 
 
 def learn_grid(values: Floats, weights: Floats, support: Support) -> Grid:
@@ -143,33 +182,42 @@ def learn_grid(values: Floats, weights: Floats, support: Support) -> Grid:
     >>> grid.spikes
     array([ 0., 10., 20., 30.])
     """
-    counted = ~np.isnan(values) & (weights > 0)
+    present = ~np.isnan(values)
+    counted = present & (weights > 0)
     if not counted.any():
-        counted, weights = ~np.isnan(values), np.ones(len(values))
-    values, weights = values[counted], weights[counted]
-    distinct, place = np.unique(values, return_inverse=True)
+        counted, weights = present, np.ones(len(values))
+    distinct, place, records = np.unique(values[counted], return_inverse=True, return_counts=True)
+    if len(distinct) < 2 and len(np.unique(values[present])) > 1:
+        problem = "it is the same for every record that counts"
+        raise NothingCountsError("weights", problem, "Give more records a weight above 0, by a larger scale or shift")
     if len(distinct) < 2:
-        raise InputError("column", "it is the same for every record that counts", "Release it as it is")
-    mass: Floats = np.bincount(place, weights).astype(np.float64)
-    often = mass >= max(SHARED, OFTEN * mass.sum())
-    spikes = distinct[often]
-    rest, rest_mass = distinct[~often], mass[~often]
-    if not len(rest):
+        raise InputError("column", "it is the same for every record", "Release it as it is")
+    mass: Floats = np.bincount(place, weights[counted]).astype(np.float64)
+    # However much a record counts, its value is not shared because of that.
+    shared = np.minimum(mass, records) >= SHARED
+    often = shared & (mass >= OFTEN * mass.sum())
+    spikes, unit = distinct[often], resolution(distinct)
+    sign = int(distinct[0] >= 0) - int(distinct[-1] <= 0)
+    if often.all():
         # Something must lie in the bins; nothing does.
+        middle, reach = (distinct[0] + distinct[-1]) / 2, (distinct[-1] - distinct[0]) / 4
+        none, rates = np.empty(0), (1 / reach, 1 / reach)
         return Grid(
-            np.array([(distinct[0] + distinct[-1]) / 2]),
+            np.array([middle]),
             spikes,
-            np.empty(0),
-            np.empty(0, dtype=np.int64),
-            np.empty(0),
-            (1.0, 1.0),
+            none,
+            none.astype(np.int64),
+            none,
+            rates,
             ("identity", "identity"),
             support,
+            unit,
+            sign,
         )
-    ends = _grid_ends(rest, rest_mass, support)
+    rest, rest_mass, heap = distinct[~often], mass[~often], shared[~often]
+    ends = _grid_ends(rest, rest_mass, int(records[~often].sum()), support, sign, crowned=bool(heap[-1]))
     bins = np.searchsorted(ends, rest, side="right")
     in_bin = np.bincount(bins, rest_mass, minlength=len(ends) + 1)
-    heap = rest_mass >= SHARED
     tails = [_learn_tail(rest, rest_mass, ends, side) for side in (-1, 1)]
     return Grid(
         ends,
@@ -180,25 +228,35 @@ def learn_grid(values: Floats, weights: Floats, support: Support) -> Grid:
         (tails[0][0], tails[1][0]),
         (tails[0][1], tails[1][1]),
         support,
+        unit,
+        sign,
     )
 
 
-def _grid_ends(values: Floats, mass: Floats, support: Support) -> Floats:
-    """Inner ends of the bins, at weighted quantiles; zero is one where values lie on both sides of it."""
-    total = mass.sum()
+def _grid_ends(values: Floats, mass: Floats, records: int, support: Support, sign: int, *, crowned: bool) -> Floats:
+    """Inner ends of the bins, at weighted quantiles; zero is one where values lie on both sides of it.
+
+    `crowned` says that many share the largest value.
+    """
+    # A record that counts more than once is still one.
+    total = min(float(mass.sum()), records)
     number = int(np.clip(total // LEAST_IN_BIN, 2, MOST_BINS))
     shares = set((np.arange(1, number) / number).tolist())
     if total * OUTERMOST >= LEAST_IN_BIN:
         shares |= {OUTERMOST, 1 - OUTERMOST}
-    upto = np.cumsum(mass) / total
+    upto = np.cumsum(mass) / mass.sum()
     ends = values[np.minimum(np.searchsorted(upto, sorted(shares)), len(values) - 1)]
     ends = np.unique(np.append(ends, [0.0] if values[0] < 0 < values[-1] else []))
-    # A bin that nothing lies in has no distribution; of a single value half of the way to the support will do.
-    ends = ends[(ends > values[0]) & (ends <= values[-1])]
+    # A bin that nothing lies in has no distribution, and the largest value as its beginning would be released.
+    ends = ends[(ends > values[0]) & ((ends < values[-1]) | crowned)]
     if len(ends):
         return ends
-    reach = [end for end in support if np.isfinite(end)]
-    return np.array([(values[0] + (reach[-1] if reach else values[0])) / 2])
+    if len(values) > 1:
+        return np.array([(values[0] + values[-1]) / 2])
+    # Of a single value, half of the way to zero or to an end of the support, whichever is farther.
+    own = float(values[0])
+    reach = [end for end in (*support, 0.0) if np.isfinite(end) and end != own and sign * end >= 0]
+    return np.array([(own + max(reach or [own - (sign or 1)], key=lambda end: abs(end - own))) / 2])
 
 
 def _learn_tail(values: Floats, mass: Floats, ends: Floats, side: int) -> tuple[float, Transform]:
@@ -211,7 +269,10 @@ def _learn_tail(values: Floats, mass: Floats, ends: Floats, side: int) -> tuple[
         scale = usual_transform(side * values[side * values > 0])
     far = np.abs(_distance(inner, values[beyond], scale))
     total = float(far @ mass[beyond])
-    return (float(mass[beyond].sum()) / total if total > 0 else 1e6), scale
+    if total > 0:
+        return float(mass[beyond].sum()) / total, scale
+    # Nothing lies there, or all of it on the end, which must not be told: as far as the others lie apart.
+    return 1 / max(float(values[-1] - values[0]) or abs(float(inner)), np.finfo(np.float64).tiny), "identity"
 
 
 def _distance(inner: float, values: Any, scale: Transform) -> Floats:

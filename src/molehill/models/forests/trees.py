@@ -23,7 +23,8 @@ def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, 
     records, predictors = codes.shape
     order = np.arange(records)
     aside = np.empty(records, np.int64)
-    most = 3 + 2 * int(masses.sum() / leaf)
+    # Every leaf has a record, however much each of them counts.
+    most = 3 + 2 * int(min(masses.sum() / leaf, float(records)))
     feature, child, parent = np.full(most, -1, np.int32), np.full(most, -1, np.int32), np.full(most, -1, np.int32)
     left = np.zeros(most, np.uint64)
     begin, end = np.zeros(most, np.int64), np.zeros(most, np.int64)
@@ -151,7 +152,7 @@ def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, 
 def walk(codes, feature, left, child, shares, chosen, chance, allowed, drawn, given):
     """Take every record down its tree and draw a level from where it comes to, of those that are allowed.
 
-    `given` gets the share of the allowed levels there; where that is nothing, the level is -1.
+    `given` gets the share of the allowed levels there, 1 if these are all; where it is nothing, the level is -1.
     """
     for i in range(len(codes)):
         tree, node = chosen[i], 0
@@ -160,11 +161,12 @@ def walk(codes, feature, left, child, shares, chosen, chance, allowed, drawn, gi
             goes_left = (left[tree, node] >> code) & np.uint64(1)
             node = child[tree, node] + (0 if goes_left else 1)
         own = shares[tree, -child[tree, node] - 1]
-        total = 0.0
+        total, whole = 0.0, 0.0
         for k in range(len(own)):
+            whole += own[k]
             if allowed[i % len(allowed), k]:
                 total += own[k]
-        given[i] = total
+        given[i] = total / whole
         drawn[i] = -1
         limit, reached = chance[i] * total, 0.0
         for k in range(len(own)):

@@ -207,6 +207,8 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
             break
     others = [point for point in ranked if point is not chosen][:RUNNERS_UP]
     frame = list_points(bench.points, bench.fresh)
+    if not bench.targets:
+        frame["met"] = [_keeps_as_much(bench, point) for point in bench.points]
     way = pd.DataFrame(columns=["pattern", "range", "records"]) if met else _stand_in_the_way(bench, chosen)
     row = frame.iloc[chosen.number]
     tables, releases, redrawn = drawn

@@ -115,7 +115,7 @@ def _public_histogram(dossier: Dossier, shown: Dossier) -> Picture:
 def _search(dossier: Dossier) -> Iterator[Picture]:
     searched = dossier.search
     if searched is not None:
-        about: dict[str, Any] = {"fresh": searched.fresh, "chosen": searched.place}
+        about: dict[str, Any] = {"fresh": searched.fresh, "chosen": searched.place, "rule": bool(searched.targets)}
         figure = search_map(searched.points, searched.baselines, **about, column=dossier.settings.column)
         caption = (
             "Risk is the expected one for a synthesizer, and that of the tables themselves for topcoding and noise. "

@@ -267,7 +267,9 @@ def list_search_tables(searched: Searched | None) -> list[TableView]:
     """Every point of a search, with how it stands to each target."""
     if searched is None:
         return []
-    first = ("targets kept", "mean expected risk", "99% of expected risk", "largest realised risk", "U_m")
+    kept = "targets kept" if searched.targets else "keeps as much as the best"
+    first = (kept, "mean expected risk", "99% of expected risk", "largest realised risk", "U_m")
+    first += ("pairs of columns",) if "agreement" in searched.points else ()
     headings = map(Heading, (*first, *(cut_name(f"{target}") for target in searched.targets), "fit"))
     rows = []
     for place, point in enumerate(searched.points.to_dict("records")):
@@ -279,6 +281,12 @@ def list_search_tables(searched: Searched | None) -> list[TableView]:
         "Small: 95% intervals; for a target on the expected risk or U_m its standard error, for one on the realised "
         "risk the chance that fresh tables break it."
     )
+    if not searched.targets:
+        note = (
+            "A forest parts the records: the larger its least part, the less it tells of a person, and of how columns "
+            "relate. What keeps as much as the best has pairs of columns within a tenth of what another sample would "
+            "differ by, and no loss in the distribution or in what users compute. Of these the safest is released."
+        )
     if searched.may_redraw:
         note += (
             " A maximum of the realised risk is kept as well if few records pass it by bad luck: these are drawn anew."
@@ -308,6 +316,8 @@ def _tell_point(point: dict[Any, Any], searched: Searched) -> list[Told]:
         Told(f"{point['largest_realised_risk']:.3f}"),
         _with_interval(point, "U_m", 4),
     ]
+    if "agreement" in point:
+        cells.append(Told(f"{point['agreement']:.1f}", "of 1000"))
     for number, target in enumerate(searched.targets, 1):
         value, error, chance, met = (point[f"target_{number}_{name}"] for name in ("value", "error", "chance", "met"))
         text = f"{value:.{_DIGITS.get(target.measure, 3)}f}"
