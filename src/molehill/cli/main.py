@@ -311,12 +311,12 @@ def demo(
 
     survey = consumer_survey()
     chosen = molehill.Settings(
-        replace="income",
-        keep=[name for name in survey.columns if name != "income"],
+        replace=("education", "income"),
+        keep=[name for name in survey.columns if name not in ("education", "income")],
         known=("gender", "age", "region"),
         regressions=("income ~ region + urban + earner",),
-        lower=-100_000.0,
-        upper=2_000_000.0,
+        lower={"income": -100_000.0},
+        upper={"income": 2_000_000.0},
         seed=1,
     )
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
