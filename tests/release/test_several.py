@@ -1,0 +1,118 @@
+"""Several columns of mixed kinds, with constraints and structural emptiness: from settings to what is published."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill import Settings, synthesize
+from molehill.errors import InputError
+from molehill.plan.plan import plan_settings, suggest_order
+from molehill.tables.table import as_table
+
+RNG = np.random.default_rng(8)
+N = 500
+AGE = RNG.integers(5, 80, N)
+WAGES = np.where(AGE < 15, np.nan, np.round(RNG.gamma(2.0, 900.0, N), -1))
+BENEFITS = np.where(AGE < 15, np.nan, np.round(RNG.gamma(1.0, 200.0, N), -1))
+PEOPLE = pd.DataFrame(
+    {
+        "town": RNG.choice(["A", "B"], N),
+        "age": AGE,
+        "marital": np.where(AGE < 18, "single", RNG.choice(["single", "married", "widowed"], N)),
+        "wages": WAGES,
+        "benefits": BENEFITS,
+        "total": WAGES + BENEFITS,
+    }
+)
+RULES = ("wages + benefits = total", "age < 18 -> marital = 'single'", "benefits <= 3000")
+CALL: dict[str, Any] = {
+    "replace": ("marital", "wages", "benefits", "total"),
+    "keep": ("town", "age"),
+    "known": ("town",),
+    "lower": {"wages": 0.0, "benefits": 0.0, "total": 0.0},
+    "upper": {"wages": 50_000.0, "benefits": 20_000.0, "total": 70_000.0},
+    "constraints": RULES,
+    "missing": "model",
+    "compare": ("pairwise",),
+    "expected_tables": 40,
+    "datasets": 3,
+    "seed": 2,
+    "leaf": 20,
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    release = synthesize(PEOPLE, Settings(**CALL), progress=False)
+    folder = tmp_path_factory.mktemp("several") / "out"
+    release.save(folder)
+    return release, folder
+
+
+def test_every_record_of_every_table_keeps_to_the_rules(made):
+    for table in (*made[0].datasets, *made[0].comparisons["pairwise"]):
+        there = table["age"] >= 15
+        for name in ("wages", "benefits", "total"):
+            assert (table[name].notna() == there).all()
+        assert (table["total"] == table["wages"] + table["benefits"])[there].all()
+        assert (table["benefits"].dropna() <= 3000).all()
+        assert (table.loc[table["age"] < 18, "marital"] == "single").all()
+
+
+def test_the_kept_columns_are_kept_and_the_replaced_ones_are_new(made):
+    release = made[0]
+    for table in release.datasets:
+        back = table.iloc[np.argsort(release.order)].reset_index(drop=True)
+        pd.testing.assert_frame_equal(back[["town", "age"]], PEOPLE[["town", "age"]])
+        for name in release.settings.replace:
+            assert not back[name].equals(PEOPLE[name])
+
+
+def test_the_report_tells_the_order_and_the_rules_and_the_public_one_no_rule(made):
+    internal = (made[1] / "internal" / "report.html").read_text(encoding="utf-8")
+    public = (made[1] / "release" / "report.html").read_text(encoding="utf-8")
+    assert "What every released record keeps to" in internal
+    assert "wages is empty where age &lt; 15" in internal
+    assert "wages + benefits = total" in internal
+    assert "marital, wages, benefits, total" in internal
+    assert "keeps to" not in public
+    assert "is empty where" not in public
+
+
+def test_the_plan_shows_order_and_rules_and_counts_who_breaks_them():
+    broken = PEOPLE.assign(benefits=PEOPLE["benefits"].mask(PEOPLE.index == 3, 9000.0))
+    page = str(plan_settings(broken, Settings(**{**CALL, "constraints": RULES[2:]})))
+    assert "Drawn one after the other, each given those before it: marital, wages, benefits, total." in page
+    assert "Kept in every record: wages is empty where age < 15." in page
+    assert "Kept in every record: benefits <= 3000" in page
+    assert "break it now" in page
+    assert page.count("9000") == 0
+
+
+def test_few_missing_and_few_levels_come_first():
+    assert suggest_order(as_table(PEOPLE), ["total", "wages", "marital"]) == ("marital", "wages", "total")
+
+
+@pytest.mark.parametrize(
+    ("constraints", "told"),
+    [
+        (["wagez <= total"], "Did you mean 'wages'"),
+        (["wages <= 3", "wages >= 5"], "wages"),
+        (["marital < 3"], "text"),
+        (["benefits >= 4000"], "cannot be drawn"),
+    ],
+)
+def test_constraints_that_cannot_be_are_refused(constraints, told):
+    settings = {**CALL, "constraints": constraints, "compare": (), "expected_tables": 0, "datasets": 1}
+    settings |= {"upper": {"wages": 50_000.0, "benefits": 3_000.0, "total": 70_000.0}}
+    with pytest.raises(InputError, match="constraints") as raised:
+        synthesize(PEOPLE, Settings(**settings), progress=False)
+    assert told in str(raised.value) or told == "cannot be drawn"
+
+
+def test_a_constraint_of_a_dropped_column_is_refused():
+    settings = {**CALL, "keep": ("town",), "drop": ("age",), "missing": "keep"}
+    with pytest.raises(InputError, match="which is dropped"):
+        synthesize(PEOPLE, Settings(**settings), progress=False)
