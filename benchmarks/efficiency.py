@@ -26,6 +26,7 @@ import pandas as pd
 
 from molehill import InputError, Settings, evaluate, read_table, synthesize
 from molehill.baselines import BASELINES
+from molehill.plan.plan import complete_settings
 from molehill.plan.suggest import suggest_settings
 from molehill.tables.populations import consumer_survey, nb_mixture
 from molehill.tables.table import as_table
@@ -94,6 +95,8 @@ def compare(case: Case) -> list[dict[str, Any]]:
         }
     table, column = as_table(case.data), own.replace[0]
     frame = table.frame.drop(columns=list(own.drop))
+    # Only what is declared is promised, and looked at; where nothing is, every kept column counts.
+    promised = complete_settings(own, table).predictors or own.keep
     for name, make in BASELINES.items():
         tables[name] = [make(frame, [column], seed) for seed in range(20)]
     tables |= {name: [one.drop(columns=list(own.drop)) for one in made] for name, made in case.others.items()}
@@ -102,7 +105,7 @@ def compare(case: Case) -> list[dict[str, Any]]:
         view,
         tables,
         posteriors=posteriors,
-        related=own.keep,
+        related=promised,
         analyses=[regression(formula) for formula in own.regressions] or None,
         datasets=200,
         seed=1,
@@ -110,7 +113,10 @@ def compare(case: Case) -> list[dict[str, Any]]:
     figures = pd.concat([found.risk, found.utility])
     rows = []
     null = np.array(
-        [disagreement(frame, frame.sample(frac=1, replace=True, random_state=n), column) for n in range(10)]
+        [
+            disagreement(frame[[column, *promised]], frame.sample(frac=1, replace=True, random_state=n), column)
+            for n in range(10)
+        ]
     )
     for name, made in tables.items():
         own_rows = figures[figures["scheme"] == name]
@@ -121,7 +127,7 @@ def compare(case: Case) -> list[dict[str, Any]]:
                 worst = some["value"].idxmin() if measure == "overlap" else some["value"].idxmax()
                 row[measure] = float(some.loc[worst, "value"])
                 row[f"{measure} error"] = float((some.loc[worst, "high"] - some.loc[worst, "low"]) / 4)
-        far = np.array([disagreement(frame, as_table(one).frame, column) for one in made])
+        far = np.array([disagreement(frame[[column, *promised]], as_table(one).frame, column) for one in made])
         row |= {"agreement": 1000 * (1 - far.mean()), "agreement error": 1000 * far.std() / np.sqrt(len(far))}
         row |= {"fresh agreement": 1000 * (1 - null.mean()), "fresh U_m_pooled": 0.8687 / np.sqrt(len(frame))}
         rows.append(row)

@@ -107,15 +107,27 @@ def test_the_example_of_the_readme_runs():
     assert done.stdout.startswith("ConfidentialRisk(order=2, 6,208 records, mean risk 0.7")
 
 
-def test_the_example_of_an_own_model_says_what_its_page_says(capsys):
+def run_example(name: str, capsys) -> str:
+    """Run an example, and give what it prints."""
     sys.path.insert(0, str(ROOT / "examples"))
     try:
-        importlib.import_module("own_model").main()
+        importlib.import_module(name).main()
     finally:
         sys.path.remove(str(ROOT / "examples"))
     said = capsys.readouterr().out
     assert "converged" in said
     assert "NOT" not in said
+    return said
+
+
+def test_the_example_of_a_joint_model_carries_the_relation_of_its_columns(capsys):
+    said = run_example("joint_model", capsys)
+    before, after = map(float, re.findall(r"0\.\d\d", said.splitlines()[1]))
+    assert abs(before - after) < 0.1
+
+
+def test_the_example_of_an_own_model_says_what_its_page_says(capsys):
+    said = run_example("own_model", capsys)
     page = (ROOT / "docs" / "own-model.md").read_text(encoding="utf-8")
     for shown in re.findall(r"^    (mean .*?: [\d.]+)", page, re.MULTILINE):
         assert shown in said
