@@ -37,6 +37,8 @@ SMALL = (2, 3, 5, 10)
 # Seconds of a fit for every record and column of its design, measured on the built-in survey with two cores (6,208
 # records, 34 columns: 36 s); above ten thousand records the work leaves the caches.
 _SECONDS, _CACHED, _SLOWER = 1.7e-4, 10_000, 1.6
+# Seconds of a release by forests, for every record and for each replaced column and measuring: survey 25 s.
+_FOREST_SECONDS = 2e-3
 # Bytes at once for every record: of the design in several copies, and of every table.
 _DESIGN_BYTES, _TABLE_BYTES = 8 * 12, 8 * 3
 
@@ -150,6 +152,9 @@ def make_plan(
     width = max((design.width for design in sketches), default=1 + len(settings.predictors or ()))
     fits = 1 + len({"unweighted", "marginal", "pairwise"} & set(settings.compare))
     slower = _SLOWER if view.records > _CACHED else 1.0
+    seconds = fits * slower * _SECONDS * view.records * width
+    if set(models.values()) == {"forest"}:
+        seconds = _FOREST_SECONDS * view.records * (1 + len(models))
     return Plan(
         pd.DataFrame(rows),
         settings.known,
@@ -158,7 +163,7 @@ def make_plan(
         outside,
         order_tells(table, settings.replace),
         settings.shuffle,
-        fits * slower * _SECONDS * view.records * width,
+        seconds,
         view.records * (_DESIGN_BYTES * width + _TABLE_BYTES * settings.datasets * len(settings.replace)),
         settings.replace,
         suggest_order(table, settings.replace),

@@ -9,13 +9,14 @@ from typing import Literal
 from molehill.errors import InputError
 
 Subject = Literal["maximum", "quantile", "mean", "isolated", "moles", "pooled", "matches", "picks", "U_m", "overlap"]
-Basis = Literal["realised", "expected", ""]
+Basis = Literal["realised", "expected", "pick", ""]
 
 EXAMPLES = (
     "mean expected <= 0.15",
     "99% expected <= 0.4",
     "maximum realised <= 0.5",
     "isolated expected <= 0.05",
+    "maximum pick <= 0.2",
     "pooled mean <= 0.2",
     "unique matches <= 0.001",
     "right picks <= 0.01",
@@ -26,7 +27,10 @@ EXAMPLES = (
 )
 # Subjects that are one figure of what was measured: the words of the rule, and the measure that tells it.
 _WORDS: dict[Subject, str] = {"pooled": "pooled mean", "matches": "unique matches", "picks": "right picks"}
-FIGURES: dict[Subject, str] = {"pooled": "pooled_mean", "matches": "matches_true", "picks": "pooled_picks"}
+FIGURES: dict[Subject, str] = {"pooled": "pooled_mean", "matches": "matches_true", "picks": "matches_expected"}
+# What no release has none of: chance alone brings values near the true ones.
+_NEVER_ZERO: tuple[Subject, ...] = ("maximum", "mean", "isolated", "pooled", "matches", "picks")
+_BASES: tuple[Basis, ...] = ("expected", "realised", "pick")
 _TEXT = re.compile(r"^\s*(?P<what>.*?)\s*(?P<sign><=|>=|<|>|=)\s*(?P<bound>\S+)\s*$")
 
 
@@ -43,7 +47,8 @@ class Target:
     bound
         The most that it may be; for the overlap the least.
     basis
-        Of a risk: "realised" over the released tables, or "expected".
+        Of a risk: "realised" over the released tables, or "expected". Or "pick": the expected chance that the record is
+        the one that an intruder picks at random among those of the pattern that are close to its true value, T / c.
     share
         Of a quantile: 0.99 for "99%".
     step
@@ -74,12 +79,19 @@ class Target:
     @property
     def measure(self) -> str:
         """Id of the measure that it is about, of which the others are kinds: how it is told."""
+        if self.basis == "pick":
+            return FIGURES["picks"]
         return {"moles": "moles", "U_m": "U_m", "overlap": "overlap", **FIGURES}.get(self.subject, "risk_largest")
 
     @property
     def is_risk(self) -> bool:
         """Whether it is about the risk of records, and not about moles or utility."""
         return self.basis != ""
+
+    @property
+    def is_utility(self) -> bool:
+        """Whether it asks for something to be kept, and not for a risk to be low."""
+        return self.subject in ("U_m", "overlap")
 
 
 def read_targets(targets: "str | Target | Sequence[str | Target]") -> tuple[Target, ...]:
@@ -126,13 +138,13 @@ def impossible(targets: Sequence[Target]) -> list[str]:
     """Say which targets no synthesizer can meet, and why, without looking at the data."""
     reasons = []
     for target in targets:
-        if target.subject in ("maximum", "mean", "isolated", "pooled") and target.bound <= 0:
+        if target.subject in _NEVER_ZERO and target.bound <= 0:
             reasons.append(
                 f"{target}: every released value can fall near the true one by chance, so that no risk is 0; "
                 "ask for a small risk above 0"
             )
-        elif target.subject == "quantile" and target.basis == "expected" and target.bound <= 0:
-            reasons.append(f"{target}: the expected risk of every record is above 0; ask for a bound above 0")
+        elif target.subject == "quantile" and target.basis in ("expected", "pick") and target.bound <= 0:
+            reasons.append(f"{target}: what is expected of every record is above 0; ask for a bound above 0")
         elif target.subject == "U_m" and target.bound <= 0:
             reasons.append(f"{target}: only the confidential table itself has 0; ask for what a fresh sample shows")
         elif target.subject == "overlap" and target.bound >= 1:
@@ -178,8 +190,8 @@ def _parse_risk(first: str, basis: str, bound: float) -> Target | str:
         return (
             f"it begins with none of mean, a quantile such as 99%, maximum, isolated, {others}, moles, U_m and overlap"
         )
-    if basis not in ("realised", "expected"):
-        return f"say of which risk: {first} expected <= {bound:g}, or {first} realised <= {bound:g}"
+    if basis not in _BASES:
+        return "say of which risk: " + ", or ".join(f"{first} {one} <= {bound:g}" for one in _BASES)
     if quantile:
         return Target("quantile", bound, basis, share=float(share) / 100)
     return Target(first, bound, basis)  # pyright: ignore[reportArgumentType]

@@ -14,6 +14,7 @@ from numpyro.infer import init_to_uniform
 
 from molehill.arrays import Booleans, named_seed
 from molehill.errors import InputError
+from molehill.rules.constraints import Empty
 from molehill.rules.rules import Rules
 from molehill.rules.support import Support
 from molehill.synthesis.sampling.diagnostics import Diagnostics
@@ -34,6 +35,8 @@ from molehill.tables.table import Table, with_columns
 Values = Mapping[str, Any]
 # How often records that break a constraint are drawn again, and tables that their share is told from.
 _TURNS, _TRIED = 50, 5
+# What differs from a multiple of its unit by less than this share of the unit is one.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,7 +154,7 @@ class Posterior:
             batch = _Batch(datasets, start, min(start + size, datasets))
             with jax.enable_x64(new_val=True):
                 values = _predict(self, batch, own, None)
-            how = {"levels": _levels(self), "modelled": _modelled(self)}
+            how = {"levels": _levels(self), "modelled": _modelled(self), "emptied": _emptied(self)}
             yield [as_given(put_back(self.table, one, **how)) for one in values]
 
     def drawing_by(self, **options: Any) -> "Posterior":
@@ -309,6 +312,7 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
     full = [posterior.table] * number
     broken = np.zeros((number, len(posterior.table.frame)), dtype=bool)
     how: dict[str, Any] = {"levels": _levels(posterior), "modelled": _modelled(posterior)}
+    how["emptied"] = _emptied(posterior)
     columns = [name for link in chain.links for name in link.sensitive]
     for place, (name, link) in enumerate(posterior.parts.items()):
         own = seed if place == 0 else named_seed(seed, "link", name)
@@ -351,9 +355,15 @@ def _keep_rules(
     kept = np.array(values, dtype=np.int64 if coded else np.float64)
     empty = rules.empty_in(column, frame) if rules.empties(column) else np.zeros(len(kept), dtype=bool)
     if support is not None:
-        known = ~np.isnan(support.fixed)
-        kept[known] = support.fixed[known]
+        known, unit = ~np.isnan(support.fixed), 0.0 if coded else rules.units.get(column, 0.0)
+        # The difference of two numbers that are written in a unit is written so but for rounding.
+        written = round_to_unit(support.fixed, unit)
+        near = np.abs(written - support.fixed) <= _ROUNDING * unit
+        kept[known] = np.where(near, written, support.fixed)[known]
         empty = empty | support.empty
+        # Where no value was left to be drawn, any will do for the columns to come: the record is drawn again.
+        nothing = support.impossible & (kept < 0 if coded else np.isnan(kept))
+        kept[nothing] = 0 if coded else np.clip(0.0, *rules.limits.get(column, (-np.inf, np.inf)))
     kept[empty] = -1 if coded else np.nan
     return kept
 
@@ -423,12 +433,13 @@ def put_back(
     levels: Mapping[str, Any],
     modelled: Collection[str] = (),
     *,
+    emptied: Collection[str] = (),
     before: Table | None = None,
 ) -> Table:
     """Write predicted values into a copy of the table, in the columns' own types; `levels` by their codes.
 
     What was missing stays missing (in the table `before`, if that is another one), but for the columns that are
-    `modelled`: there the prediction says what is.
+    `modelled`: there the prediction says what is. In those that are `emptied` what has no value becomes missing, too.
     """
     replaced = {}
     for name, predicted in values.items():
@@ -438,12 +449,14 @@ def put_back(
         if name in levels:
             # The code -1 is the last: nothing.
             there = there | (new >= 0) if name in modelled else there
+            there = there & (new >= 0) if name in emptied else there
             new = np.array([*levels[name], None], dtype=object)[new.astype(int)]
         else:
             new = np.rint(new) if pd.api.types.is_integer_dtype(column.dtype) else new
             there = ~np.isnan(new) if name in modelled else there
+            there = there & ~np.isnan(new) if name in emptied else there
             _check_fits(new[there], column)
-        replaced[name] = pd.Series(new, index=column.index).where(there).astype(column.dtype)
+        replaced[name] = pd.Series(new, index=column.index).where(there).astype(_with_room(column.dtype, there))
     return with_columns(table, replaced)
 
 
@@ -471,6 +484,21 @@ def _modelled(posterior: Posterior) -> set[str]:
         return {*synthesizer.sensitive} if synthesizer.missing else set()
     ruled = {rule.column for rule in synthesizer.rules.empty if rule.by is not None}
     return ruled | {name for link in synthesizer.links if link.missing for name in link.sensitive}
+
+
+def _emptied(posterior: Posterior) -> set[str]:
+    """The columns that constraints say to be empty, whether a confidential value is missing or not."""
+    synthesizer = posterior.synthesizer
+    rules = synthesizer.rules if isinstance(synthesizer, Chain) else Rules()
+    claims = [claim for one in rules.constraints for claim in one.conclusion if isinstance(claim, Empty)]
+    return {claim.column for claim in claims if claim.empty}
+
+
+def _with_room(dtype: Any, there: Booleans) -> Any:
+    """The type of a column, or where a value is missing that it has no room for, one that has."""
+    if there.all() or not isinstance(dtype, np.dtype) or dtype.kind not in "iub":
+        return dtype
+    return "boolean" if dtype.kind == "b" else dtype.name.replace("uint", "UInt").replace("int", "Int")
 
 
 def _check_fits(values: np.ndarray, column: pd.Series) -> None:

@@ -136,8 +136,10 @@ def test_a_record_that_counts_much_is_still_one(random):
     values[7] = 7.7777
     grid = grid_of(values, np.where(values == 7.7777, 500.0, 1.0))
     assert len(grid.spikes) == len(grid.heaps) == 0
-    # Nor do bins get narrow because records count more: one for every twenty, and zero is an end.
-    assert grid_of(values, np.full(200, 50.0)).bins == grid_of(values).bins == 11
+    # But where nothing is shared it counts as if it stood there so often.
+    twice, repeated = grid_of(values, np.full(200, 2.0)), grid_of(np.repeat(values, 2))
+    np.testing.assert_array_equal(twice.ends, repeated.ends)
+    assert (twice.rates, twice.scales) == (pytest.approx(repeated.rates), repeated.scales)
 
 
 @settings(max_examples=150, deadline=None)
@@ -265,10 +267,11 @@ def test_tails_are_exponential_with_the_mean_excess_and_reach_beyond_the_extreme
     most = distance(np.array([sign * 50.0]))[0] if np.isfinite(support[1]) else np.inf
     law = stats.truncexpon(rate * most, scale=1 / rate) if np.isfinite(most) else stats.expon(scale=1 / rate)
     assert stats.kstest(distance(again), law.cdf).pvalue > 1e-4
-    extreme = np.abs(values).max()
     assert np.abs(values).max() not in np.abs(grid.ends)
-    assert (np.abs(again) > extreme).any()
-    assert (np.abs(again) <= 50).all() == np.isfinite(support[1])
+    if support == OPEN:
+        assert (np.abs(again) > np.abs(values).max()).any()
+    else:
+        assert (np.abs(again) <= 50).all()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -350,8 +353,13 @@ def test_draws_keep_within_the_ends_of_every_record_and_possible_says_which_leve
     again = drawn(grid, codes, low, high)
     assert ((again >= low) & (again <= high)).all()
     bins = codes < grid.bins
-    assert (again[bins] >= first[codes[bins]]).all()
-    assert (again[bins] <= last[codes[bins]]).all()
+    ends = np.stack([first, last])[:, codes[bins]]
+    # There and back on a scale of logarithms there is rounding.
+    slack = 1e-12 * np.where(np.isfinite(ends), np.abs(ends), 0.0)
+    assert (again[bins] >= ends[0] - slack[0]).all()
+    assert (again[bins] <= ends[1] + slack[1]).all()
+    # Ends in the wrong order leave nothing.
+    assert low == high or not grid.possible(np.array([high]), np.array([low])).any()
 
 
 @settings(max_examples=60, deadline=None)

@@ -30,7 +30,8 @@ def grown(codes: Any, outcome: Any, masses: Any, *, leaf: float, seed: int = 1, 
     number = changes.get("number", int(outcome.max()) + 1)
     scores, most = changes.get("scores", NO_SCORES), changes.get("try_most", max(codes.shape[1], 1))
     masses = np.asarray(masses, dtype=np.float64)
-    return Tree(*grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, most, masses, seed, SHRINKAGE))
+    task = (codes, sizes, unordered, outcome, number, scores, float(leaf), most)
+    return Tree(*grow_tree(*task, masses, seed, SHRINKAGE))
 
 
 def leaves_of(tree: Tree, codes: Any) -> np.ndarray:
@@ -218,8 +219,9 @@ def walked(tree: Tree, codes: Any, allowed: Any, chance: np.ndarray) -> tuple[np
     codes = np.ascontiguousarray(codes, dtype=np.uint8)
     records = len(codes)
     drawn, given = np.empty(records, dtype=np.int64), np.empty(records)
-    stacked = (site[None] for site in tree)
-    walk(codes, *stacked, np.zeros(records, dtype=np.int64), chance, np.array(allowed), drawn, given)
+    feature, left, child, shares = (site[None] for site in tree)
+    chosen = np.zeros(records, dtype=np.int64)
+    walk(codes, feature, left, child, shares, chosen, chance, np.array(allowed), drawn, given)
     return drawn, given
 
 

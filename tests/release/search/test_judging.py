@@ -12,6 +12,7 @@ from molehill.release.search.judging import (
     breaking_by_record,
     breaking_chance,
     breaking_records,
+    count_breaks,
     expected_figure,
     judge,
 )
@@ -57,7 +58,16 @@ def measured(risk, *, coverage=1.0, spread=0.0, runs=None, distances=(0.02, 0.03
     blocks = risk + spread * np.where(np.arange(20) % 2, 1, -1)[:, None]
     runs = np.tile(risk, (20, 1)) if runs is None else np.asarray(runs)
     return Measured(
-        blocks, runs, np.full(len(risk), coverage), np.array(distances), overlaps or {}, {}, risk >= risk.max()
+        blocks,
+        runs,
+        np.full(len(risk), coverage),
+        np.array(distances),
+        overlaps or {},
+        figures={},
+        isolated=risk >= risk.max(),
+        agreement=np.full(2, 1000.0),
+        lost=np.zeros(1),
+        picks=blocks / 2,
     )
 
 
@@ -74,6 +84,33 @@ def test_an_expected_risk_must_meet_its_bound_beyond_its_error():
     assert judge(read_targets("mean expected <= 0.22")[0], measured([0.1, 0.3], spread=0.1), **how, margin=0.0).met
     distance = judge(read_targets("U_m <= 0.03")[0], measured([0.1]), **how)
     assert (distance.value, distance.error, distance.met) == (pytest.approx(0.025), pytest.approx(0.005), False)
+
+
+def test_the_chance_to_be_picked_must_meet_its_bound_beyond_its_error():
+    how: dict[str, Any] = {"tables": 20, "chance": 0.2}
+    # The helper has picks of half the risk: 0.05 and 0.15.
+    exact = judge(read_targets("maximum pick <= 0.1501")[0], measured([0.1, 0.3]), **how)
+    assert (exact.met, exact.value) == (True, pytest.approx(0.15))
+    assert judge(read_targets("mean pick <= 0.1")[0], measured([0.1, 0.3]), **how).value == pytest.approx(0.1)
+    # Blocks 0.05 above and below: error 0.0115, of which 1.645 are 0.0189.
+    for bound, met in ((0.165, False), (0.17, True)):
+        noisy = judge(read_targets(f"maximum pick <= {bound}")[0], measured([0.1, 0.3], spread=0.1), **how)
+        assert noisy.error == pytest.approx(0.05 * np.sqrt(20 / 19) / np.sqrt(20))
+        assert noisy.met == met
+    found = breaking_records(read_targets("maximum pick <= 0.1")[0], measured([0.1, 0.3, 0.18]), tables=20)
+    assert found.tolist() == [False, True, False]
+    assert breaking_records(read_targets("right picks <= 0.1")[0], measured([0.1, 0.3]), tables=20).sum() == 0
+
+
+def test_runs_that_break_a_realised_target_are_counted_with_their_interval():
+    runs = np.array([[0.1, 0.6]] * 3 + [[0.2, 0.5]] * 17)
+    maximum, mean = read_targets(["maximum realised <= 0.5", "mean realised <= 0.349"])
+    # Clopper and Pearson for 3 of 20.
+    assert count_breaks([maximum], runs) == pytest.approx((0.15, 0.0321, 0.3789), abs=1e-4)
+    # The others break the mean.
+    assert count_breaks([maximum, mean], runs)[::2] == (1.0, 1.0)
+    assert count_breaks(read_targets("maximum realised <= 1"), runs) == (0.0, 0.0, 0.0)
+    assert np.isnan(count_breaks(read_targets("maximum expected <= 0.5"), runs)).all()
 
 
 def test_realised_targets_are_judged_by_chance_or_by_few_redrawn():

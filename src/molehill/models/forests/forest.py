@@ -218,11 +218,10 @@ class Coding:
 
 
 def _learn_coding(table: Table, design: Design, weights: Floats) -> Coding:
-    counted = weights > 0 if weights.any() else np.ones(len(weights), dtype=bool)
     ends = {}
     for name in design.centre:
         if name not in design.dropped or name in design.missing:
-            ends[name] = _bin_ends(predictor_numbers(table, name)[counted])
+            ends[name] = _bin_ends(predictor_numbers(table, name), weights if weights.any() else np.ones(len(weights)))
     levels = [name for name in design.levels if name not in design.dropped]
     names = tuple(name for term in design.terms for name in term)
     names = tuple(name for name in dict.fromkeys(names) if name in ends or name in levels)
@@ -230,14 +229,15 @@ def _learn_coding(table: Table, design: Design, weights: Floats) -> Coding:
     return Coding(design, names, ends, made.apply(table))
 
 
-def _bin_ends(values: Floats) -> Floats:
-    """Cut a number into as many bins as there are codes: at its values if these are few, at quantiles otherwise."""
-    present = values[~np.isnan(values)]
-    distinct = np.unique(present)
+def _bin_ends(values: Floats, weights: Floats) -> Floats:
+    """Cut a number into as many bins as there are codes: at its values if these are few, at weighted quantiles else."""
+    counted = ~np.isnan(values) & (weights > 0)
+    distinct, place = np.unique(values[counted], return_inverse=True)
     if len(distinct) <= MOST_CODES - 1:
         return distinct[1:]
+    upto = np.cumsum(np.bincount(place, weights[counted]))
     shares = np.arange(1, MOST_CODES - 1) / (MOST_CODES - 1)
-    return np.unique(np.quantile(present, shares, method="higher"))
+    return np.unique(distinct[np.searchsorted(upto, shares * upto[-1])])
 
 
 def _learn_levels(table: Table, column: str) -> tuple[NDArray[np.int64], tuple[Any, ...]]:

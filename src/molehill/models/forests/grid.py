@@ -150,7 +150,7 @@ class Grid:
         # The end of a bin belongs to the next one.
         below = np.concatenate([np.full(len(self.ends), fill_value=True), np.zeros(1 + len(self.spikes), dtype=bool)])
         reached = np.where(below, low[:, None] < last, low[:, None] <= last)
-        return reached & (first <= high[:, None])
+        return reached & (first <= high[:, None]) & (low <= high)[:, None]
 
     def outside(self) -> Floats:
         """Share of every level's mass that lies outside the support."""
@@ -215,7 +215,7 @@ def learn_grid(values: Floats, weights: Floats, support: Support) -> Grid:
             sign,
         )
     rest, rest_mass, heap = distinct[~often], mass[~often], shared[~often]
-    ends = _grid_ends(rest, rest_mass, int(records[~often].sum()), support, sign, crowned=bool(heap[-1]))
+    ends = _grid_ends(rest, rest_mass, support, sign, crowned=bool(heap[-1]))
     bins = np.searchsorted(ends, rest, side="right")
     in_bin = np.bincount(bins, rest_mass, minlength=len(ends) + 1)
     tails = [_learn_tail(rest, rest_mass, ends, side) for side in (-1, 1)]
@@ -233,18 +233,17 @@ def learn_grid(values: Floats, weights: Floats, support: Support) -> Grid:
     )
 
 
-def _grid_ends(values: Floats, mass: Floats, records: int, support: Support, sign: int, *, crowned: bool) -> Floats:
+def _grid_ends(values: Floats, mass: Floats, support: Support, sign: int, *, crowned: bool) -> Floats:
     """Inner ends of the bins, at weighted quantiles; zero is one where values lie on both sides of it.
 
     `crowned` says that many share the largest value.
     """
-    # A record that counts more than once is still one.
-    total = min(float(mass.sum()), records)
+    total = mass.sum()
     number = int(np.clip(total // LEAST_IN_BIN, 2, MOST_BINS))
     shares = set((np.arange(1, number) / number).tolist())
     if total * OUTERMOST >= LEAST_IN_BIN:
         shares |= {OUTERMOST, 1 - OUTERMOST}
-    upto = np.cumsum(mass) / mass.sum()
+    upto = np.cumsum(mass) / total
     ends = values[np.minimum(np.searchsorted(upto, sorted(shares)), len(values) - 1)]
     ends = np.unique(np.append(ends, [0.0] if values[0] < 0 < values[-1] else []))
     # A bin that nothing lies in has no distribution, and the largest value as its beginning would be released.

@@ -1,14 +1,16 @@
 """Whether a point of a search meets its targets.
 
-A rule on the expected risk is judged beyond its Monte Carlo error. A rule on the realised risk of the L released tables
-is judged by the chance that L fresh tables would break it, or by how few records would have to be drawn anew.
+A rule on the expected risk, or on the expected chance to be picked, is judged beyond its Monte Carlo error. A rule on
+the realised risk of the L released tables is judged by the chance that L fresh tables would break it, or by how few
+records would have to be drawn anew.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, norm
+from scipy.stats import beta, binom, norm
 
 from molehill.arrays import Booleans, Floats
 from molehill.plan.targets import Target
@@ -38,6 +40,11 @@ class Measured:
         Which records are the most isolated 1% of the confidential table.
     agreement
         How well the pairs of columns agree in every table that was looked at, of 1000.
+    lost
+        One per pair of columns: by how much it lies farther apart than in two samples of one population, 0 if it does
+        not.
+    picks
+        (blocks, records): the expected chance to be picked; no blocks if no target is about it.
     """
 
     blocks: Floats
@@ -48,11 +55,19 @@ class Measured:
     figures: dict[str, tuple[float, float]]
     isolated: Booleans
     agreement: Floats
+    lost: Floats
+    picks: Floats
 
     @property
     def risk(self) -> Floats:
         """Expected risk of every record."""
         return self.blocks.mean(axis=0)
+
+    @property
+    def mean(self) -> tuple[float, float]:
+        """Mean of the expected risk of the records, and its standard error."""
+        by_block = self.blocks[:, ~np.isnan(self.blocks).any(axis=0)].mean(axis=1)
+        return float(by_block.mean()), float(by_block.std(ddof=1) / np.sqrt(len(by_block)))
 
     @property
     def error(self) -> Floats:
@@ -103,7 +118,7 @@ def judge(
     reference
         Of moles: expected risk and error of every record under the unweighted synthesizer.
     margin
-        By how many standard errors an expected risk or U_m must meet its bound.
+        By how many standard errors what is expected, or U_m, must meet its bound.
     """
     if target.subject == "overlap":
         of = [value for name, value in measured.overlaps.items() if target.analysis in ("", name)]
@@ -121,14 +136,15 @@ def judge(
         return _beyond_error(target, value, error, margin)
     if target.subject in measured.figures:
         return _beyond_error(target, *measured.figures[target.subject], margin)
-    if target.basis == "expected":
-        blocks = measured.blocks[:, measured.isolated] if target.subject == "isolated" else measured.blocks
+    if target.basis in ("expected", "pick"):
+        blocks = measured.picks if target.basis == "pick" else measured.blocks
+        blocks = blocks[:, measured.isolated] if target.subject == "isolated" else blocks
         return _beyond_error(target, *expected_figure(target, blocks), margin)
     return _judge_realised(target, measured, tables, chance, redraw=redraw, margin=margin)
 
 
 def expected_figure(target: Target, blocks: Floats) -> tuple[float, float]:
-    """Give the mean, a quantile or the maximum of the expected risks, corrected for their noise, and its error.
+    """Give the mean, a quantile or the maximum of what is expected of the records, without their noise, and its error.
 
     The largest of many noisy numbers is too large. The blocks are cut into two halves: the record that is the largest
     in one half has, in the other half, a risk without that luck, which is a little too small. With normal risks and
@@ -179,6 +195,30 @@ def breaking_chance(by_record: Floats) -> float:
     return float(-np.expm1(np.log1p(-np.minimum(by_record, 1 - 1e-15)).sum()))
 
 
+def count_breaks(targets: Sequence[Target], runs: Floats) -> tuple[float, float, float]:
+    """Give the share of independent runs that break a realised target, with its 95% interval; NaN if there is none.
+
+    Examples
+    --------
+    >>> from molehill.plan.targets import read_targets
+    >>> runs = np.array([[0.2, 0.6], [0.1, 0.5], [0.0, 0.4], [0.1, 0.2]])
+    >>> [round(end, 3) for end in count_breaks(read_targets("maximum realised <= 0.5"), runs)]
+    [0.25, 0.006, 0.806]
+    """
+    realised = [target for target in targets if target.basis == "realised"]
+    if not realised:
+        return np.nan, np.nan, np.nan
+    if all(target.bound >= 1 for target in realised):
+        return 0.0, 0.0, 0.0
+    broken = np.zeros(len(runs), dtype=bool)
+    for target in realised:
+        broken |= record_figure(target, runs) > target.bound + 1e-12
+    number, all_runs = int(broken.sum()), len(broken)
+    low = float(beta.ppf(0.025, number, all_runs - number + 1)) if number else 0.0
+    high = float(beta.ppf(0.975, number + 1, all_runs - number)) if number < all_runs else 1.0
+    return number / all_runs, low, high
+
+
 def breaking_records(
     target: Target, measured: Measured, *, tables: int, reference: tuple[Floats, Floats] | None = None
 ) -> Booleans:
@@ -190,6 +230,8 @@ def breaking_records(
         return measured.isolated & (risk > target.bound)
     if not target.is_risk:
         return np.zeros(len(risk), dtype=bool)
+    if target.basis == "pick":
+        return np.nan_to_num(measured.picks.mean(axis=0)) > target.bound
     if target.basis == "realised" and target.subject == "maximum":
         by_record = breaking_by_record(risk, measured.coverage, target.bound, tables)
         # Those that together make up nine tenths of the breaks to be expected.
@@ -233,6 +275,6 @@ def _band(risks: Floats, share: float) -> NDArray[np.intp]:
 
 def _beyond_error(target: Target, value: float, error: float, margin: float) -> Judgement:
     over = value + margin * error - target.bound
-    # No risk and no distance is above 1.
+    # No risk, no chance and no distance is above 1.
     met = over <= 0 or target.bound >= 1
     return Judgement(target, value, error, np.nan, met, 0.0 if met else over)

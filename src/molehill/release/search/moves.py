@@ -3,7 +3,8 @@
 Conditioning on less comes before all: see `molehill.plan.plan.complete_settings`. Then forests that tell fewer records
 apart, one by one; or of a mixture membership, where settings ask for the paper's, which needs no new fit (the number of
 components is found by every fit itself); then weights along a path of strength, by bisection; then feedback to single
-records. `molehill.release.schemes` says what each is. Without a rule all parts of a forest are tried, and nothing else.
+records. `molehill.release.schemes` says what each is. Without a rule on risk all parts of a forest are tried, and
+nothing else. Before the search stops for a point, that is confirmed with fresh draws.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,10 +19,12 @@ from molehill.release.search.points import (
     Bench,
     Fitted,
     Point,
+    confirm_point,
     find_breaking,
     fit_scheme,
     measure_point,
 )
+from molehill.release.search.ranking import rank_points
 
 
 def try_moves(bench: Bench) -> Iterator[Point]:
@@ -35,10 +38,10 @@ def try_moves(bench: Bench) -> Iterator[Point]:
     fixed = settings.scheme != "auto"
     if bench.job.leaves:
         yield from _part_less(bench, left)
-        if not bench.targets or _good_enough(bench) or any(point.usable for point in bench.points):
-            return
-        nearest = min(bench.points, key=lambda point: point.gap)
-        yield from _weigh(bench, nearest.fitted, left)
+        # Weights lower a risk that is too high, and nothing else.
+        missed = [point for point in bench.points if not _risks_met(point)]
+        if missed and not any(point.usable for point in bench.points):
+            yield from _weigh(bench, min(missed, key=lambda point: point.gap).fitted, left)
         return
     plain = fit_scheme(bench, Scheme(settings.order, settings.scale, settings.shift) if fixed else Scheme())
     if plain is None:
@@ -51,7 +54,7 @@ def try_moves(bench: Bench) -> Iterator[Point]:
 
 
 def _part_less(bench: Bench, left: Callable[[], int]) -> Iterator[Point]:
-    """Measure forests that tell fewer and fewer records apart; with a rule, until it is kept."""
+    """Measure forests that tell fewer and fewer records apart; with a rule on risk, until it is kept."""
     for leaf in bench.job.leaves:
         if bench.fits and left() < 1:
             return
@@ -60,7 +63,7 @@ def _part_less(bench: Bench, left: Callable[[], int]) -> Iterator[Point]:
             return
         point = measure_point(bench, fitted)
         yield point
-        if bench.targets and _settles(point):
+        if bench.rules_risk and _settles(point) and _settles(confirm_point(bench, point)):
             return
 
 
@@ -120,7 +123,7 @@ def _feed_back(bench: Bench, left: Callable[[], int]) -> Iterator[Point]:
 
 
 def _feed_rounds(bench: Bench, near: Point | None, step: float, left: Callable[[], int]) -> Iterator[Point]:
-    stuck = 0
+    stuck, view = 0, bench.job.view
     while near is not None and left() > 0 and stuck < 2:
         breaking = find_breaking(bench, near)
         if not breaking.any():
@@ -128,10 +131,11 @@ def _feed_rounds(bench: Bench, near: Point | None, step: float, left: Callable[[
         weights = weigh_down(
             near.fitted.weights,
             breaking,
-            bench.job.view.patterns.codes,
+            # Within cells, so that another category is not close.
+            view.cells,
             bench.values,
-            radius=float(bench.job.view.radius[0]),
-            floor=float(bench.job.view.floor[0]),
+            radius=float(view.radius[0]) if view.numeric else 0.0,
+            floor=float(view.floor[0]) if view.numeric else 0.0,
             step=step,
         )
         scheme = replace(near.fitted.scheme, rounds=near.fitted.scheme.rounds + 1, step=step)
@@ -160,7 +164,7 @@ def _near_miss(bench: Bench) -> Point | None:
 
 def _risks_met(point: Point) -> bool:
     """Whether the targets that moves can reach by lowering risk are met."""
-    return all(verdict.met for verdict in point.judgements if verdict.target.subject not in ("U_m", "overlap"))
+    return all(verdict.met for verdict in point.judgements if not verdict.target.is_utility)
 
 
 def _settles(point: Point) -> bool:
@@ -169,12 +173,15 @@ def _settles(point: Point) -> bool:
 
 
 def _good_enough(bench: Bench) -> bool:
-    """Whether a point meets the targets and none nearer to the data can be expected, beyond the error of U_m.
+    """Whether a confirmed point meets the targets and none nearer to the data can be expected, beyond the error of U_m.
 
-    The unweighted synthesizer is as near as it gets, and a fresh sample is near enough.
+    The first point is as near as it gets, and a fresh sample is near enough.
     """
-    usable = [point for point in bench.points if point.usable]
-    if not usable:
-        return False
-    best, first = min(usable, key=lambda point: point.distance), bench.points[0]
-    return bench.loss(best) - bench.loss(first) <= 2 * np.hypot(best.distance_error, first.distance_error)
+    while (best := rank_points(bench)[0]).usable:
+        first = bench.points[0]
+        if bench.loss(best) - bench.loss(first) > 2 * np.hypot(best.distance_error, first.distance_error):
+            return False
+        # What is not confirmed is not met any more, and another is the best.
+        if confirm_point(bench, best).usable:
+            return True
+    return False

@@ -6,24 +6,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
 
-from molehill.arrays import Floats
 from molehill.baselines import BASELINES
 from molehill.charts.style import CONFIDENTIAL
 from molehill.release.making import PAPER, Tell, assemble, make_baselines, timed_stage
 from molehill.release.release import Release
-from molehill.release.search.judging import record_figure
+from molehill.release.search.judging import count_breaks, record_figure
 from molehill.release.search.points import (
     Bench,
     Fitted,
     Point,
+    confirm_point,
     find_breaking,
     fit_scheme,
-    judge_measured,
     list_points,
-    measure,
 )
+from molehill.release.search.ranking import rank_points
 from molehill.report.dossier import Searched
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.profile import range_ends, value_range
@@ -33,15 +31,13 @@ from molehill.tables.labels import short_label
 from molehill.tables.table import as_table
 from molehill.utility.distances import ecdf_distances
 
-# Tables of the confirmation, as far as the fit has draws.
-CONFIRMED_WITH = 1000
 # Releases drawn at most until one keeps the realised targets, and rounds of drawing unlucky records anew in each.
 RELEASES = 5
 ROUNDS = 20
 RUNNERS_UP = 3
 _COMPARED = {"topcoding": 1, "noise": 20}
-# What is no loss: a share of what a fresh sample would show; of overlaps, which are noisy, more.
-TENTH, LEAST_OVERLAP_LOST, ENOUGH_OVERLAP = 0.1, 0.15, 0.9
+# Where no replaced column is a number.
+NO_RANGE = "-"
 _LONGEST = 96
 
 
@@ -118,7 +114,7 @@ def _fit_beside(bench: Bench, chosen: Point, tell: Tell | None) -> dict[str, Fit
         if name != chosen.name:
             if tell is not None:
                 tell(f"fitting: {name}")
-            fitted = fit_scheme(bench, scheme)
+            fitted = next((one for one in bench.fits if one.scheme == scheme), None) or fit_scheme(bench, scheme)
             beside |= {} if fitted is None else {name: fitted}
     return beside
 
@@ -148,74 +144,18 @@ class Found(Searched):
         return release_point(self.bench, self.point, self, self.datasets, tell)
 
 
-def rank_points(bench: Bench) -> list[Point]:
-    """The best first: of those that lose as little as the least, within its error, the least risky.
-
-    What is as near as a fresh sample loses nothing. Fits that have not converged come after those that have. Without a
-    rule what is lost is looked at in more than U_m: see `_keeps_as_much`.
-    """
-    if not bench.targets:
-        alike = [point for point in bench.points if _keeps_as_much(bench, point)]
-        first = sorted(alike, key=lambda point: (float(np.nanmean(point.measured.risk)), point.number))
-        return first + [point for point in bench.points if point not in alike]
-    met = [point for point in bench.points if point.met]
-    if not met:
-        return sorted(bench.points, key=lambda point: (point.gap, point.number))
-    usable, doubtful = [p for p in met if p.usable], [p for p in met if not p.usable]
-    return _rank_met(bench, usable) + _rank_met(bench, doubtful)
-
-
-def _keeps_as_much(bench: Bench, point: Point) -> bool:
-    """Whether a point keeps as much as any other: pairs of columns, the distribution, and what users compute.
-
-    A tenth of what another sample would differ by, or twice the error, is no loss.
-    """
-    points = bench.points
-    pairs = [float(one.measured.agreement.mean()) for one in points]
-    missing = TENTH * (1000 - bench.fresh_agreement)
-    agrees = float(point.measured.agreement.mean()) >= max(pairs) - missing
-    nearest = min(points, key=lambda one: one.distance)
-    error = 2 * np.hypot(point.distance_error, nearest.distance_error)
-    near = bench.loss(point) - bench.loss(nearest) <= max(error, TENTH * bench.fresh)
-    overlaps = [min(one.measured.overlaps.values(), default=1.0) for one in points]
-    overlap = min(point.measured.overlaps.values(), default=1.0)
-    return agrees and near and overlap >= min(max(overlaps) - LEAST_OVERLAP_LOST, ENOUGH_OVERLAP)
-
-
-def _rank_met(bench: Bench, met: list[Point]) -> list[Point]:
-    if not met:
-        return []
-    least = min(met, key=lambda point: (bench.loss(point), point.number))
-    alike = {p.number for p in met if bench.loss(p) - bench.loss(least) <= least.distance_error}
-    first = sorted((p for p in met if p.number in alike), key=lambda p: (float(np.nanmean(p.measured.risk)), p.number))
-    return first + sorted((p for p in met if p.number not in alike), key=lambda p: (p.distance, p.number))
-
-
 def conclude(bench: Bench, tell: Tell | None = None) -> Found:
     """Confirm the best point with fresh draws, draw the release, and put the result into words."""
-    ranked = rank_points(bench)
-    chosen, met, drawn = ranked[0], False, ([], 0, 0)
-    probability = _count_breaks(bench, chosen.measured.runs)
-    for point in [point for point in ranked if point.met][:RUNNERS_UP]:
-        if tell is not None and bench.targets:
-            tell(f"confirming with fresh draws: {point}")
-        confirmed, confirmed_probability = _confirm(bench, point) if bench.targets else (True, probability)
-        if confirmed:
-            drawn = _draw_release(bench, point)
-        if drawn[0]:
-            chosen, met, probability = point, True, confirmed_probability
-            break
-    others = [point for point in ranked if point is not chosen][:RUNNERS_UP]
-    frame = list_points(bench.points, bench.fresh)
-    if not bench.targets:
-        frame["met"] = [_keeps_as_much(bench, point) for point in bench.points]
+    chosen, (tables, releases, redrawn) = _choose(bench, tell)
+    met = bool(tables)
+    others = [point for point in rank_points(bench) if point.number != chosen.number][:RUNNERS_UP]
+    probability = count_breaks(bench.targets, chosen.measured.runs)
     way = pd.DataFrame(columns=["pattern", "range", "records"]) if met else _stand_in_the_way(bench, chosen)
-    row = frame.iloc[chosen.number]
-    tables, releases, redrawn = drawn
+    frame = list_points(bench.points, bench.fresh)
     realised = any(target.basis == "realised" and target.subject == "maximum" for target in bench.targets)
     return Found(
         met=met,
-        verdict=_tell_verdict(bench, row, way, met=met, probability=probability, drawn=(releases, redrawn)),
+        verdict=_tell_verdict(bench, chosen, frame, way, probability=probability, drawn=(releases, redrawn)),
         targets=bench.targets,
         points=frame,
         place=chosen.number,
@@ -236,28 +176,24 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
     )
 
 
-def _confirm(bench: Bench, point: Point) -> tuple[bool, tuple[float, float, float]]:
-    """Measure a point anew: whether it still meets the targets, and the chance that a release breaks a realised one."""
-    fresh = measure(bench, point.posterior, seed=bench.job.seed("search", "confirm", str(point)), tables=CONFIRMED_WITH)
-    judged = judge_measured(bench, fresh, point.posterior)
-    probability = _count_breaks(bench, fresh.runs)
-    # By the unfavourable end of every interval: of an expected risk by its error, of a chance by its upper end.
-    too_often = not bench.settings.redraw and probability[2] > bench.settings.chance
-    return all(verdict.met for verdict in judged) and not too_often, probability
+def _choose(bench: Bench, tell: Tell | None) -> tuple[Point, tuple[list[Any], int, int]]:
+    """Find the best point that fresh draws confirm, and draw its release; or the closest one, and no tables.
 
-
-def _count_breaks(bench: Bench, runs: Floats) -> tuple[float, float, float]:
-    """Share of independent runs that break a realised target, with its interval; NaN without such a target."""
-    realised = [target for target in bench.targets if target.basis == "realised"]
-    if not realised:
-        return np.nan, np.nan, np.nan
-    broken = np.zeros(len(runs), dtype=bool)
-    for target in realised:
-        broken |= record_figure(target, runs) > target.bound + 1e-12
-    number, all_runs = int(broken.sum()), len(broken)
-    low = float(beta.ppf(0.025, number, all_runs - number + 1)) if number else 0.0
-    high = float(beta.ppf(0.975, number + 1, all_runs - number)) if number < all_runs else 1.0
-    return number / all_runs, low, high
+    What is not confirmed does not meet the targets any more, and the next best has its turn; so it has where no rule is
+    about risk, and the point turns out to keep less than others.
+    """
+    unlucky: set[int] = set()
+    while met := [point for point in rank_points(bench) if point.met and point.number not in unlucky]:
+        if tell is not None and not met[0].confirmed:
+            tell(f"confirming with fresh draws: {met[0]}")
+        point = confirm_point(bench, met[0])
+        if not bench.rules_risk and rank_points(bench)[0] is not point:
+            continue
+        drawn = _draw_release(bench, point) if point.met else ([], 0, 0)
+        if drawn[0]:
+            return point, drawn
+        unlucky.add(point.number)
+    return rank_points(bench)[0], ([], 0, 0)
 
 
 def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
@@ -276,7 +212,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
         tables = draw(point.posterior, seed=seeds[0], **draws)
         anew = np.zeros(len(expected), dtype=bool)
         for seed in seeds[1:]:
-            risk = release_risk(bench.job.view, tables).realised
+            risk = release_risk(bench.view, tables).realised
             if all(record_figure(target, risk[None])[0] <= target.bound + 1e-12 for target in realised):
                 return tables, number + 1, int(anew.sum())
             unlucky = (np.nan_to_num(risk) > bound + 1e-12) & (expected <= bound)
@@ -292,13 +228,16 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
 def _stand_in_the_way(bench: Bench, point: Point) -> pd.DataFrame:
     """Say in which patterns and ranges of values the records lie that break the targets."""
     breaking = np.flatnonzero(find_breaking(bench, point))
-    patterns, values = bench.job.view.patterns, bench.values
-    ends = range_ends(values[~np.isnan(values)])
+    patterns, several = bench.view.patterns, len(bench.settings.replace) > 1
+    columns = {name: bench.view.column(name) for name in bench.view.numeric}
+    ends = {name: range_ends(values[~np.isnan(values)]) for name, values in columns.items()}
     labels = patterns.labels().to_dict("records")
     rows = []
     for record in breaking:
         known = ", ".join(f"{name} {value}" for name, value in labels[patterns.codes[record]].items())
-        rows.append((known or "all records", value_range(values[[record]], ends)))
+        ranges = {name: value_range(values[[record]], ends[name]) for name, values in columns.items()}
+        told = "; ".join(f"{name} {range_}" if several else range_ for name, range_ in ranges.items())
+        rows.append((known or "all records", told or NO_RANGE))
     frame = pd.DataFrame(rows, columns=["pattern", "range"])
     counted = frame.groupby(["pattern", "range"], sort=False).size().rename("records").reset_index()
     return counted.sort_values("records", ascending=False, kind="stable", ignore_index=True)
@@ -306,50 +245,55 @@ def _stand_in_the_way(bench: Bench, point: Point) -> pd.DataFrame:
 
 def _tell_verdict(
     bench: Bench,
-    row: pd.Series,
+    chosen: Point,
+    frame: pd.DataFrame,
     way: pd.DataFrame,
     *,
-    met: bool,
     probability: tuple[float, float, float],
     drawn: tuple[int, int],
 ) -> str:
     """Put the answer into words, with values as ranges only."""
-    first = bench.points[0]
-    lines = []
+    releases, redrawn = drawn
+    met, lines = releases > 0, []
     wanted = "; ".join(short_label(str(target), _LONGEST) for target in bench.targets)
     if not bench.targets:
-        lines.append(
-            f"Chosen of {len(bench.points)}: {row['scheme']}, the safest of those that keep as much as the best."
-        )
+        lines.append(f"Chosen of {len(bench.points)}: {chosen}, the safest of those that keep as much as the best.")
     elif met:
-        lines.append(f"Found: {row['scheme']} keeps {wanted}.")
+        lines.append(f"Found: {chosen} keeps {wanted}.")
     else:
-        lines.append(
-            f"No release was found that keeps {wanted}, with {len(bench.fits)} fits. Closest: {row['scheme']}."
-        )
-    lines.append(
-        f"Mean expected risk {row['mean_expected_risk']:.3f}, U_m {row['U_m']:.4f} (standard error "
-        f"{row['U_m_error']:.4f}); a fresh sample would show U_m {bench.fresh:.4f}, the unweighted synthesizer "
-        f"shows {first.distance:.4f}."
-    )
+        lines.append(f"No release was found that keeps {wanted}, with {len(bench.fits)} fits. Closest: {chosen}.")
+    lines.append(_tell_kept(bench, chosen, frame.iloc[chosen.number]))
     if not np.isnan(probability[0]):
         lines.append(
             f"{bench.settings.datasets} fresh tables break the realised targets in {probability[0]:.0%} of independent "
             f"runs (95% interval {probability[1]:.0%} to {probability[2]:.0%})."
         )
-        number = "1 record was" if drawn[1] == 1 else f"{drawn[1]} records were"
+        number = "1 record was" if redrawn == 1 else f"{redrawn} records were"
         told = f"In the release that was drawn they hold; {number} drawn anew for it"
-        others = f", and {drawn[0] - 1} releases before it were given up" if drawn[0] > 1 else ""
+        others = f", and {releases - 1} releases before it were given up" if releases > 1 else ""
         lines.append(f"{told}{others}." if met else "")
     if not met and len(way):
         told = "; ".join(
-            f"{entry.records} in {short_label(f'{entry.pattern}', _LONGEST)}, {entry.range}"
+            f"{entry.records} in {short_label(f'{entry.pattern}', _LONGEST)}"
+            + (f", {entry.range}" if entry.range != NO_RANGE else "")
             for entry in way.head(5).itertuples()
         )
         lines.append(f"{int(way['records'].sum()):,} records stand in the way, most of them: {told}.")
-    if not row["converged"]:
+    if not chosen.fitted.converged:
         lines.append("Its fit has not converged: it must run longer before anything is released.")
     return "\n".join(line for line in lines if line)
+
+
+def _tell_kept(bench: Bench, chosen: Point, row: pd.Series) -> str:
+    """Say how a point stands to a fresh sample and to the first point, which is as near to the data as it gets."""
+    first = bench.points[0]
+    risk = f"Mean expected risk {row['mean_expected_risk']:.3f}"
+    if not bench.view.numeric:
+        pairs = f"pairs of columns agree by {row['agreement']:.0f} of 1,000"
+        return f"{risk}, {pairs}; those of a fresh sample would by {bench.fresh_agreement:.0f}."
+    told = f"{risk}, U_m {row['U_m']:.4f} (standard error {row['U_m_error']:.4f}); "
+    told += f"a fresh sample would show U_m {bench.fresh:.4f}"
+    return f"{told}." if chosen.number == 0 else f"{told}, the first point ({first}) shows {first.distance:.4f}."
 
 
 def _write_note(point: Point) -> str:

@@ -1,6 +1,10 @@
-"""Points of a search: a scheme fitted and how it predicts, measured, judged, and kept in a checkpoint at once."""
+"""Points of a search: a scheme fitted and how it predicts, measured, judged, and kept in a checkpoint at once.
+
+A point that meets the targets is confirmed by measuring it anew, with draws that chose nothing: see `confirm_point`.
+"""
 
 import hashlib
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,23 +22,27 @@ from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
 from molehill.release.making import Job, fit_quietly
 from molehill.release.schemes import Scheme, weigh
-from molehill.release.search.judging import MARGIN, Judgement, Measured, breaking_records, judge
+from molehill.release.search.judging import Judgement, Measured, breaking_records, count_breaks, judge
+from molehill.release.search.picks import expected_picks
 from molehill.risk.attacks import pooled_risk
 from molehill.risk.identification import ConfidentialRisk, confidential_risk, match_rates, release_risk
 from molehill.risk.intruder import View
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
+from molehill.tables.table import Table
 from molehill.utility import Agreement, agreement, estimate
 from molehill.utility.distances import ecdf_distances
 
 # Tables that the utility of a point rests on.
 LOOKED_AT = 100
+# Tables of a confirmation; runs at least, where a realised target asks for some, and those for a chance of 1.
+CONFIRMED_WITH, LEAST_RUNS, RUNS_BY_CHANCE = 1000, 50, 8
 # Sweeps of a fit that starts from the draws of another.
 WARM = {"warmup": 200, "draws": 500}
 # Pairs of samples that the U_m of a fresh sample rests on.
 _FRESH_SAMPLES = 400
-_ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated", "agreement")
+_ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated", "agreement", "lost", "picks")
 # Without a rule to judge by, fewer tables tell which point keeps as much as the best; relations are looked at in few.
 FEWER, FEWER_LOOKED_AT = 100, 20
 # What the table of points says of each target.
@@ -60,7 +68,7 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A fit and how it predicts, measured and judged."""
+    """A fit and how it predicts, measured and judged; once it is confirmed, by draws that chose nothing."""
 
     number: int
     fitted: Fitted
@@ -68,6 +76,7 @@ class Point:
     measured: Measured
     judgements: tuple[Judgement, ...]
     seconds: float
+    confirmed: bool = False
 
     @property
     def met(self) -> bool:
@@ -155,9 +164,15 @@ class Bench:
         return read_targets(self.settings.targets) if self.settings.targets else ()
 
     @property
+    def rules_risk(self) -> bool:
+        """Whether a rule is about risk, and not only about what is kept."""
+        return any(not target.is_utility for target in self.targets)
+
+    @property
     def values(self) -> Floats:
-        """The sensitive values."""
-        return self.job.view.column(self.job.view.numeric[0])
+        """The sensitive values, of several columns those of the first number; without a number all are alike."""
+        view = self.job.view
+        return view.column(view.numeric[0]) if view.numeric else np.zeros(view.records)
 
     def loss(self, point: Point) -> float:
         """U_m of a point, or that of a fresh sample if it is higher: no release needs to do better."""
@@ -174,7 +189,7 @@ def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Be
     store, saved = None, []
     if checkpoint is not None:
         # A synthesizer of the user's own has no name but that of its model; the fits check it in full.
-        store = open_store(checkpoint, [job.settings.model_dump_json()], {"values": job.view.values})
+        store = open_store(checkpoint, [job.settings.model_dump_json()], {"records": _hash_records(job.table)})
         saved = [arrays for _, arrays in read_chunks(store)]
     # Of several columns, the one that is furthest away counts, here as in a release.
     distances = [fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric]
@@ -213,7 +228,9 @@ def fit_scheme(
     seconds = time.perf_counter() - begun
     if len(bench.points) < len(bench.saved):
         seconds = float(bench.saved[len(bench.points)]["seconds"][0])
-    fitted = Fitted(len(bench.fits), scheme, weights, posterior, start is not None, seconds)
+    # Where draws are independent, nothing starts from others.
+    warm = start is not None and not posterior.independent
+    fitted = Fitted(len(bench.fits), scheme, weights, posterior, warm, seconds)
     bench.fits.append(fitted)
     return fitted
 
@@ -230,18 +247,47 @@ def measure_point(bench: Bench, fitted: Fitted, posterior: Posterior | None = No
         seconds = time.perf_counter() - begun
         if bench.store is not None:
             write_chunk(bench.store, number, [], _pack(measured, (fitted.seconds, seconds)))
-    judgements = judge_measured(bench, measured, posterior)
+    judgements = judge_measured(bench, measured, fitted, posterior)
     point = Point(number, fitted, posterior, measured, judgements, seconds)
     bench.points.append(point)
     return point
+
+
+def confirm_point(bench: Bench, point: Point) -> Point:
+    """Measure a point anew, with draws that chose nothing, and put what they show in its place, be it met or not.
+
+    It is judged by the unfavourable end of every interval: of what is expected by its error, of the chance to break a
+    realised target by the upper end of what is counted.
+    """
+    if point.confirmed:
+        return point
+    settings, begun = bench.settings, time.perf_counter()
+    realised = any(target.basis == "realised" for target in bench.targets)
+    runs = max(LEAST_RUNS, math.ceil(RUNS_BY_CHANCE / settings.chance)) if realised else 0
+    tables = max(CONFIRMED_WITH, runs * settings.datasets) if bench.targets else FEWER
+    seed = bench.job.seed("search", "confirm", str(point))
+    measured = measure(bench, point.posterior, seed=seed, tables=tables)
+    judgements = judge_measured(bench, measured, point.fitted, point.posterior)
+    over = count_breaks(bench.targets, measured.runs)[2] - settings.chance
+    if not settings.redraw and over > 0:
+        judgements = tuple(
+            replace(one, met=False, gap=max(one.gap, 0.1 * over)) if one.target.basis == "realised" else one
+            for one in judgements
+        )
+    seconds = point.seconds + time.perf_counter() - begun
+    confirmed = replace(point, measured=measured, judgements=judgements, seconds=seconds, confirmed=True)
+    bench.points[point.number] = confirmed
+    return confirmed
 
 
 def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None = None) -> Measured:
     """Measure risk and utility of what a posterior could release."""
     job, settings, view = bench.job, bench.settings, bench.view
     wanted = tables or (settings.search_tables if bench.targets else FEWER)
-    looked_at = LOOKED_AT if bench.targets else FEWER_LOOKED_AT
-    number = min(wanted, posterior.number) // BLOCKS * BLOCKS
+    looked_at = max(LOOKED_AT, settings.datasets) if bench.targets else FEWER_LOOKED_AT
+    # In whole blocks, and enough for two releases; draws that are not independent are used once.
+    number = math.ceil(max(wanted, 2 * settings.datasets) / BLOCKS) * BLOCKS
+    number = number if posterior.independent else min(number, posterior.number // BLOCKS * BLOCKS)
     expected = expected_risk(
         posterior,
         view,
@@ -256,8 +302,11 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     coverage = np.divide(risk.by_table.sum(axis=0), linked, out=np.array(bench.confidential.risk), where=linked > 0)
     # Of several columns, the one that is furthest away counts.
     distances = np.max([np.zeros(len(drawn)), *(_distances(job, drawn, one) for one in job.view.numeric)], axis=0)
-    pairs = _agreement(job, drawn[:FEWER_LOOKED_AT]).by_table
-    agreed = pairs.loc[pairs["measure"] == "agreement_2", "value"].to_numpy(dtype=np.float64)
+    pairs = _agreement(job, drawn[:FEWER_LOOKED_AT])
+    agreed = pairs.by_table.loc[pairs.by_table["measure"] == "agreement_2", "value"].to_numpy(dtype=np.float64)
+    # Two samples of one population differ by the root of 2 more than a sample of the records does from these. To come
+    # nearer to the table than that is no gain: it is to repeat what chance has put there.
+    lost = np.maximum(pairs.sets["distance"] - np.sqrt(2) * pairs.sets["fresh"], 0.0).to_numpy(dtype=np.float64)
     released = drawn[: settings.datasets]
     overlaps = {
         # Of a regression, the coefficient that is kept worst counts.
@@ -265,14 +314,17 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
         for analysis in job.analyses
     }
     rates = match_rates(view, drawn)
-    of_tables = {"matches": rates.true, "picks": rates.expected / view.records}
+    of_tables = {"matches": rates.true, "picks": rates.expected / view.part.sum()}
     figures = {name: (float(one.mean()), float(one.std(ddof=1) / np.sqrt(len(one)))) for name, one in of_tables.items()}
     pooled = pooled_risk(view, released).mean
     error = (pooled.high - pooled.low) / 4
     figures["pooled"] = (pooled.value, 0.0 if np.isnan(error) else float(error))
     blocks, runs = np.array(expected.blocks), np.array(expected.runs)
     isolated = find_isolated(bench.confidential.risk)
-    return Measured(blocks, runs, coverage, distances, overlaps, figures, isolated, agreed)
+    picks = np.empty((0, view.records))
+    if any(target.basis == "pick" for target in bench.targets):
+        picks = expected_picks(posterior, view, datasets=number, seed=named_seed(seed, "picks"))
+    return Measured(blocks, runs, coverage, distances, overlaps, figures, isolated, agreed, lost, picks)
 
 
 def _agreement(job: Job, tables: Sequence[Any]) -> Agreement:
@@ -287,11 +339,9 @@ def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
     return found.loc[found["measure"] == "U_m", "value"].to_numpy(dtype=np.float64)
 
 
-def judge_measured(
-    bench: Bench, measured: Measured, posterior: Posterior, *, margin: float = MARGIN
-) -> tuple[Judgement, ...]:
-    """Judge what was measured by every target."""
-    reference = unweighted_risk(bench, posterior)
+def judge_measured(bench: Bench, measured: Measured, fitted: Fitted, posterior: Posterior) -> tuple[Judgement, ...]:
+    """Judge by every target what was measured of a fit, as it predicts or as another posterior of it does."""
+    reference = unweighted_risk(bench, fitted.scheme, posterior)
     return tuple(
         judge(
             target,
@@ -300,23 +350,25 @@ def judge_measured(
             chance=bench.settings.chance,
             redraw=bench.settings.redraw,
             reference=reference,
-            margin=margin,
         )
         for target in bench.targets
     )
 
 
-def unweighted_risk(bench: Bench, posterior: Posterior) -> tuple[Floats, Floats] | None:
-    """Give expected risk and error under the unweighted synthesizer with the same membership, once it is known."""
-    plain = [point for point in bench.points if point.fitted.scheme == Scheme()]
+def unweighted_risk(bench: Bench, scheme: Scheme, posterior: Posterior) -> tuple[Floats, Floats] | None:
+    """Give expected risk and error of what differs from a weighted fit in nothing but its weights; None for no such."""
+    unweighted = Scheme(leaf=scheme.leaf)
+    if scheme == unweighted:
+        return None
+    plain = [point for point in bench.points if point.fitted.scheme == unweighted]
     same = [point for point in plain if point.posterior.options == posterior.options]
     return (same[0].measured.risk, same[0].measured.error) if same else None
 
 
 def find_breaking(bench: Bench, point: Point) -> Booleans:
     """Say which records stand in the way of the targets that a point misses."""
-    found = np.zeros(len(bench.values), dtype=bool)
-    reference = unweighted_risk(bench, point.posterior)
+    found = np.zeros(bench.view.records, dtype=bool)
+    reference = unweighted_risk(bench, point.fitted.scheme, point.posterior)
     for verdict in point.judgements:
         if not verdict.met:
             how: dict[str, Any] = {"tables": bench.settings.datasets, "reference": reference}
@@ -352,8 +404,7 @@ def list_points(points: Sequence[Point], fresh: float) -> pd.DataFrame:
     rows = []
     for point in points:
         fitted, measured = point.fitted, point.measured
-        risk = measured.blocks[:, ~np.isnan(measured.blocks).any(axis=0)]
-        means = risk.mean(axis=1)
+        mean, error = measured.mean
         row: dict[str, Any] = {
             "point": point.number,
             "scheme": str(point),
@@ -369,20 +420,30 @@ def list_points(points: Sequence[Point], fresh: float) -> pd.DataFrame:
             "converged": fitted.converged,
             "fit_seconds": fitted.seconds,
             "seconds": point.seconds,
-            "mean_expected_risk": float(means.mean()),
-            "mean_expected_risk_error": float(means.std(ddof=1) / np.sqrt(len(means))),
-            "q99_expected_risk": float(np.quantile(risk.mean(axis=0), 0.99)),
+            "mean_expected_risk": mean,
+            "mean_expected_risk_error": error,
+            "q99_expected_risk": float(np.nanquantile(measured.risk, 0.99)),
             "largest_realised_risk": float(np.nanmax(measured.runs, axis=1).mean()),
             "U_m": point.distance,
             "U_m_error": point.distance_error,
             "U_m_excess": point.distance - fresh,
             "agreement": float(measured.agreement.mean()),
+            "pairs_lost": float(measured.lost.mean()),
             "smallest_overlap": min(measured.overlaps.values(), default=np.nan),
         }
         for place, judgement in enumerate(point.judgements, start=1):
             row |= {f"target_{place}_{name}": getattr(judgement, name) for name in TOLD}
         rows.append(row | {"met": point.met, "gap": point.gap})
     return pd.DataFrame(rows)
+
+
+def _hash_records(table: Table) -> np.ndarray:
+    """A number for every record, from all its values."""
+    columns = {
+        name: column if pd.api.types.is_numeric_dtype(column.dtype) else column.astype(str)
+        for name, column in table.frame.items()
+    }
+    return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
 
 
 def _digest(of: Floats | str) -> str:

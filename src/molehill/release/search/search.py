@@ -12,7 +12,6 @@ from molehill.release.making import Job, Tell
 from molehill.release.search.moves import try_moves
 from molehill.release.search.outcome import Found, conclude
 from molehill.release.search.points import open_bench
-from molehill.utility import Analysis
 
 
 def find_impossible(settings: Settings) -> list[str]:
@@ -34,30 +33,34 @@ def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = T
     Parameters
     ----------
     job
-        What was asked for, from `molehill.release.making.prepare`. The replaced columns must be numbers.
+        What was asked for, from `molehill.release.making.prepare`.
     checkpoint
         Folder to keep every fit and every measured point in (record-level: owner only). An interrupted call, made
         again with the same settings, the seed among them, goes on from there and ends with the same result.
     progress, tell
         As in `molehill.synthesize`.
     """
-    if job.settings.targets and not job.view.numeric:
-        problem = f"{job.settings.replace[0]!r} is categorical"
-        raise InputError("targets", problem, "Rules are for numbers: leave them out")
     if job.settings.targets:
-        _check_overlaps(read_targets(job.settings.targets), job.analyses)
+        _check_targets(read_targets(job.settings.targets), job)
     bench = open_bench(job, checkpoint=checkpoint, progress=progress)
     for point in try_moves(bench):
         if tell is not None:
             state = f"{'meets the targets' if point.met else 'misses them'}, " if bench.targets else ""
             risk = f"mean expected risk {float(np.nanmean(point.measured.risk)):.3f}"
-            tell(f"point {point.number + 1}: {point}: {state}{risk}, U_m {point.distance:.4f}")
+            distance = f", U_m {point.distance:.4f}" if job.view.numeric else ""
+            tell(f"point {point.number + 1}: {point}: {state}{risk}{distance}")
     return conclude(bench, tell)
 
 
-def _check_overlaps(targets: Sequence[Target], analyses: Sequence[Analysis]) -> None:
-    names = [analysis.name for analysis in analyses]
+def _check_targets(targets: Sequence[Target], job: Job) -> None:
+    """Refuse, before any fit, rules on what this search cannot measure."""
+    names = [analysis.name for analysis in job.analyses]
     for target in targets:
+        if target.subject == "U_m" and not job.view.numeric:
+            raise InputError("targets", f"{str(target)!r}: no replaced column is a number", "Leave it out")
+        if target.subject == "moles" and job.settings.scheme != "auto":
+            problem = f"{str(target)!r}: rises are against the unweighted fit, and a fixed scheme is the only one"
+            raise InputError("targets", problem, 'Leave it out, or set scheme = "auto"')
         if target.subject == "overlap":
             if not names:
                 raise InputError("targets", f"{str(target)!r}: there are no analyses", "Give some")
