@@ -103,6 +103,92 @@ def test_closed_form_is_the_definition(data, sensitive, radius, floor, order, co
     np.testing.assert_allclose(result.risk, expected, rtol=0, atol=4e-15)
 
 
+# Several columns with gaps: a missing value is close to nothing but another one.
+
+BOX = ("pay", "job", "rent", "hours", "home")
+BOX_KINDS: dict[str, Any] = {**KINDS, "rent": "continuous", "home": "categorical"}
+EXACT = {"job", "home"}
+
+
+def gaps(values):
+    return st.one_of(values, values, st.none())
+
+
+@st.composite
+def tables_with_gaps(draw, most=9):
+    size = draw(st.integers(2, most))
+    amount, job, home = gaps(st.integers(-3, 9)), gaps(st.sampled_from("xy")), gaps(st.sampled_from(["own", "let"]))
+    record = st.tuples(st.sampled_from("AB"), amount, job, amount, gaps(st.integers(0, 4)), home)
+    frame = pd.DataFrame(draw(st.lists(record, min_size=size, max_size=size)), columns=["town", *BOX])
+    return frame.astype({"pay": float, "rent": float, "hours": float})
+
+
+def box(sensitive, **changed):
+    kinds = {name: BOX_KINDS[name] for name in sensitive}
+    radius = {name: reach for name, reach in (("pay", 0.3), ("rent", 0.5), ("hours", 0.0)) if name in sensitive}
+    floor = {name: 1.0 if name == "hours" else 0.0 for name in radius}
+    numbers: dict[str, Any] = {"radius": radius, "floor": floor} if radius else {}
+    return Intruder(known=["town"], sensitive=sensitive, kinds=kinds, missing="keep", **numbers, **changed)
+
+
+def any_value(frame, sensitive):
+    return frame[list(sensitive)].notna().any(axis=1).to_numpy()
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+@pytest.mark.parametrize("order", [1, 2, 3])
+@given(tables_with_gaps(), COVER)
+@settings(deadline=None, max_examples=60)
+def test_joint_risk_is_the_definition_with_categories_and_gaps(number, order, data, cover):
+    sensitive = BOX[:number]
+    there = any_value(data, sensitive)
+    if not there.any():
+        return
+    intruder = box(sensitive, cover=cover)
+    result = confidential_risk(data, intruder, order=order)
+    expected = brute.confidential_risk(data, ["town"], sensitive, intruder.radius, order, intruder.floor, EXACT, cover)
+    # Who is alone is protected, and so are patterns that are too small for the order.
+    expected[there & (np.isnan(expected) | (result.pattern_size == 1))] = 1.0
+    np.testing.assert_allclose(result.risk, expected, rtol=0, atol=4e-15)
+    assert (np.isnan(result.risk) == ~there).all()
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+@given(tables_with_gaps(8), COVER, st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=100)
+def test_joint_risk_of_a_release_is_the_definition_with_categories_and_gaps(number, data, cover, random):
+    sensitive = BOX[:number]
+    there = any_value(data, sensitive)
+    shuffled = {name: data[name].to_numpy()[random.sample(range(len(data)), len(data))] for name in sensitive}
+    released = data.assign(**shuffled)
+    if not there.any() or not any_value(released, sensitive).any():
+        return
+    intruder = box(sensitive, cover=cover)
+    result = release_risk(data, [released, data], intruder)
+    for row, table in enumerate((released, data)):
+        within, size, linked = brute.release_counts(
+            data, table, ["town"], sensitive, intruder.radius, intruder.floor, EXACT
+        )
+        share = (size - within) / np.maximum(size - (cover == "others"), 1)
+        expected = np.where(linked, np.where(size == 1, 1.0, share), 0.0)
+        np.testing.assert_allclose(result.by_table[row][there], expected[there], rtol=0, atol=1e-15)
+        assert (result.linked[row][there] == linked[there]).all()
+    assert np.isnan(result.by_table[:, ~there]).all()
+
+
+def test_a_gap_is_close_to_a_gap_by_hand():
+    # In each column: the first two agree, gap to gap; the third has a value where they have none.
+    data = pd.DataFrame(
+        {"town": "A", "pay": [100.0, 105.0, 100.0, 100.0], "job": ["x", "x", "x", "y"], "rent": [None, None, 50, None]}
+    )
+    result = confidential_risk(data.astype({"rent": float}), box(("pay", "job", "rent")))
+    assert result.within.tolist() == [2, 2, 1, 1]
+    assert result.risk.tolist() == pytest.approx([2 / 3, 2 / 3, 1, 1], abs=1e-15)
+    # Alone, a column with gaps counts those who have a value.
+    alone = confidential_risk(data.astype({"rent": float}), replace(box(("rent",)), small_patterns="marginal"))
+    assert np.isnan(alone.risk).tolist() == [True, True, False, True]
+
+
 @given(tables(), SENSITIVE, COVER)
 @settings(deadline=None, max_examples=100)
 def test_weights_rise_with_the_order(data, sensitive, cover):

@@ -1,34 +1,46 @@
 """The definitions, transcribed as directly as possible: slow, obvious, and the truth for the tests."""
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 
 def in_ball(frame, i, h, sensitive, exact, radius, floor):
-    """Whether record h lies in the closed ball of record i."""
+    """Whether record h lies in the closed ball of record i; a gap is close to nothing but a gap."""
     for name in sensitive:
         centre, value = frame[name].iloc[i], frame[name].iloc[h]
-        if name in exact:
+        if pd.isna(centre) or pd.isna(value):
+            if not (pd.isna(centre) and pd.isna(value)):
+                return False
+        elif name in exact:
             if centre != value:
                 return False
         else:
-            reach = max(abs(centre) * radius, floor)
+            own, least = (of[name] if isinstance(of, dict) else of for of in (radius, floor))
+            reach = max(abs(centre) * own, least)
             if not centre - reach <= value <= centre + reach:
                 return False
     return True
 
 
-def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floor=0.0, exact=(), cover="others"):
+def takes_part(frame, i, sensitive):
+    """Whether a record has any of its sensitive values."""
+    return any(not pd.isna(frame[name].iloc[i]) for name in sensitive)
+
+
+def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floor: Any = 0.0, exact=(), cover="others"):
     """Mean over the sets S of order - 1 others of the share that is in no ball of S + {i}; NaN where there is none.
 
-    The share is of the records that are not in S + {i}; as the paper has it, of all records of the pattern.
+    The share is of the records that are not in S + {i}; as the paper has it, of all records of the pattern. A record
+    without any sensitive value is not there.
     """
     keys = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
+    there = [i for i in range(len(frame)) if takes_part(frame, i, sensitive)]
     risk = np.full(len(frame), np.nan)
-    for i in range(len(frame)):
-        members = [h for h in range(len(frame)) if keys[h] == keys[i]]
+    for i in there:
+        members = [h for h in there if keys[h] == keys[i]]
         close = {j: {h for h in members if in_ball(frame, j, h, sensitive, exact, radius, floor)} for j in members}
         sets = list(combinations([j for j in members if j != i], order - 1))
         uncovered = counted = 0
@@ -42,15 +54,19 @@ def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floo
     return risk
 
 
-def release_counts(frame, released, known, sensitive, radius, floor=0.0, exact=()) -> tuple[np.ndarray, ...]:
-    """c, M and T of every record: close ones, pattern size in the released table, own value close."""
+def release_counts(frame, released, known, sensitive, radius, floor: Any = 0.0, exact=()) -> tuple[np.ndarray, ...]:
+    """c, M and T of every record: close ones, pattern size in the released table, own value close.
+
+    A released record without any sensitive value is not there.
+    """
     ours = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
     theirs = [tuple(row) for row in released[list(known)].itertuples(index=False)]
     both = pd.concat([frame, released], ignore_index=True)
     n = len(frame)
     counts = []
+    there = [h for h in range(len(released)) if takes_part(released, h, sensitive)]
     for i in range(n):
-        members = [h for h in range(len(released)) if theirs[h] == ours[i]]
+        members = [h for h in there if theirs[h] == ours[i]]
         close = [h for h in members if in_ball(both, i, n + h, sensitive, exact, radius, floor)]
         counts.append((len(close), len(members), i in close))
     return tuple(np.array(column) for column in zip(*counts, strict=True))

@@ -309,7 +309,7 @@ def draw(
     posterior
         From `fit`.
     datasets
-        How many tables; at most the effective sample size of the fit.
+        How many tables; at most the effective sample size of the fit, unless its draws are independent.
     seed
         The same posterior and seed give the same tables.
     unconverged
@@ -328,7 +328,7 @@ def draw(
             "posterior", f"it has not converged: {'; '.join(problems)}", "Or allow it: unconverged='allow'"
         )
     check_whole("datasets", datasets, 1)
-    if datasets > size and unconverged == "error":
+    if datasets > size and unconverged == "error" and not posterior.independent:
         raise InputError(
             "datasets",
             f"{datasets} tables from {size:.0f} effective draws would repeat each other",

@@ -98,7 +98,7 @@ def forest(
     ('income',)
     """
     support = check_support(lower, upper)
-    if isinstance(leaf, bool) or not 1 <= leaf < np.inf:
+    if isinstance(leaf, bool | str) or not 1 <= leaf < np.inf:
         raise InputError("leaf", "it must be a number from 1 up", f"{LEAF:g} is the default")
     if not is_whole(trees, WINDOW):
         raise InputError("trees", f"it must be a whole number from {WINDOW} up", f"{TREES} is the default")

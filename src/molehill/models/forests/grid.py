@@ -14,8 +14,8 @@ from molehill.tables.resolution import resolution, round_to_unit
 
 # A value that so many records share is nobody's own; one that such a share of them has is a level.
 SHARED, OFTEN = 10.0, 0.02
-# Bins of a number, the least mass of each, and the share of the outermost ones.
-MOST_BINS, LEAST_IN_BIN, OUTERMOST = 50, 20.0, 0.01
+# Bins of a number, the least mass of each, and shares of the records beyond which further ones begin.
+MOST_BINS, LEAST_IN_BIN, OUTERMOST = 50, 20.0, (0.005, 0.01, 0.015)
 # An end that is a multiple of the unit but for rounding is one.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
@@ -241,8 +241,13 @@ def _grid_ends(values: Floats, mass: Floats, support: Support, sign: int, *, cro
     total = mass.sum()
     number = int(np.clip(total // LEAST_IN_BIN, 2, MOST_BINS))
     shares = set((np.arange(1, number) / number).tolist())
-    if total * OUTERMOST >= LEAST_IN_BIN:
-        shares |= {OUTERMOST, 1 - OUTERMOST}
+    # Finer towards the ends, where values lie far apart, as long as every bin has its mass.
+    finer = (
+        OUTERMOST
+        if total * OUTERMOST[0] >= LEAST_IN_BIN
+        else [one for one in OUTERMOST[1:2] if total * one >= LEAST_IN_BIN]
+    )
+    shares |= {end for one in finer for end in (one, 1 - one)}
     upto = np.cumsum(mass) / total
     ends = values[np.minimum(np.searchsorted(upto, sorted(shares)), len(values) - 1)]
     ends = np.unique(np.append(ends, [0.0] if values[0] < 0 < values[-1] else []))
