@@ -182,7 +182,7 @@ def test_demo_releases_the_survey(tmp_path):
     )
     arguments = ["demo", "--out", str(tmp_path / "demo"), "--overwrite"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == f"6208 ('income',) ('gender', 'age', 'region') {tmp_path / 'demo'} True", done.stderr
+    assert done.stdout.strip() == f"6208 ('education', 'income') ('gender', 'age', 'region') {tmp_path / 'demo'} True", done.stderr
 
 
 # Anybody's files.
@@ -294,7 +294,7 @@ def test_a_count_goes_from_init_to_a_release(tmp_path):
     text = settings.read_text()
     assert 'id = "drop" # may name people: numbers that count up' in text
     assert 'visits = {release = "replace", lower = 0.0, upper = 20000.0}' in text
-    assert 'missing = "keep"' in text
+    assert 'missing = "model"' in text
     text = re.sub(r"(?m)^datasets = .*$", "datasets = 2", text)
     text = re.sub(r"(?m)^compare = .*$", 'compare = ["topcoding"]', text)
     text = re.sub(r"(?m)^targets = .*$", 'targets = ["U_m <= 0.5"]', text)

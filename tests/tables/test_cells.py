@@ -440,6 +440,8 @@ def test_codes_are_proposed_where_they_stand_apart():
         "negative": (-99, -9),
         "far": (999, 9999),
         "labelled": (-5, 3, 500),
+        # What stands for nothing among the numbers does so among the categories.
+        "category": ("n/a",),
     }
 
 
