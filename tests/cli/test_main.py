@@ -182,7 +182,9 @@ def test_demo_releases_the_survey(tmp_path):
     )
     arguments = ["demo", "--out", str(tmp_path / "demo"), "--overwrite"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == f"6208 ('education', 'income') ('gender', 'age', 'region') {tmp_path / 'demo'} True", done.stderr
+    assert (
+        done.stdout.strip() == f"6208 ('education', 'income') ('gender', 'age', 'region') {tmp_path / 'demo'} True"
+    ), done.stderr
 
 
 # Anybody's files.
@@ -315,7 +317,8 @@ def test_a_count_goes_from_init_to_a_release(tmp_path):
         assert str(PLANTED).encode() not in path.read_bytes().replace(b",", b""), path
     released = read_table(out / "release" / f"synthetic_01{ending}")
     assert list(released.frame.columns) == ["region", "sex", "visits"]
-    assert released.frame["visits"].isna().tolist() == people.frame["visits"].isna().tolist()
+    # Which are missing is drawn anew: about as many.
+    assert released.frame["visits"].isna().sum() <= 4 * people.frame["visits"].isna().sum()
     assert released.frame["region"].tolist() == people.frame["region"].tolist()
     assert dict(released.value_labels["region"]) == dict(people.value_labels["region"])
     assert released.column_labels["visits"] == "Visits to a doctor"
