@@ -4,7 +4,7 @@ Run `python benchmarks/columns.py` (needs ../shared). Of `nist_ma.csv` MSP, EDU,
 replaced, of `ce_sample.csv` Tenure, Expenditure and Income; ten tables. What is fitted is what settings choose: forests
 in a chain, every record with weight 1; age in groups is for the intruder alone, and the forests see the years.
 `--leaves 25 32 38 45` gives a row for each, and `--families` forests without what makes them forests. A row is the mean
-over three seeds of what is a mean or a quantile, and the largest of all else.
+over all seeds; of what is impossible, the largest. Below it stands how many of the runs meet every goal.
 
 Seconds are of the fits and of the drawing, in the second of two runs: the first compiles. Agreement of marginals is
 that of ../shared/tools/kmarginal.py. Risk is the paper's, of people with an income, as ../shared/data/README.md has it:
@@ -14,6 +14,7 @@ not applicable is a level of its own.
 import argparse
 import importlib.util
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -34,9 +35,10 @@ REPLACED = ("MSP", "EDU", "INDP_CAT", "PINCP", "POVPIP")
 CATEGORIES = ("MSP", "EDU", "INDP_CAT")
 AGES = (15.0, 25.0, 35.0, 50.0, 65.0)
 TABLES = 10
-# The least mass of a leaf that meets every goal below at each of three seeds: at 32 the risk of PINCP is above its
-# goal, at 38 the marginals are below theirs at one seed, and at 45 at all.
-LEAF, SEEDS = 35.0, (1, 2, 3)
+# The least mass of a leaf whose means over runs meet every goal below with most room on both sides: from 34 to 38 it was
+# chosen on seeds 1 to 12. It is measured on others, since the best of five looks better than it is on the seeds that
+# made it the best. The room is about what one run differs from another by.
+LEAF, SEEDS = 37.0, tuple(range(13, 25))
 # What the issue asks for: at least, of the agreement; at most, of all others.
 GOALS = {"agreement_3": 950.0, "PINCP mean": 0.125, "box mean": 0.0195, "impossible": 0.0, "seconds": 70.0}
 # What makes trees a forest, taken away: the share of the predictors that a split is chosen from, and the trees that a
@@ -201,12 +203,21 @@ def is_met(row: Row, other: Row) -> list[str]:
     return missed + [name for name in below if row[name] >= other[name]]
 
 
-def worst_of(rows: Sequence[Row]) -> Row:
-    """The mean over seeds of what is a mean, the largest of all else."""
+def mean_of(rows: Sequence[Row]) -> Row:
+    """The mean over seeds; of what is impossible, the largest."""
     frame = pd.DataFrame(rows)
-    means = frame.mean()
-    ends = ("largest", "two", "impossible")
-    return {**means, **frame[[name for name in rows[0] if name.endswith(ends)]].max()}
+    return {**frame.mean(), "impossible": frame["impossible"].max()}
+
+
+def tell_goals(words: str, rows: Sequence[Row], other: Row) -> str:
+    """Say how many runs meet every goal, which are missed how often, and how far runs lie apart."""
+    missed = [is_met(row, other) for row in rows]
+    often = Counter(name for names in missed for name in names)
+    listed = ", ".join(f"{name} {number}" for name, number in often.most_common())
+    spread = pd.DataFrame(rows).std()
+    apart = ", ".join(f"{name} {spread[name]:.2g}" for name in ("agreement_3", "PINCP mean", "box mean"))
+    met = sum(not names for names in missed)
+    return f"- {words}: {met} of {len(rows)} runs meet every goal; missed: {listed or 'none'}; sd of runs: {apart}"
 
 
 def tell(words: str, row: Row, case: Case) -> None:
@@ -245,10 +256,8 @@ def measure(table: Table, case: Case, *, leaves: Sequence[float], seeds: Sequenc
             for seed in seeds:
                 tables, seconds = make(job, leaf, seed, **how)
                 rows.append({**judge(case, confidential, tables), **seconds})
-                missed = is_met(rows[-1], other) if other else []
-                words = "misses " + ", ".join(missed) if missed else "meets all"
-                told += [f"{name}, leaf {leaf:g}, seed {seed}: {words}"] if other else []
-            tell(f"{name}, leaf {leaf:g}", worst_of(rows), case)
+            tell(f"{name}, leaf {leaf:g}", mean_of(rows), case)
+            told += [tell_goals(f"{name}, leaf {leaf:g}", rows, other)] if other else []
     print(f"\nA fresh sample is expected to agree to {row['fresh_3']:.1f} (3-way) and {row['fresh_2']:.1f} (2-way).")
     print("\n".join(told))
 
@@ -256,7 +265,7 @@ def measure(table: Table, case: Case, *, leaves: Sequence[float], seeds: Sequenc
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="*", default=("nist_ma", "ce_sample"))
-    parser.add_argument("--leaf", type=float, default=LEAF, help=f"least mass of a leaf; {LEAF:g} meets every goal")
+    parser.add_argument("--leaf", type=float, default=LEAF, help="least mass of a leaf")
     parser.add_argument("--leaves", nargs="*", type=float, default=(), help="several, a row each")
     parser.add_argument("--seeds", nargs="*", type=int, default=SEEDS, help="what a row is the mean of")
     parser.add_argument("--families", action="store_true", help="also without averages and without random predictors")
