@@ -47,11 +47,12 @@ def _mean_of(choose: Callable[[Scene], list[tuple[str, Booleans]]]) -> Callable[
 
 
 def _smallest(scene: Scene) -> Figure:
-    return Figure(float(scene.view.size.min()), np.nan, np.nan)
+    # Those without a sensitive value take no part, and may have patterns of their own.
+    return Figure(float(scene.view.size[scene.view.part].min()), np.nan, np.nan)
 
 
 def _in_small(scene: Scene) -> Figure:
-    return Figure(float((scene.view.size < SMALL).sum()), np.nan, np.nan)
+    return Figure(float((scene.view.size[scene.view.part] < SMALL).sum()), np.nan, np.nan)
 
 
 STANDING_OUT_MEASURES: Sequence[Measure] = (
