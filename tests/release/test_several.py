@@ -101,7 +101,7 @@ def test_few_missing_and_few_levels_come_first():
         (["wagez <= total"], "Did you mean 'wages'"),
         (["wages <= 3", "wages >= 5"], "wages"),
         (["marital < 3"], "text"),
-        (["benefits >= 4000"], "cannot be drawn"),
+        (["benefits >= 4000"], "benefits >= 4000"),
     ],
 )
 def test_constraints_that_cannot_be_are_refused(constraints, told):
@@ -109,7 +109,7 @@ def test_constraints_that_cannot_be_are_refused(constraints, told):
     settings |= {"upper": {"wages": 50_000.0, "benefits": 3_000.0, "total": 70_000.0}}
     with pytest.raises(InputError, match="constraints") as raised:
         synthesize(PEOPLE, Settings(**settings), progress=False)
-    assert told in str(raised.value) or told == "cannot be drawn"
+    assert told in str(raised.value)
 
 
 def test_a_constraint_of_a_dropped_column_is_refused():
