@@ -33,17 +33,35 @@ def test_path_of_strength():
     assert str(Scheme(1, shift=0.5, rounds=2)) == "marginal, shift 0.5, 2 rounds of feedback by 50%"
 
 
-def test_feedback_reaches_just_those_that_shape_the_prediction():
+@pytest.mark.parametrize("columns", [["town"], ["pay"], ["pay", "rent"], ["pay", "town", "rent"]])
+def test_feedback_reaches_just_those_that_shape_the_prediction(columns):
     random = np.random.default_rng(5)
-    codes, values = random.integers(0, 3, 200), random.normal(0, 100, 200)
+    people = pd.DataFrame(
+        {
+            "age": random.integers(0, 3, 200),
+            "pay": random.normal(0, 100, 200),
+            "rent": random.normal(50, 20, 200),
+            "town": random.choice(list("AB"), 200),
+        }
+    )
+    people.loc[7, "pay"] = np.nan
+    numbers = {"radius": 0.1, "floor": 10.0} if columns != ["town"] else {}
+    view = Intruder(known=["age"], sensitive=columns, missing="keep", **numbers).look(people)
     weights, breaking = random.uniform(0.2, 1, 200), random.random(200) < 0.05
-    found = weigh_down(weights, breaking, codes, values, radius=0.1, floor=3.0, step=0.25)
+    found = weigh_down(weights, breaking & view.part, view, 0.25)
+
+    def close(one, other):
+        if people["age"][one] != people["age"][other] or not (view.part[one] and view.part[other]):
+            return False
+        if "town" in columns and people["town"][one] != people["town"][other]:
+            return False
+        pairs = [(people[name][one], people[name][other]) for name in columns if name != "town"]
+        return all(
+            (np.isnan(a) and np.isnan(b)) or abs(a - b) <= max(0.1 * abs(a), 10.0) for a, b in pairs
+        )
+
     for i in range(200):
-        near = [
-            h
-            for h in range(200)
-            if breaking[h] and codes[h] == codes[i] and abs(values[i] - values[h]) <= max(0.1 * abs(values[h]), 3.0)
-        ]
+        near = any(breaking[h] and close(h, i) for h in np.flatnonzero(breaking))
         assert found[i] == pytest.approx(weights[i] * (0.75 if near else 1.0))
 
 

@@ -160,6 +160,61 @@ def level_shares(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
     )
 
 
+def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
+    """Draw how far every pair of columns lies apart, by what two samples of one population would show: 1 is no loss.
+
+    Parameters
+    ----------
+    evaluation, scheme
+        Of `molehill.evaluate`, and which release.
+    """
+    shapes = evaluation.shapes
+    rows = shapes[(shapes["curve"] == "pair") & (shapes["scheme"] == scheme)]
+    if rows.empty:
+        raise InputError("scheme", f"{scheme!r} has no pairs of columns", "Give a release whose columns were compared")
+    # Two samples differ by the root of 2 times what a sample differs from its population.
+    ratio = rows["value"] / (np.sqrt(2) * rows["at"]).where(rows["at"] > 0)
+    told = pd.DataFrame(
+        {
+            "column": [short_label(name, 18) for name in rows["column"]],
+            "other": [short_label(name, 18) for name in rows["by"]],
+            "ratio": ratio.round(3),
+            "distance": rows["value"],
+            "fresh": rows["at"],
+        }
+    )
+    across = list(dict.fromkeys([*told["column"], *told["other"]]))
+    down = list(dict.fromkeys(told["column"]))
+    axis: dict[str, Any] = {"title": None, "axis": alt.Axis(labelLimit=120, labelAngle=-60)}
+    place = {
+        "x": alt.X("other:N", sort=across, **axis),
+        "y": alt.Y("column:N", sort=down, title=None, axis=alt.Axis(labelLimit=120)),
+    }
+    colour = alt.Color(
+        "ratio:Q",
+        title="distance of the pair, two samples of one population: 1",
+        scale=alt.Scale(domain=[0.5, 1, 2, 4], range=["#f7fbff", "#c6dbef", "#fdae6b", "#a63603"], clamp=True),
+        legend=alt.Legend(orient="bottom", gradientLength=220, titleLimit=420, values=[0.5, 1, 2, 4]),
+    )
+    tooltip = [alt.Tooltip("column:N"), alt.Tooltip("other:N", title="and")]
+    tooltip += [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("ratio", "distance", "fresh")]
+    base = alt.Chart(told).encode(**place)
+    cells = base.mark_rect(stroke="white").encode(color=colour, tooltip=tooltip)
+    layers = [cells]
+    step = 34 if len(across) <= 12 else 22
+    if len(across) <= 12:
+        dark = alt.condition("datum.ratio > 3", alt.value("white"), alt.value("#222222"))
+        layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("ratio:Q", format=".1f"), color=dark))
+    worst = told.sort_values("ratio", ascending=False).head(3)
+    named = "; ".join(f"{row.column} and {row.other} {row.ratio:.2f}" for row in worst.itertuples())
+    return dress(
+        alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step)),
+        "Pairs of columns",
+        subtitle=["How far a pair lies from the confidential table;", "1: as two samples of one population would."],
+        description=f"How far pairs of columns lie apart, two samples of one population being 1. Farthest: {named}.",
+    )
+
+
 def _rows(evaluation: "Evaluation", column: str, looks: dict[str, Look], curve: str, by: str | None) -> pd.DataFrame:
     shapes = evaluation.shapes
     chosen = (shapes["column"] == column) & (shapes["curve"] == curve) & shapes["scheme"].isin(list(looks))

@@ -42,14 +42,29 @@ def list_shapes(scenes: Mapping[str, Scene]) -> pd.DataFrame:
         scheme, column, by and group (empty for all records), curve, level, at, value. Of a number the curves are
         "density", "below" (share at or below), "above" and "beneath" (share above `at`, and below minus `at`: the
         tails) and "quantile" (at a share, to three digits); of a category "level", the share of each level. The tables
-        of a release are taken together.
+        of a release are taken together. "pair" is how far the shares of the combinations of a column and another, `by`,
+        lie from the confidential ones (total variation), and `at` what a fresh sample would be expected to show.
     """
     first = next(iter(scenes.values()))
     rows: list[tuple[object, ...]] = []
     for column in first.view.intruder.sensitive:
         found = (_numbers if column in first.view.numeric else _categories)(scenes, column)
         rows += [(scheme, column, *about) for scheme, *about in found]
+    rows += [row for scheme, scene in scenes.items() for row in _pairs(scheme, scene)]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _pairs(scheme: str, scene: Scene) -> Iterator[tuple[object, ...]]:
+    """How far every pair of columns lies apart that contains a sensitive one, from either side if both are."""
+    if scene.agreement is None:
+        return
+    sensitive, sets = scene.view.intruder.sensitive, scene.agreement.sets
+    for row in sets[sets["ways"] == 2].itertuples():
+        one, other = row.columns
+        for column, by in ((one, other), (other, one)):
+            if column in sensitive:
+                told = float(f"{row.fresh:.4g}"), float(f"{row.distance:.4g}")
+                yield scheme, column, by, "", "pair", "", *told
 
 
 def values_of(scene: Scene, column: str) -> list[Floats]:

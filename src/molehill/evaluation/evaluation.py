@@ -1,7 +1,7 @@
 """What a release gives away and what it keeps: risk and utility of any released tables, in tidy frames."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,7 @@ from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
+from molehill.risk.holdout import Holdout
 from molehill.risk.identification import confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
@@ -135,6 +136,8 @@ def evaluate(
     unconverged: Literal["error", "allow"] = "error",
     seed: int = 0,
     key: str | None = None,
+    linked: bool = True,
+    holdouts: Mapping[str, Holdout] | None = None,
     measures: Measure | Sequence[Measure] = MEASURES,
 ) -> Evaluation:
     """Say what releases give away and what they keep, whoever made them.
@@ -177,6 +180,11 @@ def evaluate(
         "error" refuses a posterior that has not converged, as `draw` does.
     key
         Column that names the record, in all tables; without it records are linked by position.
+    linked
+        Whether the records are those of people. False for fully synthetic tables, of any number of records: only
+        measures that ask for no person's own record are taken.
+    holdouts
+        By the name of the release, what holding out halves of the records showed.
     measures
         What to measure; `(*MEASURES, mine)` adds one of your own, see `molehill.evaluation.measure.Measure`.
 
@@ -189,9 +197,9 @@ def evaluate(
     [['confidential', 0.5], ['topcoded', 0.1875]]
     """
     view = look(data, intruder)
-    schemes = _read_releases(view, released, key)
-    known = _check_names(schemes, posteriors, reference)
-    taken = check_measures(measures)
+    schemes = _read_releases(view, released, key, linked=linked)
+    known = _check_names(schemes, posteriors if linked else None, reference if linked else None)
+    taken = [one for one in check_measures(measures) if linked or one.of_anybody or one.family == "utility"]
     check_choice("unconverged", unconverged, ("error", "allow"))
     wanted = _several(default_analyses(view.schema) if analyses is None else analyses, Analysis)
     others = _several(other_radii(view.intruder.radius) if radii is None else radii, Mapping)
@@ -203,6 +211,10 @@ def evaluate(
         view.at(radius)
     expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)
     scenes = _set_scenes(view, schemes, options, expected, reference)
+    scenes = {
+        name: replace(scene, holdout=held) if (held := (holdouts or {}).get(name)) else scene
+        for name, scene in scenes.items()
+    }
 
     column = ", ".join(view.intruder.sensitive)
     rows = {
@@ -213,15 +225,19 @@ def evaluate(
         ]
         for family in ("risk", "utility")
     }
+    # Nobody's records have no risk.
+    own = {name: scene for name, scene in scenes.items() if scene.is_linked or not scene.is_release}
     realised = {
-        name: scene.risk.realised if scene.is_release else scene.confidential.risk for name, scene in scenes.items()
+        name: scene.risk.realised if scene.is_release else scene.confidential.risk for name, scene in own.items()
     }
-    first = next(name for name in scenes if name != CONFIDENTIAL)
+    first = next((scene for scene in own.values() if scene.is_release), None)
     return Evaluation(
         pd.DataFrame(rows["risk"], columns=COLUMNS),
         pd.DataFrame(rows["utility"], columns=COLUMNS),
-        pd.concat([_describe(name, scene) for name, scene in scenes.items()], ignore_index=True),
-        top_records(scenes[CONFIDENTIAL].confidential, view.table, realised, released=_rank(scenes[first])),
+        pd.concat([_describe(name, scene) for name, scene in own.items()], ignore_index=True),
+        top_records(
+            scenes[CONFIDENTIAL].confidential, view.table, realised, released=None if first is None else _rank(first)
+        ),
         pd.concat([_list_records(name, scene) for name, scene in scenes.items()], ignore_index=True),
         describe_measures(taken),
         list_shapes(scenes),
@@ -233,7 +249,7 @@ def _several(given: Any, alone: Any) -> tuple[Any, ...]:
     return (given,) if isinstance(given, alone | str) or not isinstance(given, Iterable) else tuple(given)
 
 
-def _read_releases(view: View, released: Any, key: str | None) -> dict[str, list[Reading]]:
+def _read_releases(view: View, released: Any, key: str | None, *, linked: bool) -> dict[str, list[Reading]]:
     named = released if isinstance(released, Mapping) else {"released": released}
     if not named:
         raise InputError("released", "it names no release", "Give tables, or tables by name")
@@ -241,7 +257,7 @@ def _read_releases(view: View, released: Any, key: str | None) -> dict[str, list
         if not isinstance(name, str) or not name or name == CONFIDENTIAL:
             problem = f"{name!r} cannot be the name of a release"
             raise InputError("released", problem, f"Use any text but {CONFIDENTIAL!r}")
-    return {name: read_released(view, tables, key) for name, tables in named.items()}
+    return {name: read_released(view, tables, key, linked=linked) for name, tables in named.items()}
 
 
 def _check_names(schemes: Mapping[str, Any], posteriors: Any, reference: Any) -> "Mapping[str, Posterior]":
@@ -323,7 +339,7 @@ def _describe(scheme: str, scene: Scene) -> pd.DataFrame:
 
 def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
     nothing = np.full(scene.view.records, np.nan)
-    risk, expected, found = scene.risk if scene.is_release else None, scene.expected, scene.moles
+    risk, expected, found = scene.risk if scene.is_linked else None, scene.expected, scene.moles
     tables = len(scene.readings)
     error = risk.by_table.std(axis=0, ddof=1) / np.sqrt(tables) if risk is not None and tables > 1 else nothing
     return pd.DataFrame(
@@ -331,7 +347,7 @@ def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
             "scheme": scheme,
             "record": np.arange(1, len(nothing) + 1),
             "pattern_size": scene.confidential.pattern_size,
-            "risk": scene.confidential.risk if risk is None else risk.realised,
+            "risk": risk.realised if risk is not None else nothing if scene.is_release else scene.confidential.risk,
             "error": error,
             "linked": nothing if risk is None else risk.linked.mean(axis=0),
             "expected_risk": nothing if expected is None else expected.risk,

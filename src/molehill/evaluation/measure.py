@@ -88,6 +88,8 @@ class Measure:
         How coarsely a public one is told. Empty, by its unit: a share in steps of at least 10 records, a count in tens,
         all others in two digits. "exact": as it is, for what readers can compute from the tables. "up": a share
         that is never told too low. "half", "ratio": in the ranges of `RANGES`.
+    of_anybody
+        Whether a risk makes sense for tables of new people, no record of which is anybody's; a utility always does.
     """
 
     id: str
@@ -102,6 +104,7 @@ class Measure:
     release_only: bool = False
     reveals: str = ""
     coarse: Coarse = ""
+    of_anybody: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or re.fullmatch(r"[A-Za-z]\w*", self.id, re.ASCII) is None:
@@ -114,7 +117,7 @@ class Measure:
         check_choice("better", self.better, ("lower", "higher", ""))
         if not callable(self.compute):
             raise InputError("compute", "it is not a function", "Give one that takes a scene and gives a Figure")
-        for name in ("public", "release_only"):
+        for name in ("public", "release_only", "of_anybody"):
             # Any text would count as true.
             if not isinstance(getattr(self, name), bool):
                 raise InputError(name, "it is not True or False", "Give one of the two")

@@ -11,7 +11,8 @@ import pandas as pd
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_number, check_whole
-from molehill.risk.attacks import Guesses, PooledRisk, guess_values, pooled_risk
+from molehill.risk.attacks import Attribution, Guesses, PooledRisk, attribution, guess_values, pooled_risk
+from molehill.risk.holdout import Holdout
 from molehill.risk.identification import (
     ConfidentialRisk,
     MatchRates,
@@ -104,6 +105,8 @@ class Scene:
         The release that this one is compared with record by record, if any.
     beside
         Of the confidential table: the first release, whose analyses tell those of the confidential table too.
+    holdout
+        How near tables lie to who was in the data and who was not, where that was tried.
     """
 
     view: View
@@ -113,11 +116,17 @@ class Scene:
     expected: "ExpectedRisk | None" = None
     reference: "Scene | None" = None
     beside: "Scene | None" = None
+    holdout: Holdout | None = None
 
     @property
     def is_release(self) -> bool:
         """Whether there are released tables, or only the confidential one."""
         return bool(self.readings)
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether some released record is a person's own; none is in tables of new people."""
+        return any(reading.rows is None or (reading.rows >= 0).any() for reading in self.readings)
 
     @property
     def tables(self) -> list[Table]:
@@ -173,6 +182,11 @@ class Scene:
         return {column: guess_values(self.view.alone(column), self.readings) for column in columns}
 
     @cached_property
+    def attribution(self) -> Attribution | None:
+        """What released records that look like a person tell of the person; None for the confidential table."""
+        return attribution(self.view, self.readings) if self.is_release else None
+
+    @cached_property
     def moles(self) -> Moles | None:
         """Records whose expected risk rises against the reference."""
         if self.expected is None or self.reference is None or self.reference.expected is None:
@@ -196,6 +210,9 @@ class Scene:
             return pd.DataFrame(columns=["analysis", "column", "group"])
         how: dict[str, Any] = {"interval": options.interval, "rule": options.rule, "seed": options.seed}
         how["missing"] = self.view.intruder.missing
+        if not self.is_linked:
+            # New people may be more or fewer.
+            how["size"] = float(np.mean([len(table.frame) for table in self.tables])) / self.view.records
         frames = [estimate(self.view.table, self.tables, options.analyses, **how).assign(group="")]
         if options.groups is not None:
             frames.append(estimate(self.view.table, self.tables, options.analyses, groups=options.groups, **how))

@@ -24,13 +24,15 @@ __all__ = ["forest", "multinomial", "negative_binomial", "normal_linear", "poiss
 class BuiltIn:
     """A synthesizer that settings can name: how it is made, for which kind of column, and which settings it takes.
 
-    `choose` gives the arguments that are chosen by the values of the column, where settings say "auto".
+    `choose` gives the arguments that are chosen by the values of the column, where settings say "auto". `any_kind`
+    tells that it takes columns of any kind, and says itself which values are missing.
     """
 
     make: Callable[..., Any]
     kind: str = ""
     takes: tuple[str, ...] = ("lower", "upper")
     choose: Callable[[Table, str], Mapping[str, Any]] = lambda *_: {}
+    any_kind: bool = False
 
 
 def _choose_scale(table: Table, column: str) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def _choose_scale(table: Table, column: str) -> dict[str, Any]:
 
 _MIXTURE = ("lower", "upper", "components", "membership", "transform", "priors", "standardise")
 BUILT_IN = {
-    "forest": BuiltIn(forest, "", ("lower", "upper", "leaf"), lambda *_: {"leaf": LEAF}),
+    "forest": BuiltIn(forest, "", ("lower", "upper", "leaf"), lambda *_: {"leaf": LEAF}, any_kind=True),
     "tdp_mixture": BuiltIn(tdp_mixture, "continuous", _MIXTURE, _choose_scale),
     "semicontinuous": BuiltIn(semicontinuous, "semicontinuous", _MIXTURE),
     "negative_binomial": BuiltIn(negative_binomial, "count"),

@@ -15,16 +15,12 @@ import numpyro.distributions as dist
 from jax.scipy.linalg import solve_triangular
 
 from molehill.arrays import Floats
-from molehill.errors import InputError
-from molehill.synthesis.design import find_codes, find_levels, learn_design, spread_rows
+from molehill.synthesis.design import learn_design, code_levels, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
 from molehill.synthesis.weighting import who_counts
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table, find_columns
-
-# A level more is a coefficient more for every column of the design.
-MOST_LEVELS = 500
 
 
 def multinomial(
@@ -54,17 +50,10 @@ def multinomial(
 
     def learn(table: Table, weights: Floats) -> Learned:
         find_columns(table, [column], "column")
-        values = table.frame[column]
-        levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
-        if len(levels) < 2:
-            raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is")
-        if len(levels) > MOST_LEVELS:
-            problem = f"{column!r} has {len(levels):,} levels, more than {MOST_LEVELS}"
-            raise InputError("column", problem, "Group them into fewer")
-        codes = find_codes(values, (*levels, None), column, "column")
+        codes, levels = code_levels(table, column)
         # A row of indicators per record: its width tells the model how many levels there are.
         outcome = codes[:, None] == np.arange(len(levels))
-        counted = (codes < len(levels)) & who_counts(weights)
+        counted = (codes >= 0) & who_counts(weights)
         shown = np.where(counted[:, None], outcome, np.nan)
         design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=shown)
         return Learned(

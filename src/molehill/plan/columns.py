@@ -14,6 +14,7 @@ import pandas as pd
 
 from molehill.arrays import Floats
 from molehill.errors import InputError
+from molehill.tables.cells import is_text
 from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table
 
@@ -157,7 +158,7 @@ def _look(table: Table, name: str) -> Finding:
     except InputError as error:
         # A column that is dropped may hold anything: who uses it is told.
         kind, reason, problem, remedy = "categorical", error.problem, error.problem, error.remedy
-        if not _is_text(column):
+        if not is_text(column):
             absent = int(column.isna().sum())
             return Finding(name, kind, reason, "", "", _named(words, _SENSITIVE), 0, absent, problem, remedy)
     levels = int(column.nunique())
@@ -243,7 +244,7 @@ def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: 
     share = levels / len(column)
     called = _named(words, _NAMES)
     told = (name, table.column_labels.get(name, ""))
-    if levels >= _LEAST_NAMES and _is_text(column) and any(map(_names_people, told)):
+    if levels >= _LEAST_NAMES and is_text(column) and any(map(_names_people, told)):
         return "names of people"
     if called == "a place":
         # Coordinates, or a list of places in which some have hardly anybody.
@@ -303,10 +304,6 @@ def _is_date(column: pd.Series) -> bool:
 
 def _is_number(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-
-
-def _is_text(column: pd.Series) -> bool:
-    return isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype) or pd.api.types.is_string_dtype(column)
 
 
 def _correlation(one: np.ndarray, other: np.ndarray) -> float:

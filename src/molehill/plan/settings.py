@@ -216,6 +216,14 @@ class Settings(BaseModel):
         ge=1,
         le=MOST_TABLES,
     )
+    records: int | None = setting(
+        None,
+        "How many new people every table holds, where nothing is kept: no record is anybody's then. Left out: the "
+        "records of the table, with new values.",
+        WHOLE,
+        public=True,
+        ge=1,
+    )
     compare: Names = setting(
         COMPARED[:4],
         "What the report shows beside the release.",
@@ -416,18 +424,39 @@ class Settings(BaseModel):
             raise _ToldError(f"{twice[0]!r} has two fates: name it under one of {', '.join(FATES)}")
         return self
 
+    @model_validator(mode="after")
+    def _new_people(self) -> Self:
+        if self.records is None:
+            return self
+        if self.keep:
+            raise _ToldError(f"'records' makes new people, of whom nothing is kept: replace or drop {self.keep[0]!r}")
+        if self.missing == "keep":
+            raise _ToldError("'records' makes new people, who have no missing values to keep: missing = \"model\"")
+        if self.membership == "posterior":
+            raise _ToldError("'records' makes new people: no component is drawn given a true value, nor by the paper")
+        if self.predictors:
+            raise _ToldError("'records' makes new people: leave 'predictors' out, each column is given those before it")
+        if self.synthesizer == "own":
+            raise _ToldError("'records' needs synthesizers that Molehill knows: draw from your own by draw(records=...)")
+        if self.targets or self.redraw:
+            raise _ToldError("'records' makes new people, whom the rules in 'targets' do not speak of: leave them out")
+        if not {*self.replace} - {*self.known}:
+            raise _ToldError("'known' names every column: leave out what an intruder would like to learn")
+        return self
+
     def but(self, **changes: Any) -> Self:
         """Give the same settings with some changed."""
         return type(self)(**{name: getattr(self, name) for name in self.model_fields_set} | changes)
 
     @property
     def intruder(self) -> Intruder:
-        """Whose eyes the release is measured with."""
+        """Whose eyes the release is measured with: of new people some replaced columns may be known."""
+        sensitive = self.replace if self.records is None else [name for name in self.replace if name not in self.known]
         named: dict[str, Any] = {
             name: getattr(self, name) for name in ("known", "radius", "floor", "kinds", "cover", "small_patterns")
         }
         breaks = {name: ends for name, ends in self.breaks.items() if name in self.known}
-        return Intruder(sensitive=self.replace, breaks=breaks, missing=self.absent, **named)
+        return Intruder(sensitive=sensitive, breaks=breaks, missing=self.absent, **named)
 
     @property
     def is_parametric(self) -> bool:

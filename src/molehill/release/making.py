@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.telling import find_figure, list_figures
 from molehill.evaluation.verdict import mean_risk, remark_shape
-from molehill.models import BUILT_IN, forest
+from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, find_rules, make_plan, model_of, take_table
 from molehill.plan.predictors import predictors_of, uncarried_relations
@@ -29,11 +29,12 @@ from molehill.plan.settings import Settings
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme
 from molehill.report.dossier import Searched
+from molehill.risk.holdout import Holdout, compare_halves
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.intruder import View
 from molehill.rules.emptiness import may_be_empty
 from molehill.rules.rules import Rules
-from molehill.synthesis.fitting import fit
+from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
@@ -46,6 +47,8 @@ from molehill.utility.analyses import read_formula
 PAPER = {"unweighted": Scheme(), "marginal": Scheme(1), "pairwise": Scheme(2)}
 
 NO_RULES = Rules()
+# Tables that are made from either half of the records, to see whether they show who was in the data.
+_HALF_TABLES = 5
 # Numbers of records that a forest may tell apart at least, see `Job.leaves`.
 LEAVES = (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0)
 
@@ -93,9 +96,10 @@ class Job:
     @cached_property
     def leaves(self) -> tuple[float, ...]:
         """How few records a forest may tell apart, where that is left to be found: from few to many."""
-        links = self.model.links if isinstance(self.model, Chain) else (self.model,)
-        grown = not self.own and all(link.name == "forest" for link in links)
-        if not grown or self.settings.leaf != "auto" or self.settings.scheme != "auto":
+        models = {model_of(self.settings, self.view.schema[name].kind) for name in self.settings.replace}
+        grown = not self.own and all("leaf" in BUILT_IN[name].takes for name in models)
+        # Which parts are safe is judged by the risk of people's own records: new people have none.
+        if not grown or self.settings.leaf != "auto" or self.settings.scheme != "auto" or self.settings.records:
             return ()
         return tuple(leaf for leaf in LEAVES if leaf == LEAVES[0] or leaf <= self.view.records / 8)
 
@@ -132,7 +136,7 @@ def prepare(
     infer_schema(
         table,
         known=settings.known,
-        sensitive=settings.replace,
+        sensitive=settings.intruder.sensitive,
         predictors=settings.predictors or (),
         kinds=settings.kinds,
         breaks=settings.breaks,
@@ -140,7 +144,7 @@ def prepare(
     )
     for formula in settings.regressions:
         find_columns(table, read_formula(formula).columns, "regressions")
-    wanted = default_analyses(view.schema) if analyses is None else analyses
+    wanted = default_analyses(view.schema, settings.replace) if analyses is None else analyses
     wanted = [*wanted, *map(regression, settings.regressions)]
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
@@ -181,9 +185,9 @@ def _choose_one(view: View, settings: Settings, place: int, rules: Rules) -> Any
     given |= {argument: value for argument, value in chosen.items() if given[argument] == "auto"}
     modelled = settings.missing == "model" and view.table.frame[column].isna().any()
     modelled = modelled and may_be_empty(rules.empty, column)
-    if name == "forest":
-        own = {column: view.schema[column].kind}
-        return forest(column, **{**about, "kinds": {**about["kinds"], **own}}, **given, missing=bool(modelled))
+    if BUILT_IN[name].any_kind:
+        about["kinds"] = {**about["kinds"], column: view.schema[column].kind}
+        return BUILT_IN[name].make(column, **about, **given, missing=bool(modelled))
     made = BUILT_IN[name].make(column, **about, **given)
     return model_missing(made, **about) if modelled else made
 
@@ -219,7 +223,7 @@ def assemble(
     if search is None and job.settings.scheme == "auto":
         converged = [name for name, posterior in posteriors.items() if not posterior.diagnostics.problems]
         released = choose_scheme(evaluation, converged)
-    for column in job.settings.replace:
+    for column in job.settings.replace if job.settings.records is None else ():
         true = job.table.frame[column]
         if any(as_table(table).frame[column].equals(true) for table in tables[released]):
             problem = f"its values of {column!r} are the collected ones"
@@ -266,7 +270,9 @@ def choose_scheme(evaluation: Evaluation, names: Sequence[str]) -> str:
 
 def publish(table: Any, job: Job) -> Any:
     """Give a synthetic table as it goes out: without the columns that are dropped, its records in their new order."""
-    frame = as_table(table).frame.drop(columns=list(job.settings.drop)).iloc[job.order].reset_index(drop=True)
+    frame = as_table(table).frame
+    if job.settings.records is None:
+        frame = frame.drop(columns=list(job.settings.drop)).iloc[job.order].reset_index(drop=True)
     source = job.table
     if not (source.column_labels or source.value_labels or source.dialect):
         return frame
@@ -283,6 +289,8 @@ def publish(table: Any, job: Job) -> Any:
 def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]) -> Evaluation:
     """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
     settings = job.settings
+    if settings.records is not None:
+        return _evaluate_new_people(job, tables, posteriors)
     return evaluate(
         job.view,
         tables,
@@ -299,9 +307,43 @@ def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: 
     )
 
 
+def _evaluate_new_people(
+    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]
+) -> Evaluation:
+    """Measure fully synthetic tables: risk by what can be asked of them, utility of all columns alike."""
+    settings, seed = job.settings, job.seed("evaluation")
+    risks = [one for one in job.measures if one.family == "risk"]
+    utilities = [one for one in job.measures if one.family == "utility"]
+    holdouts = {name: hold_out(job, posterior, name) for name, posterior in posteriors.items()}
+    about: dict[str, Any] = {"linked": False, "seed": seed}
+    found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, **about)
+    own = job.view.intruder
+    radius = {name: 0.0 for name in settings.replace} | (
+        dict(own.radius) if isinstance(own.radius, Mapping) else dict.fromkeys(settings.replace, own.radius)
+    )
+    everything = replace(own, known=(), breaks={}, sensitive=settings.replace, radius=radius)
+    kept = evaluate(everything.look(job.view), tables, analyses=job.analyses, measures=utilities, **about)
+    return replace(found, utility=kept.utility, shapes=kept.shapes)
+
+
+def hold_out(job: Job, posterior: Posterior, name: str) -> Holdout:
+    """Fit the same to either half of the records, and see whether tables lie nearer to those that were fitted to."""
+    random = np.random.default_rng(job.seed("halves", name))
+    half = random.permutation(job.view.records) < job.view.records // 2
+    made = []
+    for number, side in enumerate((half, ~half)):
+        own: dict[str, Any] = {"seed": job.seed("half", name, number), "patience": 0, "progress": False}
+        fitted = fit_quietly(posterior.synthesizer, job.table, np.where(side, posterior.weights, 0.0), **own)
+        how: dict[str, Any] = {"seed": job.seed("draw half", name, number), "unconverged": "allow"}
+        made.append(draw(fitted, datasets=_HALF_TABLES, records=job.view.records, **how))
+    return compare_halves(job.table, half, *made, job.settings.replace, seed=job.seed("asked", name))
+
+
 def make_baselines(job: Job) -> dict[str, list[Any]]:
     """Make the tables of what agencies do today, as far as settings compare with it and the column is a number."""
-    compared = [name for name in BASELINES if name in job.settings.compare] if job.view.numeric else []
+    # What is done to people's own values makes no new people.
+    able = job.view.numeric and job.settings.records is None
+    compared = [name for name in BASELINES if name in job.settings.compare] if able else []
     return {name: [BASELINES[name](job.table, list(job.view.numeric), job.seed("baseline", name))] for name in compared}
 
 

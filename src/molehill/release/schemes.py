@@ -8,12 +8,13 @@ does) or not ("prior").
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from molehill.arrays import Booleans, Floats
+from molehill.risk.balls import bounds, group, sort_cells
 from molehill.risk.identification import ConfidentialRisk
+from molehill.risk.intruder import View
 from molehill.risk.weights import risk_weights
 from molehill.synthesis.posterior import Posterior
 
@@ -77,38 +78,31 @@ def weigh(scheme: Scheme, risk: ConfidentialRisk | None, records: int) -> Floats
     return np.array(risk_weights(risk, scale=scheme.scale, shift=scheme.shift))
 
 
-def weigh_down(
-    weights: Floats,
-    breaking: Booleans,
-    codes: Any,
-    values: Floats,
-    *,
-    radius: float,
-    floor: float,
-    step: float = FEEDBACK,
-) -> Floats:
+def weigh_down(weights: Floats, breaking: Booleans, view: View, step: float = FEEDBACK) -> Floats:
     """Lower the weights of the records that break a target and of those that shape their predictions.
 
-    Those are the records of the same pattern within the ball of one that breaks it.
+    Those are the records of the same pattern within the box of one that breaks it: close in every sensitive column.
 
     Examples
     --------
-    >>> weigh_down(np.ones(3), np.array([True, False, False]), np.zeros(3), np.array([10.0, 11.0, 20.0]),
-    ...            radius=0.2, floor=0.0)
+    >>> import pandas as pd
+    >>> from molehill import Intruder
+    >>> people = pd.DataFrame({"town": ["A"] * 3, "pay": [10.0, 11.0, 20.0]})
+    >>> view = Intruder(known="town", sensitive="pay", radius=0.2).look(people)
+    >>> weigh_down(np.ones(3), np.array([True, False, False]), view)
     array([0.5, 0.5, 1. ])
     """
-    shaping = breaking.copy()
-    for pattern in np.unique(codes[breaking]):
-        members = np.flatnonzero(codes == pattern)
-        ordered = members[np.argsort(values[members], kind="stable")]
-        at = values[members[breaking[members]]]
-        reach = np.maximum(radius * np.abs(at), floor)
-        first = np.searchsorted(values[ordered], at - reach, side="left")
-        last = np.searchsorted(values[ordered], at + reach, side="right")
-        steps = np.zeros(len(ordered) + 1)
-        np.add.at(steps, first, 1)
-        np.add.at(steps, last, -1)
-        shaping[ordered[np.cumsum(steps[:-1]) > 0]] = True
+    shaping, values = breaking.copy(), view.values
+    low, high = bounds(values, view.radius, view.floor)
+    grouped = sort_cells(values, group(view.cells, view.by_cell.number))
+    for one in np.flatnonzero(breaking & (view.cells >= 0)):
+        members = grouped.records[slice(*grouped.starts[view.cells[one] :][:2])]
+        if values.shape[1]:
+            first = np.searchsorted(values[members, 0], low[one, 0], side="left")
+            last = np.searchsorted(values[members, 0], high[one, 0], side="right")
+            members = members[first:last]
+        close = (values[members] >= low[one]) & (values[members] <= high[one])
+        shaping[members[close.all(axis=1)]] = True
     return np.where(shaping, (1 - step) * weights, weights)
 
 

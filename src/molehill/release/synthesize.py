@@ -97,7 +97,7 @@ def _make_fixed(job: Job, *, checkpoint: str | Path | None, progress: bool, tell
     with timed_stage("drawing tables", seconds, tell):
         for name, posterior in posteriors.items():
             own = {"seed": job.seed("draw", name), "unconverged": "error" if name == released else "allow"}
-            tables[name] = draw(posterior, datasets=settings.datasets, **own)
+            tables[name] = draw(posterior, datasets=settings.datasets, records=settings.records, **own)
         tables |= make_baselines(job)
     fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
     return assemble(job, tables, posteriors, weights=schemes, risk=risk, fitting=fitting, seconds=seconds, tell=tell)

@@ -19,16 +19,14 @@ _LONGEST_WORDS = 500
 _NOTE = """\
 # How these tables were made
 
-{number}. They are *partially synthetic*: the values of {column} are not those that were collected.
-Every one of them was replaced, anew in every table.{missing} {kept}
+{number}. {fate}{missing} {kept}
 
 {order}
 
 ## How the values were made
 
 A statistical model, {model}, describes {column} given
-{predictors}. The new values are random draws from what the model, fitted to the collected data, predicts for every
-record. {relations}
+{predictors}. The new values are random draws from what the model, fitted to the collected data, predicts. {relations}
 
 {weighting}{redrawing}
 
@@ -57,7 +55,17 @@ Made with Molehill {version}, after Hu, Savitsky and Williams, *Risk-Efficient B
 Protection*.
 """
 
+_PARTIAL = """\
+They are *partially synthetic*: the values of {column} are not those that were collected.
+Every one of them was replaced, anew in every table."""
+
+_FULL = """\
+They are *fully synthetic*: no record is that of a person, in no column. All values of
+{column} were drawn, each given those before it, anew in every table; {records:,} people were asked for the data that
+the model was fitted to."""
+
 _SHUFFLED = "The records were put in a random order: where one stands says nothing."
+_ANY_ORDER = "The order of the records says nothing, and a row of one table has nothing to do with that of another."
 _SAME_ROW = "A record stands in the same row of every table."
 
 _WEIGHTED = """\
@@ -86,12 +94,21 @@ Make the same analysis in every table, then combine the results:
 1. The estimate *q* is the mean of the {tables} estimates.
 2. *v* is the mean of their {tables} variances (squared standard errors).
 3. *b* is the variance of the {tables} estimates around their mean (divide by {fewer}).
-4. The variance of *q* is *T* = *v* + *b* / {tables}.
+4. The variance of *q* is *T* = {times}*v* + *b* / {tables}.
 5. A 95% interval is *q* ± *t* √*T*, with *t* from Student's distribution. Its degrees of freedom are {fewer} times the
-   square of 1 + {tables} *v* / *b*; where they are many, *t* is 1.96.
+   square of 1 + {tables} {times}*v* / *b*; where they are many, *t* is 1.96.
 
+{rule} One table alone gives intervals that are too short."""
+
+_PARTIAL_RULE = """\
 This is the rule for partially synthetic data (Reiter 2003). The rule for imputed missing values is another one, and
-would be wrong here. One table alone gives intervals that are too short."""
+would be wrong here."""
+
+_FULL_RULE = """\
+This is the rule for synthetic tables of {made:,} records made from {records:,} (Raab, Nowok and Dibben 2016): *v* is the
+variance that so many records would have, and what is known rests on those that were asked. The rule for imputed missing
+values, and that for tables each of which has its own draw of the parameters (Raghunathan, Reiter and Rubin 2003), would
+be wrong here."""
 
 _ONE = """\
 With one table, an estimate and its variance are computed as usual. The variance does not count that the values of
@@ -125,8 +142,8 @@ fits = lapply(files, function(file) summary(lm({value} ~ 1, data = read.csv(file
 q = sapply(fits, function(fit) fit[1, 1])
 v = sapply(fits, function(fit) fit[1, 2]^2)
 b = var(q)
-total = mean(v) + b / {tables}
-df = {fewer} * (1 + {tables} * mean(v) / b)^2
+total = {times}mean(v) + b / {tables}
+df = {fewer} * (1 + {tables} * {times}mean(v) / b)^2
 mean(q) + c(0, -1, 1) * qt(0.975, df) * sqrt(total)
 ```
 
@@ -139,8 +156,8 @@ tables = [pd.read_csv(f"synthetic_{{number:{digits}}}{ending}"{python}) for numb
 q = np.array([table["{name}"].mean() for table in tables])
 v = np.array([table["{name}"].var() / table["{name}"].count() for table in tables])
 b = q.var(ddof=1)
-total = v.mean() + b / {tables}
-df = {fewer} * (1 + {tables} * v.mean() / b) ** 2
+total = {times}v.mean() + b / {tables}
+df = {fewer} * (1 + {tables} * {times}v.mean() / b) ** 2
 print(q.mean() + np.array([0, -1, 1]) * t.ppf(0.975, df) * np.sqrt(total))
 ```
 
@@ -160,8 +177,8 @@ scalar q = r(mean)
 scalar b = r(Var)
 summarize results2
 scalar v = r(mean)
-scalar total = v + b / {tables}
-scalar df = {fewer} * (1 + {tables} * v / b)^2
+scalar total = {times}v + b / {tables}
+scalar df = {fewer} * (1 + {tables} * {times}v / b)^2
 display q, q - invttail(df, 0.025) * sqrt(total), q + invttail(df, 0.025) * sqrt(total)
 ```
 
@@ -177,8 +194,8 @@ data fits; set fit1-fit{tables}; v = se**2; run;
 proc means data=fits noprint; var q v; output out=both mean(q)=q var(q)=b mean(v)=v; run;
 data result;
   set both;
-  total = v + b / {tables};
-  df = {fewer} * (1 + {tables} * v / b)**2;
+  total = {times}v + b / {tables};
+  df = {fewer} * (1 + {tables} * {times}v / b)**2;
   low = q - quantile("T", 0.975, df) * sqrt(total);
   high = q + quantile("T", 0.975, df) * sqrt(total);
 run;
@@ -229,20 +246,28 @@ def methods_note(dossier: Dossier) -> str:
     """
     settings, facts, weighted, public = dossier.settings.public, dossier.facts, is_weighted(dossier), redact(dossier)
     tables, records, column = int(facts["tables"]), int(facts["records"]), _list(settings.replace)
-    number = f"There are {tables} tables of {records:,} records, one file each"
+    made = settings.records or records
+    number = f"There are {tables} tables of {made:,} records, one file each"
+    fate = (_PARTIAL if settings.records is None else _FULL).format(column=column, records=records)
     note, order = _NOTE, [_SHUFFLED] if settings.shuffle else []
     if tables == 1:
-        number = f"There is 1 table of {records:,} records"
-        note = note.replace("They are *", "It is *").replace(", anew in every table", "").replace("every table", "it")
-    else:
+        number = f"There is 1 table of {made:,} records"
+        fate = fate.replace("They are *", "It is *").replace(", anew in every table", "")
+    elif settings.records is None:
         order.append(_SAME_ROW)
+    if settings.records is not None:
+        order = [_ANY_ORDER]
+    # As many digits as tell whole numbers of records apart.
+    times = "" if made == records else f"{made / records:.10g} * "
+    rule = _PARTIAL_RULE if settings.records is None else _FULL_RULE.format(made=made, records=records)
     return note.format(
         number=number,
+        fate=fate,
         column=column,
         kept=_tell_columns(settings),
         order=" ".join(order),
         model=_inert(tell_model(dossier)),
-        predictors=_list(settings.predictors) if settings.predictors else "the other columns",
+        predictors=_tell_predictors(settings),
         relations=_tell_relations(settings),
         weighting=_WEIGHTED.format(known=_list(settings.known)) if weighted else _UNWEIGHTED,
         redrawing=_REDRAWN if dossier.search is not None and dossier.search.may_redraw else "",
@@ -250,10 +275,18 @@ def methods_note(dossier: Dossier) -> str:
         coverage=_NOT_COVERED if weighted else _ONE_COVERS if tables == 1 else _COVERED,
         reliance=_tell_reliance(public),
         codebook=_tell_codebook(public),
-        code=_tell_code(public, tables, {**_USUAL, **facts.get("written_as", {})}),
-        use=(_ONE if tables == 1 else _SEVERAL).format(tables=tables, fewer=tables - 1, column=column),
+        code=_tell_code(public, tables, {**_USUAL, **facts.get("written_as", {})}, times),
+        use=(_ONE if tables == 1 else _SEVERAL).format(
+            tables=tables, fewer=tables - 1, column=column, times=times, rule=rule
+        ),
         version=short_label(f"{facts['versions']['molehill']}"),
     )
+
+
+def _tell_predictors(settings: Settings) -> str:
+    if settings.records is not None:
+        return "those of them that were drawn before"
+    return _list(settings.predictors) if settings.predictors else "the other columns"
 
 
 def _tell_columns(settings: Settings) -> str:
@@ -293,7 +326,7 @@ def _tell_codebook(public: Dossier) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _tell_code(public: Dossier, tables: int, files: Mapping[str, Any]) -> str:
+def _tell_code(public: Dossier, tables: int, files: Mapping[str, Any], times: str) -> str:
     """Code that combines the tables, with the first replaced number whose name a program can take."""
     if tables == 1:
         return ""
@@ -307,7 +340,7 @@ def _tell_code(public: Dossier, tables: int, files: Mapping[str, Any]) -> str:
     # Only some columns have marks between thousands.
     files = {**files, "thousands": files["thousands"] if name in files.get("grouped", ()) else ""}
     reading = _tell_reading(files, name, published.index(name) if plain else 0, width)
-    return _CODE.format(name=name, tables=tables, fewer=tables - 1, **about, **reading)
+    return _CODE.format(name=name, tables=tables, fewer=tables - 1, times=times, **about, **reading)
 
 
 def _tell_reading(files: Mapping[str, Any], name: str, before: int, width: int) -> dict[str, str]:

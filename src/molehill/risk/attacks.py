@@ -1,7 +1,8 @@
-"""Intruders who do more than look: one pools all released tables, one guesses a sensitive value from them."""
+"""Intruders who do more than look: they pool all tables, guess a sensitive value, or ask those who look like a person.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from molehill.arrays import Booleans, Floats, Integers, freeze
 from molehill.errors import InputError
 from molehill.risk import balls, kernels
-from molehill.risk.intruder import Intruder, View, look, read_released
+from molehill.risk.intruder import Intruder, Reading, View, look, read_released
 from molehill.tables.intervals import Figure, figure_of_runs, mean_over_tables, resampled_counts
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table
@@ -414,3 +415,80 @@ def _pool(guesses: Floats, *, numeric: bool) -> Floats:
     if numeric:
         return middle(guesses, np.ones(guesses.shape, dtype=bool))
     return most_frequent(guesses.astype(np.int64)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attribution:
+    """What those who look like a person tell of the person.
+
+    Attributes
+    ----------
+    by_table
+        (tables, records): the share of the released records with the person's known values that are close to the person
+        in all sensitive columns; of all released records, where none has those known values. NaN for who takes no part.
+    without
+        The same share among the other people of the confidential table: what is known without any release.
+    """
+
+    by_table: Floats
+    without: Floats
+
+    def __repr__(self) -> str:
+        return f"Attribution({np.nanmean(self.by_table):.3f}, {np.nanmean(self.without):.3f} without the release)"
+
+
+def attribution(data: Any, released: Any, intruder: Intruder | None = None) -> Attribution:
+    """Say how well a person's sensitive values are told by released records that look like the person.
+
+    The intruder knows a person's known columns, looks up the released records that have them, and takes the sensitive
+    values of one of these, at random. That is right with the chance c / M, of c that are close among M. It needs no
+    record of the person in the release, so that it can be asked of tables of new people, too. The baseline asks the
+    other people of the confidential table: (c - 1) / (M - 1). A release that tells of kinds of people, and of no person
+    among them, comes out at the baseline; below it where it is smoother than the data.
+
+    Parameters
+    ----------
+    data, intruder
+        The confidential table, as in `confidential_risk`.
+    released
+        One released table, or a sequence of them, of any number of records.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 105.0, 110.0, 900.0]})
+    >>> released = pd.DataFrame({"town": ["A", "A", "B"], "pay": [102.0, 890.0, 5.0]})
+    >>> found = attribution(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
+    >>> found.by_table, found.without
+    (array([[0.5, 0.5, 0.5, 0.5]]), array([0.66666667, 0.66666667, 0.66666667, 0.        ]))
+    """
+    view = look(data, intruder)
+    anybody = replace(view.intruder, known=()).look(view)
+    readings = read_released(view, released, linked=False)
+    rows = [_share_close(view, anybody, reading) for reading in readings]
+    size, everyone = view.size, int(view.part.sum())
+    own = _count_close(view, view.values, view.cells) - 1
+    # Who is alone among the known values can only be compared with all others.
+    alone = size < 2
+    without = own / np.maximum(size - 1, 1)
+    if alone.any():
+        own = _count_close(anybody, anybody.values, anybody.cells) - 1
+        without = np.where(alone, own / max(everyone - 1, 1), without)
+    return Attribution(freeze(np.stack(rows)), freeze(np.where(view.part, without, np.nan)))
+
+
+def _share_close(view: View, anybody: View, reading: Reading) -> Floats:
+    size = reading.size
+    close = _count_close(view, reading.values, reading.cells) / np.maximum(size, 1)
+    if (size == 0).any():
+        other = read_released(anybody, [reading])[0]
+        among_all = _count_close(anybody, other.values, other.cells) / max(int(other.part.sum()), 1)
+        close = np.where(size == 0, among_all, close)
+    return np.where(view.part, close, np.nan)
+
+
+def _count_close(view: View, values: Floats, cells: Integers) -> Floats:
+    """Count the records of a table, its values and cells, in the box around every confidential record."""
+    low, high = balls.bounds(view.values, view.radius, view.floor)
+    around = balls.sort_cells(view.values, balls.group(view.cells, view.by_cell.number))
+    points = balls.group(cells, view.by_cell.number)
+    return np.asarray(balls.count_within([values], points, low, high, around)[0], dtype=np.float64)

@@ -283,6 +283,30 @@ def match_rates(data: Any, released: Any, intruder: Intruder | None = None, *, k
     return MatchRates(*map(freeze, (expected, true, false, unique)))
 
 
+def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Floats:
+    """Give every record's chance to be picked by who picks at random among the close: T / c, (tables, records).
+
+    c and T are those of `match_rates`. NaN for a record that takes no part.
+
+    Parameters
+    ----------
+    data, released, intruder, key
+        As in `release_risk`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> released = data.assign(pay=[105.0, 300.0, 118.0, 105.0])
+    >>> pick_chances(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
+    array([[0.5, 0. , 1. , 0. ]])
+    """
+    view = look(data, intruder)
+    matches = _match_tables(view, read_released(view, released, key))
+    chances = np.stack([match.linked / np.maximum(match.within, 1) for match in matches])
+    return freeze(np.where(view.part, chances, np.nan))
+
+
 @dataclass(frozen=True, eq=False)
 class _Match:
     """One released table against the confidential one: c, M and T of every confidential record."""

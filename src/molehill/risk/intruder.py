@@ -242,7 +242,7 @@ def look(data: Any, intruder: Intruder | None) -> View:
     return intruder.look(data)
 
 
-def read_released(view: View, released: Any, key: str | None = None) -> list[Reading]:
+def read_released(view: View, released: Any, key: str | None = None, *, linked: bool = True) -> list[Reading]:
     """Read released tables by what was learned from the confidential one.
 
     Tables that were read already are taken as they are, if what they were read by cuts the confidential table into the
@@ -256,10 +256,14 @@ def read_released(view: View, released: Any, key: str | None = None) -> list[Rea
         One released table, or a sequence of them.
     key
         Column that names the record, in all tables; without it records are linked by position.
+    linked
+        Whether released records are those of people at all: of new people none is.
     """
     if isinstance(released, list) and released and all(isinstance(one, Reading) for one in released):
         return [one if _alike(one.view, view) else _read(view, one.table, one.rows) for one in released]
-    return [_read(view, table, _link_records(view, table, key)) for table in as_tables(released)]
+    nobody = None if linked else np.full(view.records, -1)
+    tables = as_tables(released)
+    return [_read(view, table, _link_records(view, table, key) if linked else nobody) for table in tables]
 
 
 def _alike(one: View, other: View) -> bool:
@@ -327,7 +331,7 @@ def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp]
             raise InputError(
                 "released",
                 f"it has {len(table.frame):,} records where the confidential table has {view.records:,}",
-                "Give the column that names the record as `key`",
+                "Give the column that names the record as `key`; or say that none is anybody's: linked=False",
             )
         return None
     find_columns(view.table, key, "key")

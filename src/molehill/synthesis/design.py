@@ -44,6 +44,8 @@ NARROWEST, SHARE_OF_RECORDS = 50, 5
 WIDEST_CORRELATED = 120
 # Of a number more skewed than this the logarithm is taken: a few very large ones would else decide its coefficient.
 SKEWED = 2.0
+# Levels that a replaced category may have.
+MOST_LEVELS = 500
 
 _TOKEN = re.compile(
     r"`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.]*)|(?P<other>\d\b|[-+:*()^])|(?P<space>\s+)|(?P<bad>.)", re.DOTALL
@@ -371,6 +373,19 @@ def find_levels(column: pd.Series, name: str, argument: str) -> tuple[Any, ...]:
 def find_codes(column: pd.Series, levels: Sequence[Any], name: str, argument: str) -> NDArray[np.int64]:
     """Number the level of every record; a value that is none of the levels is an error."""
     return _check_seen(_places(column, levels, name, argument), name, argument)
+
+
+def code_levels(table: Table, column: str) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+    """Give the level of every record, -1 where it is missing, and the levels of a column that is to be replaced."""
+    values = table.frame[column]
+    levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
+    if len(levels) < 2:
+        raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is")
+    if len(levels) > MOST_LEVELS:
+        problem = f"{column!r} has {len(levels):,} levels, more than {MOST_LEVELS}"
+        raise InputError("column", problem, "Group them into fewer")
+    codes = find_codes(values, (*levels, None), column, "column")
+    return np.where(codes < len(levels), codes, -1), levels
 
 
 def _places(column: pd.Series, levels: Sequence[Any], name: str, argument: str) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ from molehill.synthesis.posterior import (
     Posterior,
     check_blind,
     learn_again,
+    modelled_columns,
     predict_from,
     share_accepted,
     spread_draws,
@@ -297,7 +298,12 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
 
 
 def draw(
-    posterior: Posterior, *, datasets: int, seed: int, unconverged: Literal["error", "allow"] = "error"
+    posterior: Posterior,
+    *,
+    datasets: int,
+    seed: int,
+    unconverged: Literal["error", "allow"] = "error",
+    records: int | None = None,
 ) -> list[Any]:
     """Draw synthetic tables: new sensitive values for every record, everything else as it was.
 
@@ -314,6 +320,9 @@ def draw(
         The same posterior and seed give the same tables.
     unconverged
         "error" refuses a fit that has not converged; "allow" draws from it all the same.
+    records
+        How many records of new people every table has, of nothing but the replaced columns; for a synthesizer that
+        conditions on no other. Left out: the records of the confidential table, with new values.
 
     Returns
     -------
@@ -334,7 +343,30 @@ def draw(
             f"{datasets} tables from {size:.0f} effective draws would repeat each other",
             f"Draw at most {int(size)}, or fit with more draws",
         )
-    return next(posterior.predict_tables(datasets, seed=seed))
+    if records is not None:
+        check_whole("records", records, 1)
+        _check_nobody(posterior)
+    return next(posterior.predict_tables(datasets, seed=seed, records=records))
+
+
+def _single_parts(posterior: Posterior) -> list[Posterior]:
+    return [one for part in posterior.parts.values() for one in _single_parts(part)] or [posterior]
+
+
+def _check_nobody(posterior: Posterior) -> None:
+    """Refuse to make new people where something of them comes from the collected ones."""
+    own = posterior.synthesizer.sensitive
+    for part in _single_parts(posterior):
+        design = part.learned.facts.get("design")
+        given = [name for term in (design or {}).get("terms", ()) for name in term if name not in own]
+        if design is None or given or posterior.options.get("membership") == "posterior":
+            what = f"given {given[0]!r}" if given else "given what nobody can tell"
+            problem = f"values are drawn {what}, which new people do not have"
+            raise InputError("records", problem, "Fit a synthesizer that conditions on nothing but what it replaces")
+    kept = [name for name in own if posterior.table.frame[name].isna().any() and name not in modelled_columns(posterior)]
+    if kept:
+        problem = f"which values of {kept[0]!r} are missing is not drawn"
+        raise InputError("records", problem, "Let it be modelled as well: missing = \"model\"")
 
 
 def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:

@@ -135,7 +135,9 @@ class Posterior:
             "divergent": found.divergent,
         }
 
-    def predict_tables(self, datasets: int, *, seed: int, at_once: int | None = None) -> Iterator[list[Any]]:
+    def predict_tables(
+        self, datasets: int, *, seed: int, at_once: int | None = None, records: int | None = None
+    ) -> Iterator[list[Any]]:
         """Draw tables from draws that are spread over the whole posterior, some at a time.
 
         Parameters
@@ -146,16 +148,23 @@ class Posterior:
             The same posterior, seed and number at a time give the same tables.
         at_once
             How many tables to make at a time; by default all.
+        records
+            How many new records every table has, of nothing but the replaced columns: see `draw`.
         """
         size = min(datasets, at_once or datasets)
         starts = range(0, datasets, size)
         for start in starts:
             own = seed if len(starts) == 1 else named_seed(seed, "batch", start)
             batch = _Batch(datasets, start, min(start + size, datasets))
-            with jax.enable_x64(new_val=True):
-                values = _predict(self, batch, own, None)
-            how = {"levels": _levels(self), "modelled": _modelled(self), "emptied": _emptied(self)}
-            yield [as_given(put_back(self.table, one, **how)) for one in values]
+            how = {"levels": _levels(self), "modelled": modelled_columns(self), "emptied": _emptied(self)}
+            turns = []
+            # A record more is one draw more from the same parameters.
+            for turn in range(-(-(records or 1) // len(self.table.frame))):
+                with jax.enable_x64(new_val=True):
+                    values = _predict(self, batch, named_seed(own, "turn", turn) if turn else own, None)
+                turns.append([put_back(self.table, one, **how) for one in values])
+            made = zip(*turns, strict=True)
+            yield [as_given(one[0] if records is None else _join_turns(self, one, records)) for one in made]
 
     def drawing_by(self, **options: Any) -> "Posterior":
         """Give the same fit with other ways to draw: those of `options` that it, or some of its parts, has."""
@@ -166,6 +175,14 @@ class Posterior:
             return replace(self, parts={name: part.drawing_by(**own) for name, part in self.parts.items()})
         assert isinstance(self.synthesizer, Synthesizer | DirectSynthesizer)
         return replace(self, synthesizer=replace(self.synthesizer, options={**self.synthesizer.options, **own}))
+
+
+def _join_turns(posterior: Posterior, turns: Sequence[Table], records: int) -> Table:
+    """Lay tables of one draw under each other, without what was not replaced, and cut them to so many records."""
+    own = {*posterior.synthesizer.sensitive}
+    names = [name for name in posterior.table.frame.columns if name in own]
+    frame = pd.concat([table.frame[names] for table in turns], ignore_index=True)
+    return replace(turns[0], frame=frame.iloc[:records])
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +328,7 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
     drawn: list[dict[str, Any]] = [{} for _ in range(number)]
     full = [posterior.table] * number
     broken = np.zeros((number, len(posterior.table.frame)), dtype=bool)
-    how: dict[str, Any] = {"levels": _levels(posterior), "modelled": _modelled(posterior)}
+    how: dict[str, Any] = {"levels": _levels(posterior), "modelled": modelled_columns(posterior)}
     how["emptied"] = _emptied(posterior)
     columns = [name for link in chain.links for name in link.sensitive]
     for place, (name, link) in enumerate(posterior.parts.items()):
@@ -477,7 +494,7 @@ def _levels(posterior: Posterior) -> Mapping[str, Any]:
     return posterior.learned.facts["levels"] if synthesizer.learn is None else {}
 
 
-def _modelled(posterior: Posterior) -> set[str]:
+def modelled_columns(posterior: Posterior) -> set[str]:
     """The columns of which the synthesizer says itself which values are missing."""
     synthesizer = posterior.synthesizer
     if not isinstance(synthesizer, Chain):

@@ -530,13 +530,14 @@ def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
             found[name] = tuple(text for text in texts if means_missing(text) or not re.search(r"\d", text))
     # What stands for nothing among numbers does so in the categories of the same file.
     texts = {code for codes in found.values() for code in codes if isinstance(code, str)}
-    for name in [name for name, codes in found.items() if texts and not codes and _is_text(table.frame[name])]:
+    for name in [name for name, codes in found.items() if texts and not codes and is_text(table.frame[name])]:
         found[name] = tuple(sorted(texts & {*table.frame[name].dropna().astype(str).unique()}))
     return {name: codes for name, codes in found.items() if codes}
 
 
-def _is_text(column: pd.Series) -> bool:
-    return pd.api.types.is_string_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype)
+def is_text(column: pd.Series) -> bool:
+    """Whether a column holds text, or categories."""
+    return isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype) or pd.api.types.is_string_dtype(column)
 
 
 def _numeric_codes(table: Table, name: str) -> tuple[float | str, ...]:

@@ -59,6 +59,7 @@ def estimate(
     seed: int = 0,
     groups: GroupColumns = None,
     missing: Missing = "error",
+    size: float = 1.0,
 ) -> pd.DataFrame:
     """Compare what analyses find in the confidential table and in released ones, with intervals.
 
@@ -84,6 +85,8 @@ def estimate(
         Columns within whose groups to do it all.
     missing
         A missing value in a column of an analysis: "error", or "keep": the record takes no part in that analysis.
+    size
+        Of `combine`: for tables of new people, their records for each one of the confidential table.
 
     Returns
     -------
@@ -117,13 +120,14 @@ def estimate(
     several = _read_analyses(analyses)
     columns = [name for analysis in several for name in _columns_of(analysis)]
     parts = read_parts(data, released, columns, groups=groups, missing=missing, argument="analyses")
+    combining = _Combining(rule, level, size)
     rows = []
     for place, part in enumerate(parts):
         for number, analysis in enumerate(several):
             if analysis.kind == "regression":
-                found = _combine_regression(analysis, part, rule, level, missing)
+                found = _combine_regression(analysis, part, combining, missing)
             elif interval == "combined":
-                found = [_combine_summary(analysis, part, rule, level, missing)]
+                found = [_combine_summary(analysis, part, combining, missing)]
             else:
                 generators = [np.random.default_rng([seed, place, number, i]) for i in range(len(part.sides))]
                 values = [
@@ -193,19 +197,27 @@ def _summarise(analysis: Analysis, values: Floats) -> tuple[Floats, Floats, floa
     return *correlation_and_variance(values[0], values[1]), np.inf
 
 
-def _combine_summary(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> _Estimated:
+class _Combining(NamedTuple):
+    """How estimates of tables are combined: see `combine`."""
+
+    rule: Rule
+    level: float
+    size: float
+
+
+def _combine_summary(analysis: Analysis, part: Part, how: _Combining, missing: Missing) -> _Estimated:
     found = [_summarise(analysis, _read_summary(analysis, side, missing)) for side in part.sides]
     points, variances, degrees = (np.array(column, dtype=np.float64) for column in zip(*found, strict=True))
-    one = _combine(analysis.name, points, variances, degrees, rule, level)
+    one = _combine(analysis.name, points, variances, degrees, how)
     if analysis.kind == "correlation":
         return _Estimated(one.name, *map(_from_fisher, one[1:]))
     return one
 
 
-def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, rule: Rule, level: float) -> _Estimated:
+def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, how: _Combining) -> _Estimated:
     """Combine one estimate of every table, the confidential one first, all at once and without each table in turn."""
-    settings: dict[str, Any] = {"rule": rule, "level": level, "degrees": degrees[1:].min()}
-    own = around(points[0], variances[0], degrees[0], level)
+    settings: dict[str, Any] = {**how._asdict(), "degrees": degrees[1:].min()}
+    own = around(points[0], variances[0], degrees[0], how.level)
     other = combine(points[1:], variances[1:], **settings)
     tables = len(points) - 1
     if tables < _LEAST_TABLES:
@@ -219,10 +231,10 @@ def _from_fisher(found: Estimate) -> Estimate:
     return Estimate(*(np.tanh(end) for end in (found.point, found.low, found.high)))
 
 
-def _combine_regression(analysis: Analysis, part: Part, rule: Rule, level: float, missing: Missing) -> list[_Estimated]:
+def _combine_regression(analysis: Analysis, part: Part, how: _Combining, missing: Missing) -> list[_Estimated]:
     fits = fit_regression(analysis, part, missing)
     return [
-        _combine(f"{name} in {analysis.name}", fits.points[:, i], fits.variances[:, i], fits.degrees, rule, level)
+        _combine(f"{name} in {analysis.name}", fits.points[:, i], fits.variances[:, i], fits.degrees, how)
         for i, name in enumerate(fits.names)
     ]
 

@@ -25,7 +25,13 @@ class Estimate:
 
 
 def combine(
-    points: Any, variances: Any, *, rule: Rule = "partial", level: float = 0.95, degrees: Any = np.inf
+    points: Any,
+    variances: Any,
+    *,
+    rule: Rule = "partial",
+    level: float = 0.95,
+    degrees: Any = np.inf,
+    size: float = 1.0,
 ) -> Estimate:
     """Combine the estimates of several released tables into one, with an interval.
 
@@ -33,8 +39,9 @@ def combine(
     mean of their variances. The interval is the point, more or less a t quantile times the root of T:
 
     - "partial", for tables in which values of the confidential records were replaced:
-      T = v + b / L, degrees of freedom (L - 1) (1 + L v / b)^2;
-    - "full", for tables of records that are all made up:
+      T = v + b / L, degrees of freedom (L - 1) (1 + L v / b)^2. Of tables of new people, `size` times as many as in the
+      confidential table, size v takes the place of v: the confidential table is as uncertain as one of its own size;
+    - "full", for tables of records that are all made up, each table from a draw of the parameters of its own:
       T = (1 + 1 / L) b - v, degrees of freedom (L - 1) (1 - v / ((1 + 1 / L) b))^2, at least 1. Where that T is not
       positive, v takes its place with infinite degrees, as its inventors advise.
 
@@ -51,12 +58,15 @@ def combine(
     degrees
         Degrees of freedom of one table's own t interval, if it has such (records less coefficients, in a linear
         regression). Those of the rule, d, then become 1 / (1 / d + 1 / degrees).
+    size
+        Records of a released table for each one of the confidential table.
 
     References
     ----------
     Reiter, Inference for Partially Synthetic, Public Use Microdata Sets (2003). Raghunathan, Reiter and Rubin, Multiple
     Imputation for Statistical Disclosure Limitation (2003). Reiter, Satisfying Disclosure Restrictions with Synthetic
-    Data Sets (2002).
+    Data Sets (2002). Raab, Nowok and Dibben, Practical Data Synthesis for Large Samples (2016), for tables of new
+    people.
 
     Examples
     --------
@@ -71,19 +81,21 @@ def combine(
         raise InputError("points", problem, "Give one of each for every table")
     if not (np.isfinite(points).all() and np.isfinite(variances).all() and (variances >= 0).all()):
         raise InputError("variances", "some are negative or not finite, or a point is not", "Check the estimates")
-    total, own = combined_variance(points, variances, rule)
+    if isinstance(size, bool) or not 0 < size < np.inf:
+        raise InputError("size", "it must be a number above 0", "1 for tables as large as the confidential one")
+    total, own = combined_variance(points, variances, rule, size)
     with np.errstate(divide="ignore"):
         all_degrees = 1 / (1 / own + 1 / np.asarray(degrees, dtype=np.float64))
     return around(points.mean(axis=0), total, all_degrees, level)
 
 
-def combined_variance(points: Floats, variances: Floats, rule: Rule) -> tuple[Floats, Floats]:
+def combined_variance(points: Floats, variances: Floats, rule: Rule, size: float = 1.0) -> tuple[Floats, Floats]:
     """Give T and its degrees of freedom; the first axis runs over the tables."""
     check_choice("rule", rule, ("partial", "full"))
     tables = len(points)
     if tables == 0:
         raise InputError("points", "there are none", "Give one for every table")
-    within = variances.mean(axis=0)
+    within = variances.mean(axis=0) * (size if rule == "partial" else 1.0)
     if tables == 1:
         if rule == "full":
             raise InputError("rule", "'full' needs at least two released tables", "Release more, or use 'partial'")

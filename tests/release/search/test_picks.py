@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from molehill import Intruder, match_rates
-from molehill.release.search.picks import expected_picks, pick_chances
+from molehill.release.search.picks import expected_picks
+from molehill.risk.identification import pick_chances
 
 PEOPLE = pd.DataFrame({"town": ["A"] * 4 + ["B"], "pay": [100.0, 110.0, 120.0, 900.0, 50.0]})
 VIEW = Intruder(known="town", sensitive="pay", radius=0.1).look(PEOPLE)

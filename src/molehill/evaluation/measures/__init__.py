@@ -3,9 +3,16 @@
 from collections.abc import Sequence
 
 from molehill.evaluation.measure import Measure
+from molehill.evaluation.measures.new_people import NEW_PEOPLE_MEASURES
 from molehill.evaluation.measures.risk import RISK_MEASURES
 from molehill.evaluation.measures.shapes import SHAPE_MEASURES
 from molehill.evaluation.measures.standing_out import STANDING_OUT_MEASURES
 from molehill.evaluation.measures.utility import UTILITY_MEASURES
 
-MEASURES: Sequence[Measure] = (*RISK_MEASURES, *STANDING_OUT_MEASURES, *UTILITY_MEASURES, *SHAPE_MEASURES)
+MEASURES: Sequence[Measure] = (
+    *RISK_MEASURES,
+    *STANDING_OUT_MEASURES,
+    *NEW_PEOPLE_MEASURES,
+    *UTILITY_MEASURES,
+    *SHAPE_MEASURES,
+)

@@ -18,11 +18,11 @@ CLASSIFIER = "Told apart by a classifier"
 RELATIONS = "Relations between columns"
 
 
-def default_analyses(schema: Schema) -> list[Analysis]:
-    """Mean, median, 90% quantile and standard deviation of every numeric sensitive column."""
+def default_analyses(schema: Schema, columns: Sequence[str] | None = None) -> list[Analysis]:
+    """Mean, median, 90% quantile and standard deviation of every numeric column: the sensitive ones, or others."""
     return [
         analysis
-        for column in schema.having("sensitive")
+        for column in (schema.having("sensitive") if columns is None else columns)
         if schema[column].kind != "categorical"
         for analysis in (mean(column), median(column), quantile(column, 0.9), sd(column))
     ]

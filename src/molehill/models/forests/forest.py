@@ -33,9 +33,8 @@ from molehill.models.forests.grid import learn_grid
 from molehill.models.forests.trees import find_leaves, grow_tree, walk
 from molehill.synthesis.design import (
     Design,
-    find_codes,
-    find_levels,
     learn_design,
+    code_levels,
     predictor_codes,
     predictor_numbers,
     spread_rows,
@@ -57,7 +56,6 @@ SHRINKAGE = 2.0
 LEAF, OF_LEVELS = 30.0, 0.2
 # A set of levels is one word of the machine.
 MOST_CODES = 64
-MOST_LEVELS = 500
 
 
 def forest(
@@ -111,7 +109,7 @@ def forest(
         coding = _learn_coding(table, design, weights)
         kind = own_kind or infer_kind(table, column)[0]
         if kind == "categorical":
-            outcome, levels = _learn_levels(table, column)
+            outcome, levels = code_levels(table, column)
         else:
             values = find_amounts(table, column)
             levels = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support)
@@ -238,18 +236,6 @@ def _bin_ends(values: Floats, weights: Floats) -> Floats:
     upto = np.cumsum(np.bincount(place, weights[counted]))
     shares = np.arange(1, MOST_CODES - 1) / (MOST_CODES - 1)
     return np.unique(distinct[np.searchsorted(upto, shares * upto[-1])])
-
-
-def _learn_levels(table: Table, column: str) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
-    values = table.frame[column]
-    levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
-    if len(levels) < 2:
-        raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is")
-    if len(levels) > MOST_LEVELS:
-        problem = f"{column!r} has {len(levels):,} levels, more than {MOST_LEVELS}"
-        raise InputError("column", problem, "Group them into fewer")
-    codes = find_codes(values, (*levels, None), column, "column")
-    return np.where(codes < len(levels), codes, -1), levels
 
 
 def _scores(column: pd.Series, levels: Any, number: int) -> Floats:

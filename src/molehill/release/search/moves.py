@@ -128,16 +128,7 @@ def _feed_rounds(bench: Bench, near: Point | None, step: float, left: Callable[[
         breaking = find_breaking(bench, near)
         if not breaking.any():
             return
-        weights = weigh_down(
-            near.fitted.weights,
-            breaking,
-            # Within cells, so that another category is not close.
-            view.cells,
-            bench.values,
-            radius=float(view.radius[0]) if view.numeric else 0.0,
-            floor=float(view.floor[0]) if view.numeric else 0.0,
-            step=step,
-        )
+        weights = weigh_down(near.fitted.weights, breaking, view, step)
         scheme = replace(near.fitted.scheme, rounds=near.fitted.scheme.rounds + 1, step=step)
         fitted = fit_scheme(bench, scheme, weights, near.fitted)
         if fitted is None:

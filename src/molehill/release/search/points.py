@@ -168,12 +168,6 @@ class Bench:
         """Whether a rule is about risk, and not only about what is kept."""
         return any(not target.is_utility for target in self.targets)
 
-    @property
-    def values(self) -> Floats:
-        """The sensitive values, of several columns those of the first number; without a number all are alike."""
-        view = self.job.view
-        return view.column(view.numeric[0]) if view.numeric else np.zeros(view.records)
-
     def loss(self, point: Point) -> float:
         """U_m of a point, or that of a fresh sample if it is higher: no release needs to do better."""
         return max(point.distance, self.fresh)

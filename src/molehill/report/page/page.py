@@ -80,6 +80,7 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
         ours=dossier.is_ours,
         remarks=list_remarks(shown, teller),
         pictures=_by_section(pictures),
+        by_column=_by_column(pictures, shown),
         tables=_list_tables(dossier, shown, teller),
         settings_file=format_settings(dossier.settings, notes=dossier.notes) if internal else "",
         **_tell_release(shown),
@@ -130,7 +131,6 @@ def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, 
     tables = {
         "standing": list_standing_tables(shown.search),
         "found": list_search_tables(shown.search),
-        "data": [],
         "glance": list_glance_tables(shown, teller),
         "columns": list_column_tables(shown, teller),
         "risk": [*list_measure_tables(shown, teller, "risk"), *list_group_tables(shown, teller)],
@@ -164,6 +164,15 @@ def _by_section(pictures: list[Picture]) -> Mapping[str, list[Picture]]:
     for picture in pictures:
         sections.setdefault(picture.section, []).append(picture)
     return sections
+
+
+def _by_column(pictures: list[Picture], dossier: Dossier) -> list[tuple[str, list[Picture]]]:
+    """The figures of every replaced column that has some, with its name."""
+    found = [
+        (cut_name(name), [picture for picture in pictures if picture.column == place])
+        for place, name in enumerate(dossier.settings.replace, 1)
+    ]
+    return [(name, own) for name, own in found if own]
 
 
 def _content_policy(*scripts: str) -> str:

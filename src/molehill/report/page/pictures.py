@@ -14,7 +14,7 @@ from molehill.charts.estimates import estimate_intervals
 from molehill.charts.files import draw_svg, specify
 from molehill.charts.maps import risk_utility_map, search_map
 from molehill.charts.risk import radius_lines, risk_histogram, risk_scatter, risk_violins
-from molehill.charts.shapes import group_spread, level_shares, shape_curve
+from molehill.charts.shapes import group_spread, level_shares, pair_matrix, shape_curve
 from molehill.charts.style import evaluation_looks, is_shown
 from molehill.charts.values import weights_scatter
 from molehill.evaluation.measure import CONFIDENTIAL
@@ -46,6 +46,8 @@ class Picture:
         How to read it.
     more
         Whether it stands behind what is seen at first.
+    column
+        The replaced column that it is about alone, if any: its place among them, from 1 on.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Picture:
     caption: str
     scheme: int | None = None
     more: bool = False
+    column: int = 0
 
     @property
     def description(self) -> str:
@@ -134,31 +137,35 @@ _CURVES: dict[Any, str] = {
 
 
 def _shapes(dossier: Dossier) -> Iterator[Picture]:
-    """Every replaced column, confidential against released."""
+    """Every replaced column, confidential against released; before all how pairs of columns go together."""
     shapes, release = dossier.evaluation.shapes, dossier.scheme
+    if len(shapes[(shapes["curve"] == "pair") & (shapes["scheme"] == release)]):
+        caption = "How well relations are kept: a dark cell is a pair of columns that users should not rely on."
+        yield Picture("pairs", "pairs", specify(pair_matrix(dossier.evaluation, release)), caption)
     for number, column in enumerate(dossier.settings.replace, 1):
         own = shapes[(shapes["column"] == column) & (shapes["scheme"] == release)]
         found = set(own["curve"])
         if "level" in found:
             caption = "The share of every level. Differences of a hundredth or two are what another sample would show."
             yield Picture(
-                f"levels-{number}", "data", specify(level_shares(dossier.evaluation, column, release)), caption
+                f"levels-{number}", "data", specify(level_shares(dossier.evaluation, column, release)), caption, column=number
             )
         for curve, caption in _CURVES.items():
             if curve in found:
                 figure = shape_curve(dossier.evaluation, column, release, curve=curve)
-                yield Picture(f"{curve}-{number}", "data", specify(figure), caption)
+                yield Picture(f"{curve}-{number}", "data", specify(figure), caption, column=number)
         if "quantile" in found:
             caption = "Bars of a pair should begin and end together. A short one has lost its tails."
             yield Picture(
-                f"groups-{number}", "data", specify(group_spread(dossier.evaluation, column, release)), caption
+                f"groups-{number}", "data", specify(group_spread(dossier.evaluation, column, release)), caption, column=number
             )
         by_group = own[own["curve"].isin(["density", "above"]) & (own["by"] != "")]
         for place, ((by, curve), _) in enumerate(by_group.groupby(["by", "curve"], sort=False), 1):
             kind: Any = curve
             figure = shape_curve(dossier.evaluation, column, release, curve=kind, by=f"{by}")
             caption = f"The same within every group of {cut_name(f'{by}')}."
-            yield Picture(f"{curve}-{number}-{place}", "data", specify(figure), caption, more=True)
+            name = f"{curve}-{number}-{place}"
+            yield Picture(name, "data", specify(figure), caption, more=True, column=number)
 
 
 def _profiles(dossier: Dossier) -> Iterator[Picture]:

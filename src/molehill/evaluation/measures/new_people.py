@@ -1,0 +1,111 @@
+"""Measures that need no person's own record: what look-alikes tell, and whether tables show who was in the data.
+
+They are all that can be asked of fully synthetic tables, in which no record is anybody's.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from molehill.arrays import Floats
+from molehill.evaluation.measure import FEW, Measure, Value
+from molehill.evaluation.measures.standing_out import find_isolated
+from molehill.evaluation.scene import Scene
+from molehill.tables.intervals import Figure, mean_over_tables
+
+LOOK_ALIKES = "Asking those who look like a person"
+MEMBERS = "Whether it shows who was in the data"
+
+
+def _mean(by_table: Floats) -> Figure:
+    return mean_over_tables(np.nanmean(by_table, axis=1), least=-1.0, most=1.0)
+
+
+def _alike(choose: Callable[[Floats, Floats], Floats], *, isolated: bool = False) -> Callable[[Scene], Iterable[Value]]:
+    """Mean over the records, or over the most isolated of them, of something about look-alikes."""
+
+    def compute(scene: Scene) -> Iterable[Value]:
+        # Where people have records of their own, these are asked: see the guesses.
+        if scene.attribution is None or scene.is_linked:
+            return []
+        found = choose(scene.attribution.by_table, scene.attribution.without[None])
+        chosen = find_isolated(scene.confidential.risk) if isolated else np.ones(scene.view.records, dtype=bool)
+        figure = _mean(found[:, chosen & scene.view.part])
+        # What is the same for every table has no interval over them.
+        return [Value(figure if len(found) > 1 else Figure(figure.value, np.nan, np.nan))]
+
+    return compute
+
+
+def _members(scene: Scene) -> Iterable[Value]:
+    return [] if scene.holdout is None else [Value(scene.holdout.members())]
+
+
+def _isolated_members(scene: Scene) -> Iterable[Value]:
+    if scene.holdout is None:
+        return []
+    figure = scene.holdout.members(find_isolated(scene.confidential.risk) & scene.view.part)
+    return [] if np.isnan(figure.value) else [Value(figure)]
+
+
+def _nearer(scene: Scene) -> Iterable[Value]:
+    return [] if scene.holdout is None else [Value(scene.holdout.share())]
+
+
+def _measure(id_: str, words: str, block: str, compute: Callable[[Scene], Iterable[Value]], reveals: str) -> Measure:
+    few = 100 * FEW if "isolated" in id_ else 0
+    about = {"public": bool(reveals), "reveals": reveals, "least_records": few, "of_anybody": True}
+    return Measure(id_, words, "risk", block, "share", compute, **about)
+
+
+NEW_PEOPLE_MEASURES: Sequence[Measure] = (
+    _measure(
+        "alike_right",
+        "a look-alike has the person's values",
+        LOOK_ALIKES,
+        _alike(lambda released, _: released),
+        "how often a released record with a person's known values has the other values too, on average",
+    ),
+    _measure(
+        "alike_without",
+        "so has another person of the confidential table",
+        LOOK_ALIKES,
+        _alike(lambda _, without: without),
+        "",
+    ),
+    _measure(
+        "alike_gain",
+        "gain over asking the other people",
+        LOOK_ALIKES,
+        _alike(lambda released, without: released - without),
+        "",
+    ),
+    _measure(
+        "alike_isolated_gain",
+        "that gain for the most isolated 1%",
+        LOOK_ALIKES,
+        _alike(lambda released, without: released - without, isolated=True),
+        "",
+    ),
+    _measure(
+        "members",
+        "tables lie nearer to who was in the data (half: no sign of it)",
+        MEMBERS,
+        _members,
+        "whether the tables show on average that a person was in the data; nothing of one of them",
+    ),
+    _measure(
+        "members_isolated",
+        "that for the most isolated 1%",
+        MEMBERS,
+        _isolated_members,
+        "",
+    ),
+    _measure(
+        "nearer",
+        "released records nearer to who was in the data than to who was held out (half: no sign)",
+        MEMBERS,
+        _nearer,
+        "whether released records lie nearer to the people in the data than to others, on average",
+    ),
+)

@@ -1,0 +1,184 @@
+"""Whether a release shows who was in the data: one half of the records is held out, and then the other.
+
+A synthesizer is fitted to either half. Tables that learn kinds of people lie as near to those who were held out as to
+those who were not; tables that repeat people lie nearer to the latter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numba import njit
+
+from molehill.arrays import Booleans, Floats, Integers, freeze
+from molehill.machine import in_threads, workers
+from molehill.tables.intervals import Figure
+from molehill.tables.table import Table, as_table
+
+# Records that distances are taken from, and records of a table that they are taken to, at most.
+MOST_ASKED, MOST_NEAR = 5_000, 20_000
+_Z = 1.96
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Holdout:
+    """How near tables lie to people who were in the data that they were made from, and to people who were not.
+
+    Attributes
+    ----------
+    records
+        The confidential records that were asked about, from 0 on.
+    inside, outside
+        Distance of each to the nearest record of tables made with, and without, the half that it is in.
+    nearer
+        For some released records, 1 if the nearest confidential record is of the half that they were made from, 0 if it
+        is of the other, and 1/2 if both are as near.
+    """
+
+    records: Integers
+    inside: Floats
+    outside: Floats
+    nearer: Floats
+
+    def __repr__(self) -> str:
+        return f"Holdout(members nearer: {self.members().value:.3f}, released records nearer: {self.share().value:.3f})"
+
+    def members(self, chosen: Booleans | None = None) -> Figure:
+        """The chance that tables lie nearer to a person who was in the data than had the person not been; 1/2: no sign.
+
+        Parameters
+        ----------
+        chosen
+            Of all confidential records, who is asked about; by default everybody.
+        """
+        told = np.where(self.inside == self.outside, 0.5, self.inside < self.outside)
+        return _mean(told if chosen is None else told[chosen[self.records]])
+
+    def share(self) -> Figure:
+        """Share of the released records whose nearest confidential one was in the data, not held out; 1/2: no sign."""
+        return _mean(self.nearer)
+
+
+def _mean(values: Floats) -> Figure:
+    if not len(values):
+        return Figure(np.nan, np.nan, np.nan)
+    mean = float(values.mean())
+    # Never narrower than of so many coins: all may have fallen alike.
+    error = max(float(values.std()), 0.5 / np.sqrt(len(values) + 1)) / np.sqrt(len(values))
+    return Figure(mean, max(mean - _Z * error, 0.0), min(mean + _Z * error, 1.0))
+
+
+def compare_halves(
+    data: Any, half: Booleans, first: Sequence[Any], second: Sequence[Any], columns: Sequence[str], *, seed: int
+) -> Holdout:
+    """Compare tables made from one half of the records with tables made from the other.
+
+    A distance is the sum over the columns: of a number how far apart two values stand among the confidential ones, from
+    0 to 1; of a category 0 if it is the same and 1 if not. A missing value is at distance 1 from any other.
+
+    Parameters
+    ----------
+    data
+        The confidential table.
+    half
+        Which of its records the first tables were made from; the second from the others.
+    first, second
+        The tables.
+    columns
+        What is compared.
+    seed
+        Of the choice of records, where there are many.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"pay": np.arange(8.0)})
+    >>> half = np.arange(8) < 4
+    >>> compare_halves(data, half, [data[half]], [data[~half]], ["pay"], seed=1)
+    Holdout(members nearer: 1.000, released records nearer: 1.000)
+    """
+    table, random = as_table(data), np.random.default_rng(seed)
+    coding = _Coding(table, columns)
+    own = coding.places(table)
+    asked = _choose(random, len(own), MOST_ASKED)
+    distances = []
+    for made in (first, second):
+        places = np.concatenate([coding.places(as_table(one)) for one in made])
+        distances.append(_nearest(own[asked], places[_choose(random, len(places), MOST_NEAR)], coding.exact))
+    inside = np.where(half[asked], *distances)
+    outside = np.where(half[asked], *distances[::-1])
+    nearer = []
+    for made, from_half in ((first, half), (second, ~half)):
+        places = np.concatenate([coding.places(as_table(one)) for one in made])
+        places = places[_choose(random, len(places), MOST_ASKED // 2)]
+        # As many on either side: of more records one lies nearer.
+        sides = [np.flatnonzero(from_half), np.flatnonzero(~from_half)]
+        number = min(*map(len, sides), MOST_NEAR)
+        to = [_nearest(places, own[random.permutation(side)[:number]], coding.exact) for side in sides]
+        nearer.append(np.where(to[0] == to[1], 0.5, to[0] < to[1]))
+    return Holdout(freeze(asked), freeze(inside), freeze(outside), freeze(np.concatenate(nearer)))
+
+
+def _choose(random: np.random.Generator, number: int, most: int) -> Integers:
+    return np.arange(number) if number <= most else np.sort(random.choice(number, most, replace=False))
+
+
+class _Coding:
+    """Columns as places: of a number its rank from 0 to 1, of a category the number of its level."""
+
+    def __init__(self, table: Table, columns: Sequence[str]) -> None:
+        frame = table.frame
+        self.columns = list(columns)
+        numeric = [pd.api.types.is_numeric_dtype(frame[name].dtype) for name in columns]
+        boolean = [pd.api.types.is_bool_dtype(frame[name].dtype) for name in columns]
+        self.exact = np.array([not number or flag for number, flag in zip(numeric, boolean, strict=True)], dtype=bool)
+        self.sorted = {
+            name: np.sort(frame[name].dropna().to_numpy(np.float64))
+            for name, exact in zip(columns, self.exact, strict=True)
+            if not exact
+        }
+        self.levels = {name: pd.Index(frame[name].astype(str).unique()) for name in columns if name not in self.sorted}
+
+    def places(self, table: Table) -> Floats:
+        """Give the places of a table, (records, columns)."""
+        return np.column_stack([self._place(table.frame[name], name) for name in self.columns])
+
+    def _place(self, column: pd.Series, name: str) -> Floats:
+        if name in self.levels:
+            return self.levels[name].get_indexer(pd.Index(column.astype(str))).astype(np.float64)
+        values, line = column.to_numpy(np.float64, na_value=np.nan), self.sorted[name]
+        # The middle of all that are the same.
+        ranks = (np.searchsorted(line, values, "left") + np.searchsorted(line, values, "right")) / 2
+        return np.where(np.isnan(values), np.nan, ranks / max(len(line), 1))
+
+
+def _nearest(asked: Floats, to: Floats, exact: Booleans) -> Floats:
+    """Distance of every asked record to the nearest of others."""
+    found = np.empty(len(asked))
+    ends = np.linspace(0, len(asked), workers() + 1).astype(np.int64).tolist()
+    in_threads(partial(_find_nearest, asked, to, exact, found), list(pairwise(ends)))
+    return found
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _find_nearest(asked: Floats, to: Floats, exact: Booleans, found: Floats, first: int, last: int) -> None:
+    columns = asked.shape[1]
+    for i in range(first, last):
+        best = np.inf
+        for j in range(to.shape[0]):
+            distance = 0.0
+            for k in range(columns):
+                one, other = asked[i, k], to[j, k]
+                if exact[k]:
+                    distance += one != other
+                elif np.isnan(one) or np.isnan(other):
+                    distance += not (np.isnan(one) and np.isnan(other))
+                else:
+                    distance += abs(one - other)
+                if distance >= best:
+                    break
+            best = min(best, distance)
+        found[i] = best
