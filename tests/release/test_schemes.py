@@ -56,9 +56,7 @@ def test_feedback_reaches_just_those_that_shape_the_prediction(columns):
         if "town" in columns and people["town"][one] != people["town"][other]:
             return False
         pairs = [(people[name][one], people[name][other]) for name in columns if name != "town"]
-        return all(
-            (np.isnan(a) and np.isnan(b)) or abs(a - b) <= max(0.1 * abs(a), 10.0) for a, b in pairs
-        )
+        return all((np.isnan(a) and np.isnan(b)) or abs(a - b) <= max(0.1 * abs(a), 10.0) for a, b in pairs)
 
     for i in range(200):
         near = any(breaking[h] and close(h, i) for h in np.flatnonzero(breaking))

@@ -27,9 +27,9 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
         temporary.write_bytes(content)
 
 
-def specify(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """Give the chart's Vega-Lite specification, with its data inside."""
-    return chart.to_dict(context={"pre_transform": False})
+def specify(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[str, Any]:
+    """Give the chart's Vega-Lite specification, with its data inside; checked against the schema unless told not to."""
+    return chart.to_dict(context={"pre_transform": False}, validate=validate)
 
 
 def draw_svg(chart: alt.TopLevelMixin | dict[str, Any]) -> str:

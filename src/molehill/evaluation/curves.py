@@ -58,12 +58,12 @@ def _pairs(scheme: str, scene: Scene) -> Iterator[tuple[object, ...]]:
     """How far every pair of columns lies apart that contains a sensitive one, from either side if both are."""
     if scene.agreement is None:
         return
-    sensitive, sets = scene.view.intruder.sensitive, scene.agreement.sets
-    for row in sets[sets["ways"] == 2].itertuples():
-        one, other = row.columns
+    sensitive, sets = scene.view.schema.having("sensitive"), scene.agreement.sets
+    for row in sets[sets["ways"] == 2].to_dict("records"):
+        one, other = row["columns"]
         for column, by in ((one, other), (other, one)):
             if column in sensitive:
-                told = float(f"{row.fresh:.4g}"), float(f"{row.distance:.4g}")
+                told = float(f"{row['fresh']:.4g}"), float(f"{row['distance']:.4g}")
                 yield scheme, column, by, "", "pair", "", *told
 
 

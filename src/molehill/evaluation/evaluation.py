@@ -77,6 +77,11 @@ class Evaluation:
         """Names of the releases, without the confidential table."""
         return tuple(name for name in self.risk["scheme"].unique() if name != CONFIDENTIAL)
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether released records are those of people, whose risk was measured: not so of tables of new people."""
+        return "risk_mean" in set(self.risk.loc[self.risk["scheme"] != CONFIDENTIAL, "measure"])
+
     def __str__(self) -> str:
         return _tell_evaluation(self)
 

@@ -38,7 +38,7 @@ from molehill.utility import (
     table_difference,
     wasserstein,
 )
-from molehill.utility.distances import Method
+from molehill.utility.distances import MOST_TERMS, Method
 from molehill.utility.marginals import MOST_SETS
 
 if TYPE_CHECKING:
@@ -182,9 +182,10 @@ class Scene:
         return {column: guess_values(self.view.alone(column), self.readings) for column in columns}
 
     @cached_property
-    def attribution(self) -> Attribution | None:
-        """What released records that look like a person tell of the person; None for the confidential table."""
-        return attribution(self.view, self.readings) if self.is_release else None
+    def attributions(self) -> dict[str, Attribution]:
+        """What released records that look like a person tell of every sensitive column of the person."""
+        columns = self.view.intruder.sensitive if self.is_release else ()
+        return {column: attribution(self.view.alone(column), self.readings) for column in columns}
 
     @cached_property
     def moles(self) -> Moles | None:
@@ -296,6 +297,13 @@ class Scene:
         if len(table.frame) < LEAST_RECORDS or all(table.frame[name].nunique(dropna=False) < 2 for name in columns):
             return []
         kept = self._kept_as_they_are(columns)
+        widths = [self._indicators(name) for name in columns]
+        methods: list[Method] = [
+            method for method in self.options.methods if method != "logistic" or sum(widths) <= MOST_TERMS
+        ]
+        # With the products of any two columns, and the squares of numbers; of many columns these would be thousands.
+        squares = sum(infer_kind(table, name)[0] != "categorical" for name in columns)
+        terms = sum(widths) + squares + (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2
         found: dict[Method, Distances] = {
             method: propensity(
                 table,
@@ -303,11 +311,12 @@ class Scene:
                 columns,
                 method=method,
                 permutations=PERMUTATIONS if kept or method == "tree" else None,
+                interactions=terms <= MOST_TERMS,
                 pairs=kept,
                 seed=self.options.seed,
                 missing="error" if kept else "keep",
             )
-            for method in self.options.methods
+            for method in methods
         }
         return [distances.summary.assign(of=METHODS[method]) for method, distances in found.items()]
 
@@ -319,12 +328,16 @@ class Scene:
     def _seen_by_classifier(self) -> list[str]:
         chosen, indicators = [], 0
         for name in self._related:
-            numeric = infer_kind(self.view.table, name)[0] != "categorical"
-            indicators += 1 if numeric else self.view.table.frame[name].nunique(dropna=False) - 1
+            indicators += self._indicators(name)
             if indicators > _MOST_INDICATORS:
                 break
             chosen.append(name)
         return chosen
+
+    def _indicators(self, name: str) -> int:
+        """How many columns a classifier sees of a column."""
+        numeric = infer_kind(self.view.table, name)[0] != "categorical"
+        return 1 if numeric else self.view.table.frame[name].nunique(dropna=False) - 1
 
     def _kept_as_they_are(self, columns: Sequence[str]) -> bool:
         """Whether every table has the known values of the confidential one, record by record, and none is missing."""

@@ -42,6 +42,8 @@ EXPOSED, GIVEN_AWAY = 0.2, 0.5
 LOW_OVERLAP = 0.5
 FAR = 2.0
 TELLABLE = 3.0
+# How often tables lie nearer to who was in the data: half is no sign of it. docs/columns.md has what was measured.
+SHOWN, REPEATED = 0.6, 0.75
 # Ratios to the confidential table, in either direction: beyond the first to be decided on, beyond the second absurd.
 SPREAD = {"spread_ratio": (1.25, 2.0), "tail_ratio": (1.25, 1.75)}
 REACH = (4.0, 10.0)
@@ -54,6 +56,10 @@ SIDE_BY_SIDE = (
     "matches_true",
     "pooled_mean",
     "pooled_picks",
+    "members",
+    "members_isolated",
+    "nearer",
+    "alike_gain",
     "U_m",
     "U_m_pooled",
     "spread_ratio",
@@ -125,6 +131,7 @@ def list_findings(
         *_remark_protection(evaluation, scheme, teller),
         *_remark_beaten(evaluation, scheme, teller, ignoring),
         *_remark_risk(evaluation, scheme, teller),
+        *_remark_new_people(evaluation, scheme, teller),
         *_remark_utility(evaluation, scheme, teller),
     ]
     order = ("stop", "decide", "note")
@@ -171,6 +178,10 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
         told.append(f"{teller.percentage(true.value)} of the records are matched uniquely and rightly")
     if picks is not None:
         told.append(f"whoever pools the tables picks the right record for {teller.percentage(picks.value)}")
+    members = find_figure(evaluation.risk, scheme, "members")
+    if members is not None:
+        share = teller.percentage(members.value)
+        told.append(f"tables lie nearer to who was in the data in {share} of the cases (50%: no sign)")
     overlaps = list(list_overlaps(evaluation, scheme).values())
     if overlaps:
         told.append(f"the intervals of {len(overlaps)} estimates overlap by {np.mean(overlaps):.2f} on average")
@@ -322,6 +333,23 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
             clause = f"a person's own record makes guesses of the value{of} right in {teller.percentage(row['value'])}"
             yield Remark(_sentence(f"{clause} more of the cases"), "risk", "decide", f"{clause} more of the cases")
     yield from _remark_radius(evaluation, scheme, realised)
+
+
+def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
+    """Tables of new people that show who was in the data, or tell of a person what no other person would."""
+    words = {"members": "a person", "members_isolated": "one of the most isolated 1%"}
+    for measure, who in words.items():
+        found = find_figure(evaluation.risk, scheme, measure)
+        if found is None or not found.low > 0.5:
+            continue
+        clause = f"tables lie nearer to {who} who was in the data in {teller.percentage(found.value)} of the cases"
+        weight: Weight = "stop" if found.value > REPEATED else "decide" if found.value > SHOWN else "note"
+        yield Remark(f"{_sentence(clause)} Half would be no sign of it.", "risk", weight, clause)
+    for row in list_figures(evaluation.risk, scheme, "alike_gain"):
+        if row["value"] > RISK_STEP:
+            share = teller.percentage(row["value"])
+            clause = f"look-alikes tell {cut_name(row['column'])} in {share} more of the cases than other people would"
+            yield Remark(_sentence(clause), "risk", "decide", clause)
 
 
 def _remark_radius(evaluation: "Evaluation", scheme: str, mean: Figure | None) -> Iterator[Remark]:

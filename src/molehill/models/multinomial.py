@@ -15,7 +15,7 @@ import numpyro.distributions as dist
 from jax.scipy.linalg import solve_triangular
 
 from molehill.arrays import Floats
-from molehill.synthesis.design import learn_design, code_levels, spread_rows
+from molehill.synthesis.design import code_levels, learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
 from molehill.synthesis.weighting import who_counts

@@ -437,7 +437,9 @@ class Settings(BaseModel):
         if self.predictors:
             raise _ToldError("'records' makes new people: leave 'predictors' out, each column is given those before it")
         if self.synthesizer == "own":
-            raise _ToldError("'records' needs synthesizers that Molehill knows: draw from your own by draw(records=...)")
+            raise _ToldError(
+                "'records' needs synthesizers that Molehill knows: draw from your own by draw(records=...)"
+            )
         if self.targets or self.redraw:
             raise _ToldError("'records' makes new people, whom the rules in 'targets' do not speak of: leave them out")
         if not {*self.replace} - {*self.known}:

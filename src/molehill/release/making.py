@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,12 +29,11 @@ from molehill.plan.settings import Settings
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme
 from molehill.report.dossier import Searched
-from molehill.risk.holdout import Holdout, compare_halves
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.intruder import View
 from molehill.rules.emptiness import may_be_empty
 from molehill.rules.rules import Rules
-from molehill.synthesis.fitting import draw, fit
+from molehill.synthesis.fitting import fit
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
@@ -47,12 +46,11 @@ from molehill.utility.analyses import read_formula
 PAPER = {"unweighted": Scheme(), "marginal": Scheme(1), "pairwise": Scheme(2)}
 
 NO_RULES = Rules()
-# Tables that are made from either half of the records, to see whether they show who was in the data.
-_HALF_TABLES = 5
 # Numbers of records that a forest may tell apart at least, see `Job.leaves`.
 LEAVES = (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0)
 
 Tell = Callable[[str], None]
+Evaluating = Callable[["Job", Mapping[str, Sequence[Any]], Mapping[str, Posterior]], Evaluation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +201,7 @@ def assemble(
     seconds: dict[str, float],
     tell: Tell | None,
     search: Searched | None = None,
+    evaluated_by: Evaluating | None = None,
 ) -> Release:
     """Measure tables that were drawn, and make a release of the first scheme among them, or of the chosen one.
 
@@ -216,10 +215,12 @@ def assemble(
         How long every fit took, and every stage so far.
     search
         What a search found, if there was one.
+    evaluated_by
+        How tables are measured, if not by `evaluate_schemes`.
     """
     released = next(iter(posteriors))
     with timed_stage("measuring risk and utility", seconds, tell):
-        evaluation = evaluate_schemes(job, tables, posteriors)
+        evaluation = (evaluated_by or evaluate_schemes)(job, tables, posteriors)
     if search is None and job.settings.scheme == "auto":
         converged = [name for name, posterior in posteriors.items() if not posterior.diagnostics.problems]
         released = choose_scheme(evaluation, converged)
@@ -289,8 +290,6 @@ def publish(table: Any, job: Job) -> Any:
 def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]) -> Evaluation:
     """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
     settings = job.settings
-    if settings.records is not None:
-        return _evaluate_new_people(job, tables, posteriors)
     return evaluate(
         job.view,
         tables,
@@ -305,38 +304,6 @@ def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: 
         unconverged="allow",
         seed=job.seed("evaluation"),
     )
-
-
-def _evaluate_new_people(
-    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]
-) -> Evaluation:
-    """Measure fully synthetic tables: risk by what can be asked of them, utility of all columns alike."""
-    settings, seed = job.settings, job.seed("evaluation")
-    risks = [one for one in job.measures if one.family == "risk"]
-    utilities = [one for one in job.measures if one.family == "utility"]
-    holdouts = {name: hold_out(job, posterior, name) for name, posterior in posteriors.items()}
-    about: dict[str, Any] = {"linked": False, "seed": seed}
-    found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, **about)
-    own = job.view.intruder
-    radius = {name: 0.0 for name in settings.replace} | (
-        dict(own.radius) if isinstance(own.radius, Mapping) else dict.fromkeys(settings.replace, own.radius)
-    )
-    everything = replace(own, known=(), breaks={}, sensitive=settings.replace, radius=radius)
-    kept = evaluate(everything.look(job.view), tables, analyses=job.analyses, measures=utilities, **about)
-    return replace(found, utility=kept.utility, shapes=kept.shapes)
-
-
-def hold_out(job: Job, posterior: Posterior, name: str) -> Holdout:
-    """Fit the same to either half of the records, and see whether tables lie nearer to those that were fitted to."""
-    random = np.random.default_rng(job.seed("halves", name))
-    half = random.permutation(job.view.records) < job.view.records // 2
-    made = []
-    for number, side in enumerate((half, ~half)):
-        own: dict[str, Any] = {"seed": job.seed("half", name, number), "patience": 0, "progress": False}
-        fitted = fit_quietly(posterior.synthesizer, job.table, np.where(side, posterior.weights, 0.0), **own)
-        how: dict[str, Any] = {"seed": job.seed("draw half", name, number), "unconverged": "allow"}
-        made.append(draw(fitted, datasets=_HALF_TABLES, records=job.view.records, **how))
-    return compare_halves(job.table, half, *made, job.settings.replace, seed=job.seed("asked", name))
 
 
 def make_baselines(job: Job) -> dict[str, list[Any]]:

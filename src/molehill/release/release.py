@@ -86,7 +86,8 @@ class Release:
 
     def __repr__(self) -> str:
         beside = f", compared with {', '.join(self.comparisons)}" if self.comparisons else ""
-        return f"Release({len(self.datasets)} tables of {len(self.weights):,} records, {self.scheme}{beside})"
+        records = len(as_table(self.datasets[0]).frame)
+        return f"Release({len(self.datasets)} tables of {records:,} records, {self.scheme}{beside})"
 
     def __str__(self) -> str:
         return f"{self!r}\n{self.verdict.sentence}\n\n{side_by_side(self.evaluation).to_string()}"
@@ -165,7 +166,10 @@ def make_dossier(release: Release) -> Dossier:
         weights["value" if place == 1 else f"value_{place}"] = posterior.table.frame[name].to_numpy()
     rows = np.empty(len(weights), dtype=np.int64)
     rows[release.order] = np.arange(1, len(weights) + 1)
-    weights = weights.assign(risk=risk.risk, weight=release.weights, row=rows)
+    weights = weights.assign(risk=risk.risk, weight=release.weights)
+    if settings.records is None:
+        # New people have no row of anybody's.
+        weights = weights.assign(row=rows)
     column = risk.schema[settings.replace[0]]
     facts = {
         "records": len(weights),

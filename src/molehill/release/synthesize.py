@@ -3,8 +3,9 @@
 `synthesize` strings the parts of the library together and adds nothing of its own: its docstring shows the calls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from molehill.arrays import Floats
@@ -13,6 +14,7 @@ from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures import MEASURES
 from molehill.plan.settings import Settings
 from molehill.release.making import PAPER, Job, Tell, assemble, fit_quietly, make_baselines, prepare, timed_stage
+from molehill.release.new_people import evaluate_new_people, find_parts
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme, weigh
 from molehill.release.search.search import find_impossible, search
@@ -71,13 +73,24 @@ def synthesize(
         raise InputError("targets", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
     job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
     how: dict[str, Any] = {"checkpoint": checkpoint, "progress": progress, "tell": tell}
+    if settings.records is not None:
+        with timed_stage("finding how much to tell apart", seconds := {}, tell):
+            job = find_parts(job, progress=progress)
+        return _make_fixed(job, **how, seconds=seconds)
     # A forest is grown in a second: how much it tells apart is found by trying, with a rule to keep or without.
     return search(job, **how).release(tell) if settings.targets or job.leaves else _make_fixed(job, **how)
 
 
-def _make_fixed(job: Job, *, checkpoint: str | Path | None, progress: bool, tell: Tell | None) -> Release:
+def _make_fixed(
+    job: Job,
+    *,
+    checkpoint: str | Path | None,
+    progress: bool,
+    tell: Tell | None,
+    seconds: Mapping[str, float] = MappingProxyType({}),
+) -> Release:
     """Make the release of the scheme that settings name, beside those that it is compared with."""
-    settings, seconds = job.settings, dict[str, float]()
+    settings, seconds = job.settings, dict(seconds)
     with timed_stage("measuring the risk", seconds, tell):
         schemes, risk = _plan(job)
     posteriors: dict[str, Posterior] = {}
@@ -100,7 +113,9 @@ def _make_fixed(job: Job, *, checkpoint: str | Path | None, progress: bool, tell
             tables[name] = draw(posterior, datasets=settings.datasets, records=settings.records, **own)
         tables |= make_baselines(job)
     fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
-    return assemble(job, tables, posteriors, weights=schemes, risk=risk, fitting=fitting, seconds=seconds, tell=tell)
+    about: dict[str, Any] = {"weights": schemes, "risk": risk, "fitting": fitting, "seconds": seconds, "tell": tell}
+    by = None if settings.records is None else evaluate_new_people
+    return assemble(job, tables, posteriors, **about, evaluated_by=by)
 
 
 def _check_converged(posterior: Posterior) -> None:

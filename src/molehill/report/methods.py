@@ -105,10 +105,10 @@ This is the rule for partially synthetic data (Reiter 2003). The rule for impute
 would be wrong here."""
 
 _FULL_RULE = """\
-This is the rule for synthetic tables of {made:,} records made from {records:,} (Raab, Nowok and Dibben 2016): *v* is the
-variance that so many records would have, and what is known rests on those that were asked. The rule for imputed missing
-values, and that for tables each of which has its own draw of the parameters (Raghunathan, Reiter and Rubin 2003), would
-be wrong here."""
+This is the rule for synthetic tables of {made:,} records made from {records:,} (Raab, Nowok and Dibben 2016): *v* is
+the variance that so many records would have, and what is known rests on those that were asked. The rule for imputed
+missing values, and that for tables each of which has its own draw of the parameters (Raghunathan, Reiter and Rubin
+2003), would be wrong here."""
 
 _ONE = """\
 With one table, an estimate and its variance are computed as usual. The variance does not count that the values of

@@ -21,7 +21,7 @@ from molehill.risk.profile import count_bins
 RELEASED = "this release"
 # What is published beside measures and settings, each with what it reveals.
 FACTS = {
-    "records": "nothing: it is the number of rows of the tables",
+    "records": "nothing: it is the number of rows of the tables; of new people, how many the model was fitted to",
     "tables": "nothing: they are there",
     "patterns": "how many different known values there are, which the columns that are kept show",
     "words": "what kind of model was fitted",
@@ -85,6 +85,8 @@ def redact(dossier: Dossier) -> Dossier:
     whole, measures = dossier.evaluation, _public_measures(dossier)
     utility = whole.utility[whole.utility["scheme"] != CONFIDENTIAL]
     by_size = whole.groups[(whole.groups["by"] == "size") & (whole.groups["records"] >= FEW)]
+    if not whole.is_linked:
+        by_size = by_size.iloc[:0]
     by_size = by_size[by_size["measure"].isin(measures["id"])].assign(records=np.nan, low=np.nan, high=np.nan)
     step = max(_TENTH, share_step(records))
     evaluation = Evaluation(
@@ -148,6 +150,9 @@ def _public_facts(dossier: Dossier) -> dict[str, Any]:
     # To whoever has the tables in the order of the file, what the order tells would be a hint.
     order = list(facts["order"]) if facts["shuffled"] else []
     columns = [_public_column(row) for row in facts["columns"]]
+    if not dossier.evaluation.is_linked:
+        # Of new people the tables show nothing of the file.
+        facts, order = {name: value for name, value in facts.items() if name != "patterns"}, []
     return {**facts, "order": order, "columns": columns, "replaced": count_replaced(dossier)}
 
 
@@ -162,8 +167,8 @@ def _public_column(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shown_policies(dossier: Dossier) -> Iterable[str]:
-    shown = dict(PUBLIC_POLICIES)
-    if dossier.settings.missing != "keep":
+    shown = dict(PUBLIC_POLICIES) if dossier.evaluation.is_linked else {}
+    if dossier.settings.missing != "keep" and shown:
         del shown["missing sensitive value"]
     return shown
 

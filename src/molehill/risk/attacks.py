@@ -1,5 +1,4 @@
-"""Intruders who do more than look: they pool all tables, guess a sensitive value, or ask those who look like a person.
-"""
+"""Intruders who do more than look: they pool all tables, guess a sensitive value, or ask those who look alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -363,10 +363,11 @@ def _check_nobody(posterior: Posterior) -> None:
             what = f"given {given[0]!r}" if given else "given what nobody can tell"
             problem = f"values are drawn {what}, which new people do not have"
             raise InputError("records", problem, "Fit a synthesizer that conditions on nothing but what it replaces")
-    kept = [name for name in own if posterior.table.frame[name].isna().any() and name not in modelled_columns(posterior)]
+    frame, modelled = posterior.table.frame, modelled_columns(posterior)
+    kept = [name for name in own if name not in modelled and frame[name].isna().any()]
     if kept:
         problem = f"which values of {kept[0]!r} are missing is not drawn"
-        raise InputError("records", problem, "Let it be modelled as well: missing = \"model\"")
+        raise InputError("records", problem, 'Let it be modelled as well: missing = "model"')
 
 
 def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:

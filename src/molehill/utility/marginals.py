@@ -51,8 +51,8 @@ class Agreement(Distances):
         As in `Distances`: the measures are "agreement_2", "agreement_2_fresh" and so on, by the number of columns.
     sets
         One row a set of columns, those first that lie farthest beyond a fresh sample: `ways` (how many columns),
-        `columns` (their names), `distance` (total variation, the mean over the tables) and `fresh` (what a fresh sample
-        would be expected to show).
+        `columns` (a tuple of their names), `distance` (total variation, the mean over the tables) and `fresh` (what a
+        fresh sample would be expected to show).
     """
 
     sets: pd.DataFrame
@@ -349,7 +349,7 @@ def _list_distances(
     """List sets with their distances, the mean over the tables, those first that lie farthest beyond a fresh sample."""
     distance = np.mean(distances, axis=0)
     order = np.argsort(fresh - distance, kind="stable")
-    called = [" x ".join(names[int(column)] for column in chosen) for chosen in sets[order]]
+    called = [tuple(names[int(column)] for column in chosen) for chosen in sets[order]]
     return pd.DataFrame({"ways": ways, "columns": called, "distance": distance[order], "fresh": fresh[order]})
 
 

@@ -17,22 +17,19 @@ LOOK_ALIKES = "Asking those who look like a person"
 MEMBERS = "Whether it shows who was in the data"
 
 
-def _mean(by_table: Floats) -> Figure:
-    return mean_over_tables(np.nanmean(by_table, axis=1), least=-1.0, most=1.0)
-
-
 def _alike(choose: Callable[[Floats, Floats], Floats], *, isolated: bool = False) -> Callable[[Scene], Iterable[Value]]:
     """Mean over the records, or over the most isolated of them, of something about look-alikes."""
 
     def compute(scene: Scene) -> Iterable[Value]:
         # Where people have records of their own, these are asked: see the guesses.
-        if scene.attribution is None or scene.is_linked:
-            return []
-        found = choose(scene.attribution.by_table, scene.attribution.without[None])
-        chosen = find_isolated(scene.confidential.risk) if isolated else np.ones(scene.view.records, dtype=bool)
-        figure = _mean(found[:, chosen & scene.view.part])
-        # What is the same for every table has no interval over them.
-        return [Value(figure if len(found) > 1 else Figure(figure.value, np.nan, np.nan))]
+        for column, found in scene.attributions.items() if not scene.is_linked else ():
+            told = choose(found.by_table, found.without[None])
+            chosen = find_isolated(scene.confidential.risk) if isolated else np.ones(scene.view.records, dtype=bool)
+            told = told[:, chosen & ~np.isnan(found.without)]
+            if told.shape[1]:
+                figure = mean_over_tables(told.mean(axis=1), least=-1.0, most=1.0)
+                # What is the same for every table has no interval over them.
+                yield Value(figure if len(told) > 1 else Figure(figure.value, np.nan, np.nan), column)
 
     return compute
 

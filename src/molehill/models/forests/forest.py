@@ -33,8 +33,8 @@ from molehill.models.forests.grid import learn_grid
 from molehill.models.forests.trees import find_leaves, grow_tree, walk
 from molehill.synthesis.design import (
     Design,
-    learn_design,
     code_levels,
+    learn_design,
     predictor_codes,
     predictor_numbers,
     spread_rows,

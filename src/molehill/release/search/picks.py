@@ -1,4 +1,4 @@
-"""The expected chance to be picked: of every record, that an intruder who picks at random among the close picks its own.
+"""The expected chance to be picked: that an intruder who picks at random among the close picks the record itself.
 
 With c released records of the true pattern in the ball around the true value, and T whether the record's own is one of
 them, that chance is T / c in a table. It stands beside the risk, which does not see how few a pattern holds: of two

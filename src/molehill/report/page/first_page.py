@@ -52,7 +52,7 @@ def judge_release(dossier: Dossier, teller: Teller) -> Verdict:
 
 def list_cards(dossier: Dossier, teller: Teller) -> list[Card]:
     """At most five key figures, none of which improves by publishing more tables."""
-    parts = (_card_mean, _card_matches, _card_patterns, _card_utility)
+    parts = (_card_mean, _card_matches, _card_patterns, _card_new_people, _card_utility)
     return [card for part in parts for card in part(dossier, teller)]
 
 
@@ -94,6 +94,23 @@ def _card_patterns(dossier: Dossier, teller: Teller) -> Iterator[Card]:
         return
     note = f"the smallest pattern: who share all known columns. {teller.count(few.value)} of {teller.records:,} records"
     yield Card("k-anonymity", f"k = {smallest.value:,.0f}", "", f"{note} are in patterns of fewer than 5.")
+
+
+def _card_new_people(dossier: Dossier, teller: Teller) -> Iterator[Card]:
+    titles = {
+        "members": ("tables nearer to who was in the data", "50%: no sign of who was in it. 100%: it shows everybody."),
+        "members_isolated": ("that for the most isolated 1%", "those whom the tables could show first."),
+        "nearer": ("released records nearer to who was in the data", "than to who was held out. 50%: no sign."),
+    }
+    for measure, (title, note) in titles.items():
+        found = find_figure(dossier.evaluation.risk, dossier.scheme, measure)
+        if found is not None:
+            yield Card(title, teller.percentage(found.value), "", note)
+    gains = list_figures(dossier.evaluation.risk, dossier.scheme, "alike_gain")
+    if gains:
+        most = max(gains, key=lambda row: row["value"])
+        note = f"more right than other people of the confidential table would be, of {cut_name(most['column'])}."
+        yield Card("what look-alikes tell of a person", f"{100 * most['value']:+.1f}%", "", note)
 
 
 def _card_utility(dossier: Dossier, teller: Teller) -> Iterator[Card]:
@@ -173,7 +190,10 @@ def _tables(number: int) -> str:
 def _tell_columns(dossier: Dossier) -> Iterator[tuple[str, str]]:
     """Say how many values are new, and in which order the records stand."""
     facts, column = dossier.facts, join_names(dossier.settings.replace)
-    if dossier.is_ours:
+    if dossier.settings.records is not None:
+        number = f"{_tables(int(facts['tables']))} of {dossier.settings.records:,} new people"
+        yield "Replaced", f"All of {column} is drawn: {number}, no record of which is anybody's."
+    elif dossier.is_ours:
         records, replaced = int(facts["records"]), count_replaced(dossier)
         text = f"The values of {column} are new in {replaced:,} of {records:,} records"
         missing = "" if replaced == records else f"; the other {records - replaced:,} have none, and stay without"

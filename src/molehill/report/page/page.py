@@ -78,6 +78,7 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
         decision=judge_release(shown, teller) if internal else None,
         verdict=tell_verdict(shown, teller),
         ours=dossier.is_ours,
+        linked=dossier.evaluation.is_linked,
         remarks=list_remarks(shown, teller),
         pictures=_by_section(pictures),
         by_column=_by_column(pictures, shown),

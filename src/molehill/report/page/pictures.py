@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from altair.utils.schemapi import debug_mode
 
 from molehill.charts.estimates import estimate_intervals
 from molehill.charts.files import draw_svg, specify
@@ -71,10 +72,18 @@ class Picture:
 
 def list_pictures(dossier: Dossier, shown: Dossier, edition: Edition) -> list[Picture]:
     """Make the figures that a dossier has the numbers for and an edition, which shows another one of it, may show."""
-    if edition == "public":
-        return [_public_histogram(dossier, shown), *_shared(shown)]
-    agency = (_search, _shapes, _profiles, _scatters, _shared, _intervals, _agency)
-    return [picture for part in agency for picture in part(dossier)]
+    # Charts are the same whatever the numbers: tests check them against the schema, which takes longer than all else.
+    with debug_mode(arg=False):
+        linked = dossier.evaluation.is_linked
+        if edition == "public":
+            return [_public_histogram(dossier, shown), *_shared(shown)] if linked else []
+        of_people = (_profiles, _scatters, _shared) if linked else ()
+        agency = (_search, _shapes, *of_people, _intervals, _agency)
+        return [picture for part in agency for picture in part(dossier)]
+
+
+def _specify(chart: Any) -> dict[str, Any]:
+    return specify(chart, validate=False)
 
 
 def share_marks(svg: str) -> str:
@@ -102,7 +111,7 @@ def share_marks(svg: str) -> str:
 
 
 def _public_histogram(dossier: Dossier, shown: Dossier) -> Picture:
-    specification = specify(risk_histogram(public_bins(dossier)))
+    specification = _specify(risk_histogram(public_bins(dossier)))
     labels = [look.label for look in evaluation_looks(shown.evaluation).values()]
     # The histogram has a panel a scheme; to choose among them the page needs the parameter that other figures have.
     specification["params"] = [{"name": "shown", "value": labels}]
@@ -124,7 +133,7 @@ def _search(dossier: Dossier) -> Iterator[Picture]:
             "Risk is the expected one for a synthesizer, and that of the tables themselves for topcoding and noise. "
             "Left of the fresh sample nothing is gained: so much would another sample of the same size differ."
         )
-        yield Picture("search", "found", specify(figure), caption)
+        yield Picture("search", "found", _specify(figure), caption)
 
 
 # How every curve of a column is to be read.
@@ -141,23 +150,31 @@ def _shapes(dossier: Dossier) -> Iterator[Picture]:
     shapes, release = dossier.evaluation.shapes, dossier.scheme
     if len(shapes[(shapes["curve"] == "pair") & (shapes["scheme"] == release)]):
         caption = "How well relations are kept: a dark cell is a pair of columns that users should not rely on."
-        yield Picture("pairs", "pairs", specify(pair_matrix(dossier.evaluation, release)), caption)
+        yield Picture("pairs", "pairs", _specify(pair_matrix(dossier.evaluation, release)), caption)
     for number, column in enumerate(dossier.settings.replace, 1):
         own = shapes[(shapes["column"] == column) & (shapes["scheme"] == release)]
         found = set(own["curve"])
         if "level" in found:
             caption = "The share of every level. Differences of a hundredth or two are what another sample would show."
             yield Picture(
-                f"levels-{number}", "data", specify(level_shares(dossier.evaluation, column, release)), caption, column=number
+                f"levels-{number}",
+                "data",
+                _specify(level_shares(dossier.evaluation, column, release)),
+                caption,
+                column=number,
             )
         for curve, caption in _CURVES.items():
             if curve in found:
                 figure = shape_curve(dossier.evaluation, column, release, curve=curve)
-                yield Picture(f"{curve}-{number}", "data", specify(figure), caption, column=number)
+                yield Picture(f"{curve}-{number}", "data", _specify(figure), caption, column=number)
         if "quantile" in found:
             caption = "Bars of a pair should begin and end together. A short one has lost its tails."
             yield Picture(
-                f"groups-{number}", "data", specify(group_spread(dossier.evaluation, column, release)), caption, column=number
+                f"groups-{number}",
+                "data",
+                _specify(group_spread(dossier.evaluation, column, release)),
+                caption,
+                column=number,
             )
         by_group = own[own["curve"].isin(["density", "above"]) & (own["by"] != "")]
         for place, ((by, curve), _) in enumerate(by_group.groupby(["by", "curve"], sort=False), 1):
@@ -165,7 +182,7 @@ def _shapes(dossier: Dossier) -> Iterator[Picture]:
             figure = shape_curve(dossier.evaluation, column, release, curve=kind, by=f"{by}")
             caption = f"The same within every group of {cut_name(f'{by}')}."
             name = f"{curve}-{number}-{place}"
-            yield Picture(name, "data", specify(figure), caption, more=True, column=number)
+            yield Picture(name, "data", _specify(figure), caption, more=True, column=number)
 
 
 def _profiles(dossier: Dossier) -> Iterator[Picture]:
@@ -175,12 +192,12 @@ def _profiles(dossier: Dossier) -> Iterator[Picture]:
         "left, the safer; a tail to the right is records that stand out."
     )
     expected = evaluation.records["expected_risk"].notna().any()
-    yield Picture("violins", "risk", specify(risk_violins(evaluation)), caption, more=bool(expected))
+    yield Picture("violins", "risk", _specify(risk_violins(evaluation)), caption, more=bool(expected))
     if expected:
         caption = (
             "The same over all tables that a scheme could have drawn: without the luck of those that were released."
         )
-        yield Picture("expected", "risk", specify(risk_violins(evaluation, measure="expected")), caption)
+        yield Picture("expected", "risk", _specify(risk_violins(evaluation, measure="expected")), caption)
 
 
 def _scatters(dossier: Dossier) -> Iterator[Picture]:
@@ -193,7 +210,7 @@ def _scatters(dossier: Dossier) -> Iterator[Picture]:
             f"A point is a record. Below the dashed line it is safer in the release than under {cut_name(reference)}."
         )
         place = list(evaluation_looks(evaluation)).index(release)
-        yield Picture(f"scatter-{reference}", "risk", specify(figure), caption, place, more=reference != CONFIDENTIAL)
+        yield Picture(f"scatter-{reference}", "risk", _specify(figure), caption, place, more=reference != CONFIDENTIAL)
 
 
 def _shared(dossier: Dossier) -> Iterator[Picture]:
@@ -203,13 +220,13 @@ def _shared(dossier: Dossier) -> Iterator[Picture]:
             "Down is safer, left is closer to the confidential distribution. A scheme with another one below and to "
             "the left of it is beaten by that one."
         )
-        yield Picture("map", "map", specify(risk_utility_map(evaluation)), caption)
+        yield Picture("map", "map", _specify(risk_utility_map(evaluation)), caption)
 
 
 def _intervals(dossier: Dossier) -> Iterator[Picture]:
     if "estimate" in set(dossier.evaluation.utility["measure"]):
         caption = "A good release has its point on the black line and its bar as long as the grey band is wide."
-        yield Picture("intervals", "utility", specify(estimate_intervals(dossier.evaluation)), caption)
+        yield Picture("intervals", "utility", _specify(estimate_intervals(dossier.evaluation)), caption)
 
 
 def _agency(dossier: Dossier) -> Iterator[Picture]:
@@ -223,9 +240,9 @@ def _agency(dossier: Dossier) -> Iterator[Picture]:
         if np.isfinite(values).any():
             figure = weights_scatter(weights["weight"].to_numpy(), values, column=cut_name(column))
             caption = "Low weights mark the records that the model was told to lean on less: those that stand out."
-            yield Picture("weights" if place == 1 else f"weights-{place}", "weights", specify(figure), caption)
+            yield Picture("weights" if place == 1 else f"weights-{place}", "weights", _specify(figure), caption)
     if "radius_mean" in set(dossier.evaluation.risk["measure"]):
         radius = dossier.settings.radius
         figure = radius_lines(dossier.evaluation, radius=None if isinstance(radius, dict) else radius)
         caption = "The release should not be much riskier to an intruder who takes another radius than the agency did."
-        yield Picture("radius", "radius", specify(figure), caption)
+        yield Picture("radius", "radius", _specify(figure), caption)

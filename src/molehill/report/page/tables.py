@@ -13,6 +13,7 @@ import pandas as pd
 
 from molehill.charts.style import evaluation_looks
 from molehill.evaluation.measure import CONFIDENTIAL, FEW, MeasureFamily
+from molehill.evaluation.measures.new_people import LOOK_ALIKES, MEMBERS
 from molehill.evaluation.measures.risk import BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
 from molehill.evaluation.measures.shapes import HEAPS, SHAPE
 from molehill.evaluation.measures.standing_out import STANDING_OUT
@@ -44,6 +45,11 @@ NOTES = {
     GUESSES: (
         "The released value of the person's record as a guess, against a guess from the others of the same pattern."
     ),
+    LOOK_ALIKES: "The released records that have a person's known values, against other people who have them.",
+    MEMBERS: (
+        "The model fitted to either half of the records: do its tables lie nearer to those that it saw? Half of the "
+        "cases is no sign of it."
+    ),
     ESTIMATES: "With 95% intervals, by the combining rule where there are several tables.",
     OVERLAPS: "1: the same interval as from the confidential table; 0: the two do not meet.",
     WIDTHS: "Above 1: the release is less certain than the confidential table.",
@@ -57,7 +63,7 @@ NOTES = {
     CLASSIFIER: "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
 }
 # Blocks that are seen at first; the others stand behind them.
-_FIRST = (EXPECTED, OVERLAPS, SHAPE)
+_FIRST = (EXPECTED, LOOK_ALIKES, MEMBERS, OVERLAPS, SHAPE)
 FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped", "change": "published, changed"}
 # Measures of what users compute: their block says what they are, so that a row need only name the analysis.
 _OF_ANALYSES = ("estimate", "overlap", "width_ratio", "relative_bias")

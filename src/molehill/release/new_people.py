@@ -1,0 +1,85 @@
+"""Tables of new people, no record of which is anybody's: how much is told apart, and what can be asked of them.
+
+Nobody has an own record in such tables, so that the risk of being recognised by it says nothing. What is left of a
+person is a trace in the model: parts of a forest that hold few people repeat them. So the largest parts are taken that
+keep how columns go together, and the trace is measured by holding out either half of the records.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from molehill.evaluation.evaluation import Evaluation, evaluate
+from molehill.evaluation.measure import describe_measures
+from molehill.models import BUILT_IN
+from molehill.plan.plan import model_of
+from molehill.release.making import LEAVES, Job, fit_quietly
+from molehill.risk.holdout import Holdout, compare_halves
+from molehill.synthesis.fitting import draw
+from molehill.synthesis.posterior import Posterior
+from molehill.utility import agreement
+
+# Tables that are made to see how columns go together, and from either half of the records.
+_TABLES, _HALF_TABLES = 4, 5
+# Of what a fresh sample shows, so much more is no loss.
+_TENTH = 0.1
+# Nothing of these depends on what is close.
+_RADIUS = 0.2
+
+
+def find_parts(job: Job, *, progress: bool) -> Job:
+    """Find the largest parts of forests that keep how pairs of columns go together, from large to small.
+
+    They do if pairs lie no farther apart than two samples of one population would, give or take a tenth of what a fresh
+    sample shows. If none does, those that lose least are taken, and of those that lose as little the largest.
+    """
+    settings = job.settings
+    models = {model_of(settings, job.view.schema[name].kind) for name in settings.replace}
+    if settings.leaf != "auto" or not all("leaf" in BUILT_IN[name].takes for name in models):
+        return job
+    tried, fresh = dict[float, float](), 0.0
+    for leaf in sorted((leaf for leaf in LEAVES if leaf <= max(job.view.records / 4, LEAVES[0])), reverse=True):
+        own: dict[str, Any] = {"seed": job.seed("parts", f"{leaf:g}"), "progress": progress}
+        fitted = fit_quietly(job.model_at(leaf), job.table, np.ones(job.view.records), **own)
+        tables = draw(fitted, datasets=_TABLES, seed=job.seed("draw parts", f"{leaf:g}"), records=job.view.records)
+        exact = {name: () for name in settings.replace if job.view.schema[name].kind == "categorical"}
+        pairs = agreement(job.table, tables, settings.replace, columns=settings.replace, ways=2, breaks=exact).sets
+        fresh = float(pairs["fresh"].mean())
+        tried[leaf] = float(np.maximum(pairs["distance"] - np.sqrt(2) * pairs["fresh"], 0.0).mean())
+        if tried[leaf] <= _TENTH * fresh:
+            break
+    least = min(tried.values())
+    chosen = max(leaf for leaf, lost in tried.items() if lost <= least + _TENTH * fresh)
+    return replace(job, settings=settings.but(leaf=chosen), model=job.model_at(chosen))
+
+
+def evaluate_new_people(
+    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]
+) -> Evaluation:
+    """Measure tables of new people: risk by what can be asked of them, utility of all columns alike."""
+    about: dict[str, Any] = {"linked": False, "seed": job.seed("evaluation")}
+    risks = [one for one in job.measures if one.family == "risk"]
+    utilities = [one for one in job.measures if one.family == "utility"]
+    holdouts = {name: hold_out(job, posterior, name) for name, posterior in posteriors.items()}
+    found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, **about)
+    # Who uses the tables makes no difference between what is known and what is not.
+    own, columns = job.view.intruder, job.settings.replace
+    everything = replace(own, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
+    kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
+    return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(job.measures))
+
+
+def hold_out(job: Job, posterior: Posterior, name: str) -> Holdout:
+    """Fit the same to either half of the records, and see whether tables lie nearer to those that were fitted to."""
+    random = np.random.default_rng(job.seed("halves", name))
+    half = random.permutation(job.view.records) < job.view.records // 2
+    made = []
+    for number, side in enumerate((half, ~half)):
+        own: dict[str, Any] = {"seed": job.seed("half", name, number), "patience": 0, "progress": False}
+        fitted = fit_quietly(posterior.synthesizer, job.table, np.where(side, posterior.weights, 0.0), **own)
+        how: dict[str, Any] = {"seed": job.seed("draw half", name, number), "unconverged": "allow"}
+        made.append(draw(fitted, datasets=_HALF_TABLES, records=job.view.records, **how))
+    first, second = made
+    return compare_halves(job.table, half, first, second, job.settings.replace, seed=job.seed("asked", name))
