@@ -183,8 +183,9 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
             "fresh": rows["at"],
         }
     )
-    across = list(dict.fromkeys([*told["column"], *told["other"]]))
-    down = list(dict.fromkeys(told["column"]))
+    # In the order of the columns, and not of how far they lie apart.
+    order = [short_label(name, 18) for name in dict.fromkeys([*shapes["column"], *rows["by"]])]
+    across, down = ([name for name in order if name in set(told[axis])] for axis in ("other", "column"))
     axis: dict[str, Any] = {"title": None, "axis": alt.Axis(labelLimit=120, labelAngle=-60)}
     place = {
         "x": alt.X("other:N", sort=across, **axis),
@@ -193,8 +194,8 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
     colour = alt.Color(
         "ratio:Q",
         title="distance of the pair, two samples of one population: 1",
-        scale=alt.Scale(domain=[0.5, 1, 2, 4], range=["#f7fbff", "#c6dbef", "#fdae6b", "#a63603"], clamp=True),
-        legend=alt.Legend(orient="bottom", gradientLength=220, titleLimit=420, values=[0.5, 1, 2, 4]),
+        scale=alt.Scale(domain=[0.5, 1, 2, 4], range=["#ffffff", "#f0ede8", "#fdae6b", "#a63603"], clamp=True),
+        legend=alt.Legend(orient="bottom", gradientLength=220, titleLimit=420, values=[0.5, 1, 2, 4], format="~g"),
     )
     tooltip = [alt.Tooltip("column:N"), alt.Tooltip("other:N", title="and")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("ratio", "distance", "fresh")]

@@ -59,7 +59,6 @@ SIDE_BY_SIDE = (
     "members",
     "members_isolated",
     "nearer",
-    "alike_gain",
     "U_m",
     "U_m_pooled",
     "spread_ratio",

@@ -94,9 +94,9 @@ Make the same analysis in every table, then combine the results:
 1. The estimate *q* is the mean of the {tables} estimates.
 2. *v* is the mean of their {tables} variances (squared standard errors).
 3. *b* is the variance of the {tables} estimates around their mean (divide by {fewer}).
-4. The variance of *q* is *T* = {times}*v* + *b* / {tables}.
+4. The variance of *q* is *T* = {by}*v* + *b* / {tables}.
 5. A 95% interval is *q* ± *t* √*T*, with *t* from Student's distribution. Its degrees of freedom are {fewer} times the
-   square of 1 + {tables} {times}*v* / *b*; where they are many, *t* is 1.96.
+   square of 1 + {tables} {by}*v* / *b*; where they are many, *t* is 1.96.
 
 {rule} One table alone gives intervals that are too short."""
 
@@ -277,7 +277,7 @@ def methods_note(dossier: Dossier) -> str:
         codebook=_tell_codebook(public),
         code=_tell_code(public, tables, {**_USUAL, **facts.get("written_as", {})}, times),
         use=(_ONE if tables == 1 else _SEVERAL).format(
-            tables=tables, fewer=tables - 1, column=column, times=times, rule=rule
+            tables=tables, fewer=tables - 1, column=column, by=times.replace(" * ", " "), rule=rule
         ),
         version=short_label(f"{facts['versions']['molehill']}"),
     )
@@ -393,6 +393,8 @@ def _tell_relations(settings: Settings) -> str:
     """Say which relations the tables carry, and which they do not."""
     if settings.synthesizer == "own" or settings.predictors is None:
         return ""
+    if settings.records is not None:
+        return "The tables carry how these columns go together."
     column, used = _list(settings.replace), settings.predictors
     carried = f"The tables carry how {column} relates to {_list(used)}" if used else f"{column} was drawn by itself"
     others = uncarried_relations(settings)

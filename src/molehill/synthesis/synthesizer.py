@@ -272,6 +272,9 @@ class Chain:
     @property
     def words(self) -> str:
         """What it is, for a methods note."""
+        own = {link.words for link in self.links}
+        if len(own) == 1 and len(self.links) > 1:
+            return f"{own.pop()} for each of these columns, one after the other"
         return "; then ".join(f"{link.words} ({', '.join(link.sensitive)})" for link in self.links)
 
     @property

@@ -98,6 +98,7 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
         "facts": facts,
         "column": join_names(settings.replace),
         "known": join_names(settings.known),
+        "unknown": join_names(settings.intruder.sensitive),
         "replaced": count_replaced(dossier),
         "predictors": join_names(settings.predictors or ()),
         "uncarried": join_names(uncarried_relations(settings)),
