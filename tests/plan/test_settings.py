@@ -189,6 +189,7 @@ def test_only_what_is_marked_public_is_published():
         "predictors",
         "relations",
         "synthesizer",
+        "records",
         "datasets",
         "missing",
     }

@@ -173,6 +173,9 @@ def evaluate(
         list[str] | None, typer.Option(help="Another release to compare with: NAME=FILE,FILE; may repeat.")
     ] = None,
     key: Annotated[str | None, typer.Option(help="Column that names the record; else records go by position.")] = None,
+    unlinked: Annotated[
+        bool, typer.Option("--unlinked", help="No released record is anybody's: fully synthetic tables of any length.")
+    ] = False,
     floor: Floor = 0.0,
     cover: Cover = "others",
     missing: Missing = "error",
@@ -213,7 +216,7 @@ def evaluate(
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
         view = intruder.look(table)
         analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]
-        result = molehill.evaluate(view, releases, key=key, analyses=analyses)
+        result = molehill.evaluate(view, releases, key=key, linked=not unlinked, analyses=analyses)
     if out is not None:
         result.save(out)
     if report is not None:

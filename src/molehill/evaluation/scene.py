@@ -166,6 +166,19 @@ class Scene:
         return [(radius, profile_release(risk.by_table)) for radius, risk in risks]
 
     @cached_property
+    def alone(self) -> dict[str, tuple[Figure, float]]:
+        """Where several columns are sensitive, for each the mean risk if it were the only one, and its floor."""
+        columns = self.view.intruder.sensitive
+        if not self.is_linked or len(columns) < 2:
+            return {}
+        views = {column: self.view.alone(column) for column in columns}
+        risks = {column: release_risk(own, self.readings).by_table for column, own in views.items()}
+        return {
+            column: (profile_release(risks[column])["mean"], float(np.nanmean(risk_floor(views[column]))))
+            for column in columns
+        }
+
+    @cached_property
     def rates(self) -> MatchRates:
         """An intruder's matches; of the confidential table, those if it were published as it is."""
         return match_rates(self.view, self.readings or self.view.table)

@@ -46,6 +46,7 @@ OF_COLUMNS = {
     "kind": "kinds",
     "breaks": "breaks",
     "missing": "missing_codes",
+    "likely": "likely",
 }
 
 # What `scheme = "paper"` stands for.
@@ -141,6 +142,9 @@ class Settings(BaseModel):
     )
     floor: Amount | dict[Name, Amount] = setting(
         0.0, "Least radius, in the units of the data.", "a number from 0 up, or one per column"
+    )
+    likely: dict[Name, Annotated[float, Field(gt=0, le=1)]] = setting(
+        {}, "How likely an intruder knows a replaced column roughly; 1 if nothing is said.", "numbers from 0 to 1"
     )
     scheme: Literal["auto", "weighted", "paper"] = setting(
         "auto",
@@ -425,6 +429,13 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _likely_replaced(self) -> Self:
+        other = [name for name in self.likely if name not in self.replace or name in self.known]
+        if other:
+            raise _ToldError(f"'likely' is for replaced columns that are not known for sure: leave {other[0]!r} out")
+        return self
+
+    @model_validator(mode="after")
     def _new_people(self) -> Self:
         if self.records is None:
             return self
@@ -458,7 +469,8 @@ class Settings(BaseModel):
             name: getattr(self, name) for name in ("known", "radius", "floor", "kinds", "cover", "small_patterns")
         }
         breaks = {name: ends for name, ends in self.breaks.items() if name in self.known}
-        return Intruder(sensitive=sensitive, breaks=breaks, missing=self.absent, **named)
+        likely = {name: chance for name, chance in self.likely.items() if name in sensitive}
+        return Intruder(sensitive=sensitive, breaks=breaks, missing=self.absent, likely=likely, **named)
 
     @property
     def is_parametric(self) -> bool:

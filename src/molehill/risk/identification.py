@@ -6,7 +6,7 @@ is at risk when few others are close to it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,24 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
     """
     order = check_order(order)
     view = look(data, intruder)
+    found = _measure_confidential(view, order)
+    if not view.intruder.likely:
+        return found
+    # To who knows no sensitive column, only who is hidden by nobody stands out.
+    nobody = _coverable(view.sizes, order, view.intruder)[1][view.patterns.codes] == 0
+    parts = [
+        (chance, nobody if part is None else _measure_confidential(part, order).risk) for chance, part in view.may_know
+    ]
+    return replace(found, risk=_mean_over_sets(view, parts))
+
+
+def _mean_over_sets(view: View, parts: Sequence[tuple[float, Any]]) -> Floats:
+    """The mean over what an intruder may know, each by its chance; who has no value of a set is not found by it."""
+    mean = sum(chance * np.nan_to_num(np.asarray(risk, dtype=np.float64)) for chance, risk in parts)
+    return freeze(np.where(view.part, mean, np.nan))
+
+
+def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
     sizes = view.sizes
     orders, coverable = _coverable(sizes, order, view.intruder)
     covered = balls.cover(
@@ -200,7 +218,26 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
     array([1., 0., 1., 0.])
     """
     view = look(data, intruder)
-    matches = _match_tables(view, read_released(view, released, key))
+    readings = read_released(view, released, key)
+    found = _measure_released(view, readings)
+    if not view.intruder.likely:
+        return found
+    # Who knows no sensitive column finds only who is alone with the known ones.
+    sizes = np.stack([reading.size for reading in readings])
+    own = np.stack(
+        [reading.patterns if reading.rows is None else reading.patterns[reading.rows] for reading in readings]
+    )
+    nobody = (sizes == 1) & (own == view.patterns.codes)
+    parts = [
+        (chance, nobody if part is None else _measure_released(part, read_released(part, readings)).by_table)
+        for chance, part in view.may_know
+    ]
+    by_table = _mean_over_sets(view, parts)
+    return replace(found, by_table=by_table, realised=freeze(by_table.mean(axis=0)))
+
+
+def _measure_released(view: View, readings: Sequence[Reading]) -> ReleaseRisk:
+    matches = _match_tables(view, readings)
     by_table = np.empty((len(matches), view.records))
     others = view.intruder.cover == "others"
     for number, match in enumerate(matches):
@@ -241,7 +278,14 @@ def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
     array([0.25  , 0.1875, 0.25  , 0.1875])
     """
     view = look(data, intruder)
-    found = confidential_risk(view)
+    if not view.intruder.likely:
+        return _measure_floor(view)
+    # Who knows no sensitive column learns nothing from any.
+    return _mean_over_sets(view, [(chance, _measure_floor(part)) for chance, part in view.may_know if part is not None])
+
+
+def _measure_floor(view: View) -> Floats:
+    found = _measure_confidential(view, 1)
     size = np.where(view.part, found.pattern_size, np.nan)
     share = found.within / size
     outside = share * (1 - share)

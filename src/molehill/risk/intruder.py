@@ -7,6 +7,7 @@ gives, and `read_released` reads released tables by what was learned there: patt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from numbers import Real
 from typing import Any, Literal
 
@@ -24,6 +25,8 @@ Cover = Literal["others", "paper"]
 SmallPatterns = Literal["protect", "marginal", "error"]
 Radius = float | Mapping[str, float] | None
 Floor = float | Mapping[str, float]
+# Each column that may be known or not doubles the sets of columns that the risk is a mean over.
+_MOST_UNSURE = 8
 CHOICES = {
     "cover": ("others", "paper"),
     "small_patterns": ("protect", "marginal", "error"),
@@ -60,6 +63,9 @@ class Intruder:
     missing
         A missing sensitive value: "error", or "keep": the record takes no part, its risk is NaN. A missing known
         value is a category of its own.
+    likely
+        How likely the intruder knows a sensitive column, above 0 and up to 1, by name; all others for sure. The risk is
+        then the mean over what the intruder may know, each set of columns by its chance.
 
     Examples
     --------
@@ -76,6 +82,7 @@ class Intruder:
     cover: Cover = "others"
     small_patterns: SmallPatterns = "protect"
     missing: Missing = "error"
+    likely: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -94,6 +101,7 @@ class Intruder:
         for name in ("radius", "floor"):
             given = getattr(self, name)
             object.__setattr__(self, name, FrozenDict(given) if isinstance(given, Mapping) else given)
+        object.__setattr__(self, "likely", FrozenDict(_check_likely(self.likely, self.sensitive)))
 
     def look(self, data: Any) -> "View":
         """Read, type and pattern a confidential table; every argument that concerns it is checked before any work.
@@ -107,6 +115,23 @@ class Intruder:
             return data
         alike = (self.known, self.breaks) == (data.intruder.known, data.intruder.breaks)
         return _see(self, data.table, data.patterns if alike else None)
+
+
+def _check_likely(given: Any, sensitive: Sequence[str]) -> dict[str, float]:
+    """Accept chances by column; what is sure need not be said."""
+    if not isinstance(given, Mapping | None):
+        problem = f"it is of type {type(given).__name__}, not chances by the name of their column"
+        raise InputError("likely", problem, "Write for instance likely={'rent': 0.3}")
+    for name, chance in (given or {}).items():
+        if name not in sensitive:
+            raise InputError("likely", f"{name!r} is not a sensitive column", nearest(f"{name}", sensitive))
+        if isinstance(chance, bool) or not isinstance(chance, Real) or not 0 < float(chance) <= 1:
+            raise InputError("likely", f"that of {name!r} is no chance", "Give a number above 0, up to 1")
+    unsure = {name: float(chance) for name, chance in (given or {}).items() if chance < 1}
+    if len(unsure) > _MOST_UNSURE:
+        problem = f"{len(unsure)} columns make {2 ** len(unsure):,} sets that may be known"
+        raise InputError("likely", problem, f"Name at most {_MOST_UNSURE}")
+    return unsure
 
 
 def _fixed(given: Any) -> Any:
@@ -186,16 +211,31 @@ class View:
         relative, least = _check_radius(radius, self.intruder.floor, self.numeric)
         return replace(self, intruder=replace(self.intruder, radius=radius), radius=relative, floor=least)
 
-    def alone(self, column: str) -> "View":
-        """The same table to an intruder who asks for one of the sensitive columns alone."""
-        if self.intruder.sensitive == (column,):
+    def alone(self, *columns: str) -> "View":
+        """The same table to an intruder who asks for one, or some, of the sensitive columns alone."""
+        if self.intruder.sensitive == columns and not self.intruder.likely:
             return self
-        kind, own = self.schema[column].kind, self.intruder
-        only = {
-            name: given if not isinstance(given, Mapping) else {column: given[column]} if column in given else nothing
-            for name, given, nothing in (("radius", own.radius, None), ("floor", own.floor, 0.0))
-        }
-        return replace(own, sensitive=(column,), kinds={**own.kinds, column: kind}, **only).look(self)
+        own, kinds = self.intruder, {name: self.schema[name].kind for name in columns}
+        only: dict[str, Any] = {"likely": {}}
+        for name, nothing in (("radius", None), ("floor", 0.0)):
+            given = getattr(own, name)
+            by_name = isinstance(given, Mapping)
+            told = {column: given[column] for column in columns if column in given} if by_name else given
+            only[name] = (told or nothing) if by_name else told
+        return replace(own, sensitive=columns, kinds={**own.kinds, **kinds}, **only).look(self)
+
+    @cached_property
+    def may_know(self) -> "list[tuple[float, View | None]]":
+        """The sets of sensitive columns that the intruder may know, each with its chance; None for none of them."""
+        unsure = list(self.intruder.likely)
+        found = []
+        for known in product((True, False), repeat=len(unsure)):
+            chances = [self.intruder.likely[name] for name in unsure]
+            chance = float(np.prod([p if here else 1 - p for p, here in zip(chances, known, strict=True)]))
+            left = {name for name, here in zip(unsure, known, strict=True) if not here}
+            columns = [name for name in self.intruder.sensitive if name not in left]
+            found.append((chance, self.alone(*columns) if columns else None))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +371,7 @@ def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp]
             raise InputError(
                 "released",
                 f"it has {len(table.frame):,} records where the confidential table has {view.records:,}",
-                "Give the column that names the record as `key`; or say that none is anybody's: linked=False",
+                "Give the column that names the record as `key`; or, if none is anybody's, linked=False (--unlinked)",
             )
         return None
     find_columns(view.table, key, "key")

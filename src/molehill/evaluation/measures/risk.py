@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 RADII = (0.5, 1.5, 2.0)
 RECORDS = "Risk of the records"
 EXPECTED = "Expected risk of the records"
+ALONE = "Every column by itself"
 POOLED = "An intruder who pools the tables"
 RISES = "Rises and moles"
 MATCHES = "Matches"
@@ -62,6 +63,14 @@ def _excess(scene: Scene) -> Iterable[Value]:
     # The mean over the released tables estimates the same where the posterior is not known.
     mean = (scene.expected_profile or scene.profile)["mean"]
     return [Value(Figure(*(end - scene.risk_floor for end in mean)))] if scene.is_release else []
+
+
+def _alone(scene: Scene) -> Iterable[Value]:
+    return [Value(mean, column) for column, (mean, _) in scene.alone.items()]
+
+
+def _alone_floor(scene: Scene) -> Iterable[Value]:
+    return [Value(Figure(floor, np.nan, np.nan), column) for column, (_, floor) in scene.alone.items()]
 
 
 def _by_radius(key: str) -> Callable[[Scene], Iterable[Value]]:
@@ -146,6 +155,8 @@ RISK_MEASURES = (
         "risk_floor", "mean risk of tables that tell nothing beyond the pattern", "risk", RECORDS, "share", _floor, ""
     ),
     Measure("risk_excess", "mean risk above that floor", "risk", RECORDS, "share", _excess),
+    Measure("alone_mean", "mean risk, if nothing else were known roughly", "risk", ALONE, "share", _alone),
+    Measure("alone_floor", "of tables that tell nothing beyond the pattern", "risk", ALONE, "share", _alone_floor, ""),
     Measure("radius_mean", "mean risk, intruder radius {at}", "risk", BY_RADIUS, "share", _by_radius("mean")),
     Measure(
         "radius_above_50",

@@ -16,6 +16,8 @@ MEANINGS = {
     **{f"expected_{name}": words for name, words in _PROFILE.items()},
     "risk_floor": "what tables cost that say nothing of a person beyond the known columns",
     "risk_excess": "what is said of a person beyond the known columns",
+    "alone_mean": "in the released tables; of all columns together the risk is lower, and higher for who stands out",
+    "alone_floor": "what tables cost that say nothing of a person beyond the known columns",
     "isolated_mean": "the records with the fewest others close to them",
     "largest_mean": "the values that people talk about",
     "smallest_pattern": "k-anonymity: who share all known columns",

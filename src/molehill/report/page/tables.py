@@ -14,7 +14,7 @@ import pandas as pd
 from molehill.charts.style import evaluation_looks
 from molehill.evaluation.measure import CONFIDENTIAL, FEW, MeasureFamily
 from molehill.evaluation.measures.new_people import LOOK_ALIKES, MEMBERS
-from molehill.evaluation.measures.risk import BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
+from molehill.evaluation.measures.risk import ALONE, BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
 from molehill.evaluation.measures.shapes import HEAPS, SHAPE
 from molehill.evaluation.measures.standing_out import STANDING_OUT
 from molehill.evaluation.measures.utility import BIASES, CLASSIFIER, DISTANCES, ESTIMATES, OVERLAPS, WIDTHS
@@ -37,6 +37,7 @@ NOTES = {
         "The paper's measure: of every record the mean over the released tables. The more tables, the fewer records "
         "lie above a threshold, whatever the scheme."
     ),
+    ALONE: "The intruder knows one sensitive column roughly, and none of the others: a wider net than all together.",
     POOLED: "Taking all released tables together.",
     RISES: (
         "Against the scheme without weights. Some rise by chance alone; a mole is a record whose expected risk rises."
