@@ -41,7 +41,7 @@ def _choose_scale(table: Table, column: str) -> dict[str, Any]:
 
 _MIXTURE = ("lower", "upper", "components", "membership", "transform", "priors", "standardise")
 BUILT_IN = {
-    "forest": BuiltIn(forest, "", ("lower", "upper", "leaf"), lambda *_: {"leaf": LEAF}, any_kind=True),
+    "forest": BuiltIn(forest, "", ("lower", "upper", "leaf", "levels"), lambda *_: {"leaf": LEAF}, any_kind=True),
     "tdp_mixture": BuiltIn(tdp_mixture, "continuous", _MIXTURE, _choose_scale),
     "semicontinuous": BuiltIn(semicontinuous, "semicontinuous", _MIXTURE),
     "negative_binomial": BuiltIn(negative_binomial, "count"),

@@ -266,6 +266,8 @@ def check_columns(
             raise InputError("keep", problem, remedy)
         if found.name in settings.replace:
             _check_replaced(settings, found, len(table.frame), own=own)
+        if found.name in settings.levels:
+            _check_levels(settings, found.name, table)
     return findings
 
 
@@ -290,6 +292,16 @@ def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bo
     if found.levels > max(MOST_LEVELS * records, 20):
         problem = f"{name!r} is a category of {found.levels:,} levels for {records:,} records: new values would be true"
         raise InputError("replace", problem, "Drop it, group its levels, or say what kind of number it is")
+
+
+def _check_levels(settings: Settings, name: str, table: Table) -> None:
+    if name not in settings.replace or settings.kinds.get(name) != "categorical":
+        raise InputError("levels", f"{name!r} is no replaced category", "Leave them out: only such a column needs them")
+    own = {*settings.levels[name]}
+    other = sum(level is not None and level not in own for level in find_levels(table.frame[name], name, "levels"))
+    if other or len(own) < len(settings.levels[name]):
+        what = f"{other:,} levels of {name!r} are not among them" if other else f"one of {name!r} is named twice"
+        raise InputError("levels", what, "Name every level once, in their order")
 
 
 def model_of(settings: Settings, kind: str) -> str:

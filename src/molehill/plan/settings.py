@@ -47,6 +47,7 @@ OF_COLUMNS = {
     "breaks": "breaks",
     "missing": "missing_codes",
     "likely": "likely",
+    "levels": "levels",
 }
 
 # What `scheme = "paper"` stands for.
@@ -299,6 +300,9 @@ class Settings(BaseModel):
     breaks: dict[Name, Annotated[tuple[float, ...], Field(min_length=1)]] = setting(
         {}, "Groups of a numeric known column or predictor: where each begins.", "lists of numbers"
     )
+    levels: dict[Name, Annotated[tuple[float | str, ...], Field(min_length=2)]] = setting(
+        {}, "The levels of a replaced category that has an order, from the first to the last.", "lists of levels"
+    )
     missing_codes: dict[Name, tuple[float | str, ...]] = setting(
         {}, "Cells that stand for a missing value, by column.", "lists of codes"
     )
@@ -364,6 +368,10 @@ class Settings(BaseModel):
         """Take one text for a list of one, lists, of which TOML has no other kind, for tuples, and columns apart."""
         given = spread_columns(given)
         given = settle_scheme(given)
+        if isinstance(given.get("levels"), Mapping):
+            # What has levels is a category, whatever its codes look like.
+            kinds = dict.fromkeys(given["levels"], "categorical")
+            given = {**given, "kinds": {**kinds, **_by_column(given.get("kinds"))}}
         listed = [name for name, field in cls.model_fields.items() if field.annotation in (Names, Names | None)]
         taken = {
             name: (value,) if name in listed and isinstance(value, str) else value for name, value in given.items()

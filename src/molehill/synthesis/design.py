@@ -375,10 +375,20 @@ def find_codes(column: pd.Series, levels: Sequence[Any], name: str, argument: st
     return _check_seen(_places(column, levels, name, argument), name, argument)
 
 
-def code_levels(table: Table, column: str) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
-    """Give the level of every record, -1 where it is missing, and the levels of a column that is to be replaced."""
+def code_levels(
+    table: Table, column: str, order: Sequence[Any] | None = None
+) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+    """Give the level of every record, -1 where it is missing, and the levels of a column that is to be replaced.
+
+    Those that occur are in the order that is given; one that is not in it is an error.
+    """
     values = table.frame[column]
     levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
+    if order is not None:
+        places = {level: place for place, level in enumerate(order)}
+        if any(level not in places for level in levels):
+            raise InputError("levels", f"some of {column!r} are not among them", "Name every level, in their order")
+        levels = tuple(sorted(levels, key=places.__getitem__))
     if len(levels) < 2:
         raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is")
     if len(levels) > MOST_LEVELS:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import integrate, stats
 
+from molehill import Settings, synthesize
 from molehill.errors import InputError
 from molehill.models import BUILT_IN, forest
 from molehill.models.forests.forest import MOST_CODES, SITES, WINDOW
@@ -615,3 +616,34 @@ def test_every_record_has_levels_of_its_own_and_is_filled_where_it_must_be():
     # Missing only where that may be, or where no level is left.
     assert (~there <= (~filled | ~allowed.any(axis=1))).all()
     assert (values[~filled] < 0).mean() > 0.3
+
+
+def test_levels_may_have_an_order_that_settings_give():
+    # What a part is ordered by: with an order, levels that lie side by side are parted together.
+    random = np.random.default_rng(3)
+    table = pd.DataFrame({"age": random.choice(list("abcdef"), 600), "grade": random.choice([3, 1, 2], 600)})
+    plain, given = (
+        forest("grade", ["age"], kinds={"grade": "categorical"}, levels=levels) for levels in (None, [2.0, 1, 3, 4])
+    )
+    learned = [fit(one, table, seed=1, progress=False).learned.facts for one in (plain, given)]
+    assert [facts["levels"] for facts in learned] == [(1, 2, 3), (2, 1, 3)]
+    assert [len(facts["scores"]) for facts in learned] == [0, 3]
+    tables = draw(fit(given, table, seed=1, progress=False), datasets=1, seed=1)
+    assert tables[0]["grade"].isin([1, 2, 3]).all()
+    assert tables[0]["grade"].dtype == table["grade"].dtype
+    with pytest.raises(InputError, match="some of 'grade' are not among them"):
+        fit(forest("grade", [], kinds={"grade": "categorical"}, levels=[1, 2]), table, seed=1, progress=False)
+
+
+def test_an_order_of_levels_goes_through_settings():
+    random = np.random.default_rng(4)
+    table = pd.DataFrame({"sex": random.choice(["f", "m"], 300), "grade": random.choice(["low", "mid", "high"], 300)})
+    how = {"replace": ["grade"], "keep": ["sex"], "known": ["sex"], "datasets": 2, "compare": (), "seed": 1}
+    release = synthesize(table, Settings(**how, leaf=20, levels={"grade": ["low", "mid", "high"]}), progress=False)
+    assert release.posterior.learned.facts["levels"] == ("low", "mid", "high")
+    with pytest.raises(InputError, match="1 levels of 'grade' are not among them"):
+        synthesize(table, Settings(**how, levels={"grade": ["low", "high"]}), progress=False)
+    with pytest.raises(InputError, match="one of 'grade' is named twice"):
+        synthesize(table, Settings(**how, levels={"grade": ["low", "mid", "high", "low"]}), progress=False)
+    with pytest.raises(InputError, match="'sex' is no replaced category"):
+        synthesize(table, Settings(**how, levels={"sex": ["f", "m"]}), progress=False)

@@ -68,6 +68,7 @@ def forest(
     kinds: Mapping[str, Kind] | None = None,
     lower: float | None = None,
     upper: float | None = None,
+    levels: Sequence[Any] | None = None,
     missing: bool = False,
 ) -> DirectSynthesizer:
     """Replace a column of any kind by draws from a forest.
@@ -87,6 +88,8 @@ def forest(
         How many are grown, at least 20.
     lower, upper
         The public support of a number, for instance from a codebook; never the confidential extremes.
+    levels
+        Of a category that has an order, all its levels in that order; an ordered column of pandas says it itself.
     missing
         Whether the forest also says which values are missing, as one level more; otherwise those that are stay so.
 
@@ -100,7 +103,7 @@ def forest(
         raise InputError("leaf", "it must be a number from 1 up", f"{LEAF:g} is the default")
     if not is_whole(trees, WINDOW):
         raise InputError("trees", f"it must be a whole number from {WINDOW} up", f"{TREES} is the default")
-    own_kind = (kinds or {}).get(column)
+    own_kind, order = (kinds or {}).get(column), None if levels is None else tuple(levels)
     of_predictors: dict[str, Kind] = {name: kind for name, kind in (kinds or {}).items() if name != column}
 
     def learn(table: Table, weights: Floats) -> Learned:
@@ -109,12 +112,12 @@ def forest(
         coding = _learn_coding(table, design, weights)
         kind = own_kind or infer_kind(table, column)[0]
         if kind == "categorical":
-            outcome, levels = code_levels(table, column)
+            outcome, found = code_levels(table, column, order)
         else:
             values = find_amounts(table, column)
-            levels = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support)
-            outcome = levels.codes(values)
-        number = len(levels) if isinstance(levels, tuple) else levels.number
+            found = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support)
+            outcome = found.codes(values)
+        number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():
             problem = f"no record that has a value of {column!r} counts"
             raise NothingCountsError(
@@ -123,17 +126,17 @@ def forest(
         # Where nothing is missing, nothing will be.
         if missing and weights[outcome < 0].any():
             outcome, number = np.where(outcome < 0, number, outcome), number + 1
-        scores = _scores(table.frame[column], levels, number)
+        scores = _scores(table.frame[column], found, number, ordered=order is not None)
         inputs = {"codes": coding.apply(table), "outcome": outcome}
         facts = {
             "column": column,
-            "levels": levels,
+            "levels": found,
             "number": number,
             "support": support,
             "design": design.facts,
             "coding": coding,
             "scores": scores,
-            "leaf": max(OF_LEVELS * leaf, 1.0) if isinstance(levels, tuple) else float(leaf),
+            "leaf": max(OF_LEVELS * leaf, 1.0) if isinstance(found, tuple) else float(leaf),
         }
         return Learned(inputs, facts, again=coding.again)
 
@@ -238,10 +241,10 @@ def _bin_ends(values: Floats, weights: Floats) -> Floats:
     return np.unique(distinct[np.searchsorted(upto, shares * upto[-1])])
 
 
-def _scores(column: pd.Series, levels: Any, number: int) -> Floats:
+def _scores(column: pd.Series, levels: Any, number: int, *, ordered: bool) -> Floats:
     """Numbers in the order of the levels, to order categorical predictors by; none for a category without an order."""
     if isinstance(levels, tuple):
-        ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
+        ordered |= isinstance(column.dtype, pd.CategoricalDtype) and bool(column.cat.ordered)
         return np.arange(number) / number if ordered else np.empty(0)
     places = np.argsort(np.argsort(levels.middles(), kind="stable"))
     # A missing value, if that is a level, stands before all.
