@@ -80,9 +80,7 @@ def test_it_is_saved_with_a_report_in_both_editions_that_speaks_of_new_people(re
     assert "2 tables of 250 records" in note
     assert "*T* = 0.625 *v* + *b* / 2" in note
     assert "0.625 * v.mean() + b / 2" in note
-    inside, public = (
-        (folder / name / "report.html").read_text(encoding="utf-8") for name in ("internal", "release")
-    )
+    inside, public = ((folder / name / "report.html").read_text(encoding="utf-8") for name in ("internal", "release"))
     for page in (inside, public):
         assert "2 tables of 250 new people" in page
         assert "No record of the tables is anybody" in page

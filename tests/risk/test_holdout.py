@@ -39,7 +39,8 @@ def test_a_copy_shows_everybody_and_a_fresh_sample_nobody():
 
     def sample(number):
         pay = random.lognormal(10, 0.5, number)
-        return pd.DataFrame({"pay": pay, "rent": pay * random.uniform(0.1, 0.5, number), "job": random.choice(4, number)})
+        rent = pay * random.uniform(0.1, 0.5, number)
+        return pd.DataFrame({"pay": pay, "rent": rent, "job": random.choice(4, number)})
 
     data, half = sample(600), random.permutation(600) < 300
     copies = compare_halves(data, half, [data[half]], [data[~half]], list(data), seed=1)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from molehill.arrays import Floats
 from molehill.evaluation.measure import FEW
 from molehill.evaluation.scene import Scene
+from molehill.tables.dates import years_of
 from molehill.utility.densities import (
     masked_grid,
     share_above,
@@ -41,9 +42,10 @@ def list_shapes(scenes: Mapping[str, Scene]) -> pd.DataFrame:
     pandas.DataFrame
         scheme, column, by and group (empty for all records), curve, level, at, value. Of a number the curves are
         "density", "below" (share at or below), "above" and "beneath" (share above `at`, and below minus `at`: the
-        tails) and "quantile" (at a share, to three digits); of a category "level", the share of each level. The tables
-        of a release are taken together. "pair" is how far the shares of the combinations of a column and another, `by`,
-        lie from the confidential ones (total variation), and `at` what a fresh sample would be expected to show.
+        tails) and "quantile" (at a share, to three digits); of a category "level", the share of each level. Dates are
+        in years, without tails. The tables of a release are taken together. "pair" is how far the shares of the
+        combinations of a column and another, `by`, lie from the confidential ones (total variation), and `at` what a
+        fresh sample would be expected to show.
     """
     first = next(iter(scenes.values()))
     rows: list[tuple[object, ...]] = []
@@ -76,10 +78,14 @@ def values_of(scene: Scene, column: str) -> list[Floats]:
 def _numbers(scenes: Mapping[str, Scene], column: str) -> Iterator[tuple[object, ...]]:
     for by, group, codes in [("", "", None), *_groups(next(iter(scenes.values())))]:
         values = {name: _values_in(scene, column, codes) for name, scene in scenes.items()}
+        dated = next(iter(scenes.values())).view.schema[column].kind == "date"
+        if dated:
+            values = {name: years_of(days) for name, days in values.items()}
         own = next(iter(values.values()))
         if len(own) < (_LEAST if by else 2):
             continue
-        tail = tail_grid(own, np.concatenate(list(values.values())))
+        # Dates have no tails that would be told by their size.
+        tail = tail_grid(own[:0] if dated else own, np.concatenate(list(values.values())))
         losses = tail_grid(-own if (own < 0).sum() >= FEW else own[:0], -np.concatenate(list(values.values())))
         grid = masked_grid(own, _POINTS_OF_GROUP if by else _POINTS)
         bandwidth = usual_bandwidth(own, grid)

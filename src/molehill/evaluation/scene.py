@@ -24,8 +24,9 @@ from molehill.risk.identification import (
 from molehill.risk.intruder import Radius, Reading, View
 from molehill.risk.moles import Moles, Rises, count_rises, moles
 from molehill.risk.profile import profile_release
+from molehill.tables.dates import holds_dates
 from molehill.tables.intervals import Figure
-from molehill.tables.schema import infer_kind
+from molehill.tables.schema import is_number
 from molehill.tables.table import Table
 from molehill.utility import (
     Agreement,
@@ -267,7 +268,7 @@ class Scene:
             for name in self._related
             if name not in sensitive
             and (
-                (pd.api.types.is_numeric_dtype(frame[name].dtype) and name not in exact)
+                (name not in exact and (pd.api.types.is_numeric_dtype(frame[name].dtype) or holds_dates(frame[name])))
                 or frame[name].nunique(dropna=False) <= _MOST_LEVELS
             )
         ]
@@ -315,7 +316,7 @@ class Scene:
             method for method in self.options.methods if method != "logistic" or sum(widths) <= MOST_TERMS
         ]
         # With the products of any two columns, and the squares of numbers; of many columns these would be thousands.
-        squares = sum(infer_kind(table, name)[0] != "categorical" for name in columns)
+        squares = sum(is_number(table, name) for name in columns)
         terms = sum(widths) + squares + (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2
         found: dict[Method, Distances] = {
             method: propensity(
@@ -349,8 +350,7 @@ class Scene:
 
     def _indicators(self, name: str) -> int:
         """How many columns a classifier sees of a column."""
-        numeric = infer_kind(self.view.table, name)[0] != "categorical"
-        return 1 if numeric else self.view.table.frame[name].nunique(dropna=False) - 1
+        return 1 if is_number(self.view.table, name) else self.view.table.frame[name].nunique(dropna=False) - 1
 
     def _kept_as_they_are(self, columns: Sequence[str]) -> bool:
         """Whether every table has the known values of the confidential one, record by record, and none is missing."""

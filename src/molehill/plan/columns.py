@@ -15,6 +15,7 @@ import pandas as pd
 from molehill.arrays import Floats
 from molehill.errors import InputError
 from molehill.tables.cells import is_text
+from molehill.tables.dates import holds_dates
 from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table
 
@@ -119,6 +120,8 @@ class Finding:
         How many different values it has, 0 if that cannot be told, and how many records have none.
     problem, remedy
         Why nothing can be made of it, and what to do; empty if it can be used. Its kind says nothing then.
+    dates
+        Whether it holds dates: categories where they are compared, days where they are drawn.
     """
 
     name: str
@@ -131,6 +134,7 @@ class Finding:
     missing: int
     problem: str = ""
     remedy: str = ""
+    dates: bool = False
 
 
 def look_at_columns(table: Table) -> tuple[Finding, ...]:
@@ -174,6 +178,7 @@ def _look(table: Table, name: str) -> Finding:
         int(column.isna().sum()),
         problem,
         remedy,
+        holds_dates(column),
     )
 
 

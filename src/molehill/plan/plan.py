@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from molehill.synthesis.design import Design, find_levels
 from molehill.tables.cells import declare_missing
 from molehill.tables.labels import align_rows
 from molehill.tables.resolution import column_unit
-from molehill.tables.schema import has_many_dates
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility.analyses import read_formula
 
@@ -30,6 +30,7 @@ MODELS = {
     "semicontinuous": "semicontinuous",
     "count": "negative_binomial",
     "categorical": "multinomial",
+    "date": "normal_linear",
 }
 # Of a category with more levels than this share of the records, most values are those of single people.
 MOST_LEVELS = 0.2
@@ -116,9 +117,8 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     """
     find_columns(table, settings.known, "known")
     find_columns(table, settings.relations, "relations")
-    # One that names people says nothing of others, and would need a coefficient for each of them; so would many dates.
-    able = [name for name in settings.keep if name not in settings.accept]
-    kept = tuple(name for name in able if name not in table.frame or not has_many_dates(table.frame[name]))
+    # One that names people says nothing of others, and would need a coefficient for each of them.
+    kept = tuple(name for name in settings.keep if name not in settings.accept)
     asked = {*settings.relations, *(name for text in settings.regressions for name in read_formula(text).columns)}
     if settings.scheme != "paper" and asked - {*settings.replace}:
         kept = tuple(name for name in kept if name in asked)
@@ -273,11 +273,12 @@ def check_columns(
 
 def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bool) -> None:
     name = found.name
-    kind = settings.kinds.get(name, found.kind)
+    kind = _kind(settings, found)
     if kind != "categorical":
         left = [end for end in ("lower", "upper") if settings.of_column(end, name) is None]
         if left and not own:
-            problem = f"{name!r} is an amount and has no {' and no '.join(left)}"
+            what = "a date" if kind == "date" else "an amount"
+            problem = f"{name!r} is {what} and has no {' and no '.join(left)}"
             raise InputError("columns", problem, "Look its limits up in a codebook; never take the true extremes")
         low, high = (settings.of_column(end, name) for end in ("lower", "upper"))
         if low is not None and high is not None and low >= high:
@@ -319,16 +320,22 @@ def model_of(settings: Settings, kind: str) -> str:
 
 
 def _model(settings: Settings, found: Finding) -> str:
-    return model_of(settings, settings.kinds.get(found.name, found.kind))
+    return model_of(settings, _kind(settings, found))
+
+
+def _kind(settings: Settings, found: Finding) -> str:
+    """The kind of a column as it is used: dates that are drawn are days."""
+    drawn = found.dates and found.name in settings.replace
+    return settings.kinds.get(found.name, "date" if drawn else found.kind)
 
 
 def _describe(table: Table, settings: Settings, found: Finding, sketches: list[Design]) -> dict[str, str]:
     fate = next(fate for fate in FATES if found.name in getattr(settings, fate))
-    kind, limits, model, remarks = settings.kinds.get(found.name, found.kind), "", "", []
+    kind, limits, model, remarks = _kind(settings, found), "", "", []
     if fate == "replace":
         model = _model(settings, found)
         ends = [settings.of_column(end, found.name) for end in ("lower", "upper")]
-        limits = " to ".join("open" if end is None else f"{end:,.12g}" for end in ends) if kind != "categorical" else ""
+        limits = " to ".join(_tell_limit(end, kind) for end in ends) if kind != "categorical" else ""
     elif found.name in settings.known:
         remarks.append("the intruder knows it")
     if fate == "keep" and found.identifying:
@@ -360,8 +367,14 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
     }
 
 
+def _tell_limit(end: float | None, kind: str) -> str:
+    if end is None:
+        return "open"
+    return f"{date(1970, 1, 1) + timedelta(days=end)}" if kind == "date" else f"{end:,.12g}"
+
+
 def _tell_replaced(table: Table, found: Finding, kind: str, missing: str) -> list[str]:
-    told = [] if kind == "categorical" else [f"written as {tell_unit(column_unit(table.frame[found.name]))}"]
+    told = [] if kind in ("categorical", "date") else [f"written as {tell_unit(column_unit(table.frame[found.name]))}"]
     if found.missing and missing != "error":
         told.append("which are missing is modelled too" if missing == "model" else "missing values stay missing")
     return told

@@ -7,6 +7,8 @@ whether it may be published. Nothing else lists the settings.
 import json
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -19,6 +21,7 @@ from molehill.errors import MOST_ORDER, InputError, nearest
 from molehill.files import write_text
 from molehill.plan.targets import EXAMPLES, parse_targets
 from molehill.risk.intruder import Intruder
+from molehill.tables.dates import day_of
 from molehill.tables.schema import Kind
 
 # `own` is a synthesizer that was given in Python; the others are those of `molehill.models`.
@@ -72,6 +75,7 @@ Name = Annotated[str, Field(min_length=1)]
 Names = tuple[Name, ...]
 Share = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[float, Field(ge=0)]
+Limit = float | date
 
 
 def setting(default: Any, comment: str, wanted: str, *, public: bool = False, **limits: Any) -> Any:
@@ -203,15 +207,15 @@ class Settings(BaseModel):
         comment="Whether the priors of a mixture see the amounts centred and scaled; the paper's supplement does not.",
         wanted="true or false",
     )
-    lower: float | dict[Name, float] | None = setting(
+    lower: float | dict[Name, Limit] | None = setting(
         None,
         "Least value that may be released, from a codebook; never the confidential minimum.",
-        "a number, or one per column",
+        "a number, or a number or date per column",
     )
-    upper: float | dict[Name, float] | None = setting(
+    upper: float | dict[Name, Limit] | None = setting(
         None,
         "Largest value that may be released, from a codebook; never the confidential maximum.",
-        "a number, or one per column",
+        "a number, or a number or date per column",
     )
     datasets: int = setting(
         20,
@@ -376,7 +380,8 @@ class Settings(BaseModel):
         taken = {
             name: (value,) if name in listed and isinstance(value, str) else value for name, value in given.items()
         }
-        return {name: _plain_tuples(value) for name, value in taken.items()}
+        taken = {name: _plain_tuples(value) for name, value in taken.items()}
+        return {name: _read_dates(value) if name in ("lower", "upper") else value for name, value in taken.items()}
 
     @field_validator(
         "replace",
@@ -502,9 +507,10 @@ class Settings(BaseModel):
         return ", ".join(self.replace)
 
     def of_column(self, name: str, column: str) -> Any:
-        """Give a setting that may be one for all columns, or one for each, for one of them."""
+        """Give a setting that may be one for all columns, or one for each, for one of them; a date as a day."""
         value = getattr(self, name)
-        return value.get(column) if isinstance(value, dict) else value
+        own = value.get(column) if isinstance(value, dict) else value
+        return day_of(own) if isinstance(own, date) else own
 
     @property
     def public(self) -> Self:
@@ -523,6 +529,19 @@ def _plain_tuples(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _plain_tuples(entry) for name, entry in value.items()}
     return value
+
+
+def _read_dates(value: Any) -> Any:
+    """Take text that is a date for one: JSON, and people, write it so."""
+    if not isinstance(value, Mapping):
+        return value
+    dated = {}
+    for name, entry in value.items():
+        dated[name] = entry.date() if isinstance(entry, datetime) else entry
+        if isinstance(entry, str):
+            with suppress(ValueError):
+                dated[name] = date.fromisoformat(entry)
+    return dated
 
 
 def _list_problems(settings: type[Settings], error: ValidationError) -> list[str]:

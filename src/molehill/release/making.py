@@ -311,7 +311,8 @@ def make_baselines(job: Job) -> dict[str, list[Any]]:
     # What is done to people's own values makes no new people.
     able = job.view.numeric and job.settings.records is None
     compared = [name for name in BASELINES if name in job.settings.compare] if able else []
-    return {name: [BASELINES[name](job.table, list(job.view.numeric), job.seed("baseline", name))] for name in compared}
+    amounts = [name for name in job.view.numeric if job.view.schema[name].kind != "date"]
+    return {name: [BASELINES[name](job.table, amounts, job.seed("baseline", name))] for name in compared if amounts}
 
 
 def list_fits(posteriors: Mapping[str, Posterior], seconds: Mapping[str, float]) -> pd.DataFrame:

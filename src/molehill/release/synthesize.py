@@ -148,4 +148,6 @@ def _plan(job: Job) -> tuple[dict[str, Floats], ConfidentialRisk]:
     weights = {name: weigh(scheme, risks.get(scheme.order), job.view.records) for name, scheme in schemes.items()}
     if not weights[str(own)].any():
         raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
-    return weights, risks[own.order or settings.order]
+    # Where everybody stands out, a comparison may count nobody: there is nothing to fit.
+    counting = {name: given for name, given in weights.items() if given.any()}
+    return counting, risks[own.order or settings.order]

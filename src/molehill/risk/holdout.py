@@ -16,7 +16,9 @@ from numba import njit
 
 from molehill.arrays import Booleans, Floats, Integers, freeze
 from molehill.machine import in_threads, workers
+from molehill.tables.dates import holds_dates
 from molehill.tables.intervals import Figure
+from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table
 
 # Records that distances are taken from, and records of a table that they are taken to, at most.
@@ -132,24 +134,24 @@ class _Coding:
     def __init__(self, table: Table, columns: Sequence[str]) -> None:
         frame = table.frame
         self.columns = list(columns)
-        numeric = [pd.api.types.is_numeric_dtype(frame[name].dtype) for name in columns]
-        boolean = [pd.api.types.is_bool_dtype(frame[name].dtype) for name in columns]
-        self.exact = np.array([not number or flag for number, flag in zip(numeric, boolean, strict=True)], dtype=bool)
-        self.sorted = {
-            name: np.sort(frame[name].dropna().to_numpy(np.float64))
-            for name, exact in zip(columns, self.exact, strict=True)
-            if not exact
-        }
+        numeric = [
+            (pd.api.types.is_numeric_dtype(frame[name].dtype) and not pd.api.types.is_bool_dtype(frame[name].dtype))
+            or holds_dates(frame[name])
+            for name in columns
+        ]
+        self.exact = ~np.array(numeric, dtype=bool)
+        values = {name: column_numbers(table, name) for name, number in zip(columns, numeric, strict=True) if number}
+        self.sorted = {name: np.sort(own[~np.isnan(own)]) for name, own in values.items()}
         self.levels = {name: pd.Index(frame[name].astype(str).unique()) for name in columns if name not in self.sorted}
 
     def places(self, table: Table) -> Floats:
         """Give the places of a table, (records, columns)."""
-        return np.column_stack([self._place(table.frame[name], name) for name in self.columns])
+        return np.column_stack([self._place(table, name) for name in self.columns])
 
-    def _place(self, column: pd.Series, name: str) -> Floats:
+    def _place(self, table: Table, name: str) -> Floats:
         if name in self.levels:
-            return self.levels[name].get_indexer(pd.Index(column.astype(str))).astype(np.float64)
-        values, line = column.to_numpy(np.float64, na_value=np.nan), self.sorted[name]
+            return self.levels[name].get_indexer(pd.Index(table.frame[name].astype(str))).astype(np.float64)
+        values, line = column_numbers(table, name, "released"), self.sorted[name]
         # The middle of all that are the same.
         ranks = (np.searchsorted(line, values, "left") + np.searchsorted(line, values, "right")) / 2
         return np.where(np.isnan(values), np.nan, ranks / max(len(line), 1))

@@ -25,6 +25,8 @@ Cover = Literal["others", "paper"]
 SmallPatterns = Literal["protect", "marginal", "error"]
 Radius = float | Mapping[str, float] | None
 Floor = float | Mapping[str, float]
+# Dates that differ by so many days are close, unless a floor says it.
+_CLOSE_DAYS = 30.0
 # Each column that may be known or not doubles the sets of columns that the risk is a mean over.
 _MOST_UNSURE = 8
 CHOICES = {
@@ -48,7 +50,8 @@ class Intruder:
         Relative radius, from 0 to 1, of the closed ball `y - reach <= y_h <= y + reach` with
         `reach = max(radius * |y|, floor)`; one number or one per column by name.
     floor
-        Least reach, in the units of the data; `radius=0, floor=5000` is an absolute radius.
+        Least reach, in the units of the data; `radius=0, floor=5000` is an absolute radius. Of dates it is in days, and
+        30 where nothing is said: a share of a date means nothing.
     breaks
         Groups for numeric known columns, by name: `{"age": [25, 35, 50, 65]}`, left-closed.
     kinds
@@ -208,7 +211,8 @@ class View:
 
     def at(self, radius: Radius) -> "View":
         """The same table to an intruder with another radius."""
-        relative, least = _check_radius(radius, self.intruder.floor, self.numeric)
+        dates = frozenset(name for name in self.numeric if self.schema[name].kind == "date")
+        relative, least = _check_radius(radius, self.intruder.floor, self.numeric, dates)
         return replace(self, intruder=replace(self.intruder, radius=radius), radius=relative, floor=least)
 
     def alone(self, *columns: str) -> "View":
@@ -329,7 +333,8 @@ def _see(intruder: Intruder, table: Table, patterns: Patterns | None) -> View:
     )
     numeric = tuple(name for name in sensitive if schema[name].kind != "categorical")
     exact = [name for name in sensitive if name not in numeric]
-    relative, least = _check_radius(intruder.radius, intruder.floor, numeric)
+    dates = frozenset(name for name in numeric if schema[name].kind == "date")
+    relative, least = _check_radius(intruder.radius, intruder.floor, numeric, dates)
 
     patterns = patterns or learn_patterns(table, known, intruder.breaks)
     several = intruder.missing != "error" and len(sensitive) > 1
@@ -426,12 +431,22 @@ def _check_missing(part: Booleans, missing: Missing, argument: str) -> None:
         )
 
 
-def _check_radius(radius: Radius, floor: Floor, columns: Sequence[str]) -> tuple[Floats, Floats]:
-    """Give the relative radius and the floor of every numeric sensitive column."""
-    if radius is None and columns:
+def _check_radius(radius: Radius, floor: Floor, columns: Sequence[str], dates: frozenset[str]) -> tuple[Floats, Floats]:
+    """Give the relative radius and the floor of every numeric sensitive column; a share of a date means nothing."""
+    if radius is None and {*columns} - dates:
         raise InputError("radius", "the sensitive columns are numeric and need one", "Give it, such as 0.2 for 20%")
+    named = [name for name in dates if isinstance(radius, Mapping) and radius.get(name)]
+    if named:
+        problem = f"{named[0]!r} holds dates, of which a share means nothing"
+        raise InputError("radius", problem, f"Say how many days are close: floor={{{named[0]!r}: 30}}")
+    if isinstance(radius, Mapping):
+        radius = {**dict.fromkeys(dates, 0.0), **radius}
     relative = _per_column("radius", 0.0 if radius is None else radius, columns)
+    floor = {**dict.fromkeys(dates, _CLOSE_DAYS), **floor} if isinstance(floor, Mapping) and dates else floor
     least = _per_column("floor", floor, columns)
+    dated = np.array([name in dates for name in columns], dtype=bool)
+    relative[dated] = 0.0
+    least[dated & (least == 0)] = _CLOSE_DAYS
     if (relative > 1).any():
         raise InputError(
             "radius",

@@ -280,5 +280,5 @@ def top_records(
 
 
 def _numeric(risk: ConfidentialRisk, table: Table) -> dict[str, Floats]:
-    names = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind != "categorical"]
+    names = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind not in ("categorical", "date")]
     return {name: column_numbers(table, name) for name in names}

@@ -20,6 +20,7 @@ import pandas as pd
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
+from molehill.tables.dates import days_of, holds_dates
 from molehill.tables.labels import short_label
 from molehill.tables.table import as_table
 
@@ -196,7 +197,7 @@ def spot_of(frame: pd.DataFrame, name: str) -> Spot:
         return open_spot(len(frame))
     column, nothing = frame[name], np.zeros(len(frame))
     empty = column.isna().to_numpy()
-    if holds_numbers(column) or _holds_dates(column):
+    if holds_numbers(column) or holds_dates(column):
         # Where it is missing any number will do: nothing is claimed of it.
         numbers = np.where(empty, 0.0, as_numbers(column, name))
         return Spot(~empty, empty, numbers, numbers)
@@ -382,20 +383,15 @@ def holds_numbers(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) and dtype.kind != "c"
 
 
-def _holds_dates(column: pd.Series) -> bool:
-    return pd.api.types.is_datetime64_any_dtype(column.dtype)
-
-
 def type_of(column: pd.Series) -> Literal["numbers", "dates", "text"]:
     """Say what a column can be compared with."""
-    return "numbers" if holds_numbers(column) else "dates" if _holds_dates(column) else "text"
+    return "numbers" if holds_numbers(column) else "dates" if holds_dates(column) else "text"
 
 
 def as_numbers(column: pd.Series, name: str) -> Floats:
     """Give the numbers of a column, and dates as days; NaN where it is missing."""
-    if _holds_dates(column):
-        days = (column - pd.Timestamp(0, tz=getattr(column.dtype, "tz", None))) / pd.Timedelta(days=1)
-        return np.asarray(days, dtype=np.float64)
+    if holds_dates(column):
+        return days_of(column)
     if not holds_numbers(column):
         raise InputError("frame", f"the column {name!r} is not numeric", "Turn it into numbers")
     plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column

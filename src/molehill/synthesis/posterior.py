@@ -29,6 +29,7 @@ from molehill.synthesis.synthesizer import (
     Prediction,
     Synthesizer,
 )
+from molehill.tables.dates import dates_like, holds_dates
 from molehill.tables.resolution import column_unit, round_to_unit
 from molehill.tables.table import Table, with_columns
 
@@ -117,7 +118,8 @@ class Posterior:
             return {name: unit for part in self.parts.values() for name, unit in part.units.items()}
         frame = self.table.frame
         names = [name for name in self.synthesizer.sensitive if name not in _levels(self)]
-        numeric = [name for name in names if pd.api.types.is_numeric_dtype(frame[name].dtype)]
+        numbers = pd.api.types.is_numeric_dtype
+        numeric = [name for name in names if numbers(frame[name].dtype) or holds_dates(frame[name])]
         return {name: column_unit(frame[name]) for name in numeric}
 
     @property
@@ -473,6 +475,9 @@ def put_back(
             there = ~np.isnan(new) if name in modelled else there
             there = there & ~np.isnan(new) if name in emptied else there
             _check_fits(new[there], column)
+        if name not in levels and holds_dates(column):
+            replaced[name] = dates_like(np.where(there, new, np.nan), column)
+            continue
         replaced[name] = pd.Series(new, index=column.index).where(there).astype(_with_room(column.dtype, there))
     return with_columns(table, replaced)
 

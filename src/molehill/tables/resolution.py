@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from molehill.arrays import Floats
+from molehill.tables.dates import days_of, holds_dates
 
 _SMALLEST, _LARGEST = -6, 6
 # Sums and products of decimals are off by some roundings; a number kept in single precision by one of its own.
@@ -44,6 +45,8 @@ def resolution(values: ArrayLike) -> float:
 
 def column_unit(column: pd.Series) -> float:
     """Give the unit that a column of numbers is written in, 0 for none: see `resolution`."""
+    if holds_dates(column):
+        return resolution(days_of(column))
     kind: Any = getattr(column.dtype, "numpy_dtype", column.dtype)
     # Single precision is kept so, since a decimal is written less exactly in it.
     single = getattr(kind, "kind", "") == "f" and kind.itemsize < 8

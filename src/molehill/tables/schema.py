@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from molehill.arrays import Floats
 from molehill.errors import InputError, nearest
 from molehill.tables.cells import FEW, REPEATS, numbers_as_text, stray_cells
+from molehill.tables.dates import days_of, holds_dates
 from molehill.tables.labels import align_rows
 from molehill.tables.table import Table, as_table, find_columns
 
 Role = Literal["known", "sensitive", "predictor", "carried"]
-Kind = Literal["categorical", "count", "continuous", "semicontinuous"]
+Kind = Literal["categorical", "count", "continuous", "semicontinuous", "date"]
 Missing = Literal["error", "keep"]
 
 _LOOKED_AT = 10_000
@@ -146,24 +147,22 @@ def infer_schema(
         given = given_kinds.get(name)
         look = _carried_kind if "carried" in roles else infer_kind
         kind, reason = (given, "given by the caller") if given else look(table, name)
+        column, drawn = table.frame[name], "sensitive" in roles or "predictor" in roles
+        # A date that is drawn, or of which there are many, is a number of days; else they are compared as they are.
+        if not given and holds_dates(column) and drawn and ("sensitive" in roles or has_many_dates(column)):
+            kind, reason = "date", "dates, as days"
         policy = missing if "sensitive" in roles else "keep" if "carried" in roles else "category"
         described.append(Column(name, tuple(roles), kind, reason, given_breaks.get(name, ()), policy))
     return Schema(tuple(described))
 
 
 def _check_role(table: Table, name: str, roles: Sequence[Role]) -> None:
-    """Refuse dates and text that cannot be what the column is for, whatever kind the caller says it is."""
-    column = table.frame[name]
-    if "sensitive" in roles:
-        if _holds_dates(column):
-            raise InputError("sensitive", f"{name!r} holds dates", "Turn it into a number, such as an age")
+    """Refuse text that cannot be what the column is for, whatever kind the caller says it is."""
+    if "sensitive" in roles and not holds_dates(table.frame[name]):
         _check_cells(table, name)
         if numbers_as_text(table, name):
             problem = f"{name!r} holds numbers that are written as text"
             raise InputError("sensitive", problem, f"Say that they are numbers: missing_codes={{{name!r}: []}}")
-    if "predictor" in roles and has_many_dates(column):
-        problem = f"{name!r} holds more than {_FEW_DATES} different dates"
-        raise InputError("predictors", problem, "Turn it into a number, such as an age or a year, or leave it out")
 
 
 def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
@@ -185,6 +184,11 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
     if name not in table.seen_kinds:
         table.seen_kinds[name] = _look_at(table, name)
     return table.seen_kinds[name]
+
+
+def is_number(table: Table, name: str) -> bool:
+    """Whether a column is compared by size: numbers, and dates if there are many of them; by what `infer_kind` says."""
+    return infer_kind(table, name)[0] != "categorical" or has_many_dates(table.frame[name])
 
 
 def _carried_kind(table: Table, name: str) -> tuple[Kind, str]:
@@ -282,22 +286,14 @@ def _reason_not_numeric(column: pd.Series) -> str | None:
         return None
     if column.isna().all():
         return "every value is missing"
-    if _holds_dates(column):
+    if holds_dates(column):
         return "dates, many different ones" if has_many_dates(column) else "dates, compared as they are"
     return "text"
 
 
 def has_many_dates(column: pd.Series) -> bool:
     """Whether a column holds dates, and so many that they are no categories."""
-    return _holds_dates(column) and column.nunique() > _FEW_DATES
-
-
-def _holds_dates(column: pd.Series) -> bool:
-    if column.dtype != object:
-        return pd.api.types.is_datetime64_any_dtype(column.dtype)
-    # Dates without a time of day lie in a frame as objects.
-    inferred = pd.api.types.infer_dtype(column.iloc[:_LOOKED_AT], skipna=True)
-    return inferred in ("date", "datetime", "datetime64")
+    return holds_dates(column) and column.nunique() > _FEW_DATES
 
 
 def group_labels(breaks: Sequence[float]) -> list[str]:
@@ -357,18 +353,24 @@ def _given_kinds(table: Table, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
         if kinds[name] not in get_args(Kind):
             problem = f"{kinds[name]!r} for {name!r} is not a kind"
             raise InputError("kinds", problem, f"The kinds are {', '.join(get_args(Kind))}")
-        if kinds[name] != "categorical" and _reason_not_numeric(table.frame[name]) is not None:
+        if (kinds[name] == "date") != holds_dates(table.frame[name]) and kinds[name] != "categorical":
+            what = "holds no dates" if kinds[name] == "date" else f"holds dates, so that it cannot be {kinds[name]}"
+            raise InputError("kinds", f"{name!r} {what}", "Leave its kind out: dates are found")
+        numeric = kinds[name] == "date" or _reason_not_numeric(table.frame[name]) is None
+        if kinds[name] != "categorical" and not numeric:
             problem = f"{name!r} is not numeric, so that it cannot be {kinds[name]}"
             raise InputError("kinds", problem, "Turn the column into numbers, or call it categorical")
     return dict(kinds)
 
 
 def column_numbers(table: Table, name: str, argument: str = "data") -> Floats:
-    """Give the values of a numeric column, NaN where missing; an error if the column is not numeric."""
+    """Give the values of a numeric column, dates as days, NaN where missing; an error if it is neither."""
     column = table.frame[name]
     # The usual case first: this is called for every table of a release.
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return column.to_numpy().astype(np.float64, copy=False)
+    if holds_dates(column):
+        return days_of(column)
     if not pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind == "c":
         raise InputError(argument, f"the column {name!r} is not numeric", "Turn it into numbers")
     return column.to_numpy(dtype=np.float64, na_value=np.nan)

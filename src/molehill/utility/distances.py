@@ -19,7 +19,7 @@ from molehill.errors import InputError, check_choice, check_whole
 from molehill.machine import workers
 from molehill.tables.intervals import mean_over_tables
 from molehill.tables.patterns import learn_patterns
-from molehill.tables.schema import Missing, column_numbers, infer_kind
+from molehill.tables.schema import Missing, column_numbers, is_number
 from molehill.tables.table import Table, as_table
 from molehill.utility.sides import GroupColumns, Side, read_complete, read_numbers, read_parts
 
@@ -323,7 +323,7 @@ def propensity(
         raise InputError("pairs", "records left out for a missing value would break them", "Use one or the other")
     table = as_table(data)
     parts = read_parts(table, released, several, groups=groups, missing=missing, argument="columns")
-    numeric = [name for name in several if infer_kind(table, name)[0] != "categorical"]
+    numeric = [name for name in several if is_number(table, name)]
     rows = []
     for place, part in enumerate(parts):
         own = read_complete(part.confidential, several, missing, least=2)

@@ -21,7 +21,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 from molehill.arrays import Floats, Integers
 from molehill.errors import InputError, check_whole
 from molehill.machine import in_threads, workers
-from molehill.tables.schema import column_numbers, cut_into_groups, infer_kind, refuse_infinite
+from molehill.tables.schema import column_numbers, cut_into_groups, has_many_dates, infer_kind, refuse_infinite
 from molehill.tables.table import Table, as_table, as_tables, find_columns
 from molehill.utility.distances import Distances, gather
 
@@ -219,8 +219,9 @@ def learn_levels(table: Table, name: str, breaks: Sequence[float] | None = None)
         # For its checks of the breaks: what it gives is found again with the other columns.
         cut_into_groups(np.array([]), breaks, name)
         return Levels(name, pd.Index([], dtype=np.float64), tuple(map(float, breaks)))
+    dated = has_many_dates(column) and breaks is None
     plain = not pd.api.types.is_numeric_dtype(column.dtype) or breaks is not None
-    if plain or infer_kind(table, name)[0] == "categorical":
+    if not dated and (plain or infer_kind(table, name)[0] == "categorical"):
         return Levels(name, _distinct(column))
     numbers = column_numbers(table, name)
     refuse_infinite(numbers, name)

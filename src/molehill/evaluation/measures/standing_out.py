@@ -27,7 +27,8 @@ def _isolated(scene: Scene) -> list[tuple[str, Booleans]]:
 
 
 def _largest(scene: Scene) -> list[tuple[str, Booleans]]:
-    sizes = {column: np.abs(scene.view.column(column)) for column in scene.view.numeric}
+    amounts = [column for column in scene.view.numeric if scene.view.schema[column].kind != "date"]
+    sizes = {column: np.abs(scene.view.column(column)) for column in amounts}
     return [(column, size >= np.nanquantile(size, 1 - _SHARE)) for column, size in sizes.items()]
 
 

@@ -23,7 +23,7 @@ def default_analyses(schema: Schema, columns: Sequence[str] | None = None) -> li
     return [
         analysis
         for column in (schema.having("sensitive") if columns is None else columns)
-        if schema[column].kind != "categorical"
+        if schema[column].kind not in ("categorical", "date")
         for analysis in (mean(column), median(column), quantile(column, 0.9), sd(column))
     ]
 
