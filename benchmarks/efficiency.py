@@ -5,7 +5,10 @@ default settings make, the paper's Pairwise and Marginal (`scheme = "paper"`: po
 topcoding, noise and swapping; for "ce" and "nist" (which need ../shared/data) synthpop's tables stand beside them. All
 have the same, independent noise, and are measured by one call of `evaluate`, with cover by others. Replicates of
 "survey" and "counts" are new samples of the population; those of "ce" and "nist" new random numbers on the same file.
-`--keep FILE` adds every replicate to a file, so that runs can be joined.
+`--keep FILE` adds every replicate to a file, so that runs can be joined. `--coverage 100` draws so many samples of the
+survey and counts how often 95% intervals of the declared regression, by the combining rule, hold what is true of the
+population: for the collected values, and for forests of the default's parts with every record counting fully and with
+the paper's weights.
 
 A loss is what a utility has beyond its null: U_m beyond that of a fresh sample; U_m of the pooled tables beyond that of
 one sample against its population (the pooled tables being as good as that); the three-way disagreement beyond that of a
@@ -24,13 +27,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import InputError, Settings, evaluate, read_table, synthesize
+from molehill import InputError, Settings, confidential_risk, evaluate, read_table, risk_weights, synthesize
 from molehill.baselines import BASELINES
+from molehill.models import forest
 from molehill.plan.plan import complete_settings
 from molehill.plan.suggest import suggest_settings
+from molehill.synthesis.fitting import draw, fit
 from molehill.tables.populations import consumer_survey, nb_mixture
 from molehill.tables.table import as_table
-from molehill.utility import regression
+from molehill.utility import estimate, mean, median, quantile, regression, sd
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 RISKS = (
@@ -156,6 +161,41 @@ def disagreement(confidential: pd.DataFrame, released: pd.DataFrame, column: str
     return float(np.mean(distances))
 
 
+def measure_coverage(samples: int) -> None:
+    """Count how often intervals hold the truth, by estimate and scheme."""
+    formula, income = "income ~ region + urban + earner", "income"
+    analyses = [mean(income), median(income), quantile(income, 0.9), sd(income), regression(formula)]
+    population = consumer_survey(n=400_000, seed=1)
+    truth = estimate(population, population, analyses).set_index("analysis")["confidential"]
+    first = read_case("survey", 0)
+    leaf = synthesize(first.data, first.settings, progress=False).search
+    parts = float(leaf.chosen["leaf"]) if leaf is not None else 30.0
+    hits: dict[str, list[np.ndarray]] = {}
+    for number in range(samples):
+        sample = consumer_survey(seed=50_000 + number)
+        view = first.settings.intruder.look(sample)
+        model = forest(income, ["region", "urban", "earner"], leaf=parts, lower=-1e5, upper=2e6)
+        risks = {order: confidential_risk(view, order=order) for order in (1, 2)}
+        weights = {
+            "default": np.ones(len(sample)),
+            "pairwise": risk_weights(risks[2]),
+            "marginal": risk_weights(risks[1]),
+        }
+        for name, given in weights.items():
+            tables = draw(fit(model, sample, given, seed=number, progress=False), datasets=20, seed=number)
+            found = estimate(sample, tables, analyses).set_index("analysis").loc[truth.index]
+            hits.setdefault(name, []).append(_holds(found, "released", truth))
+            if name == "default":
+                hits.setdefault("collected", []).append(_holds(found, "confidential", truth))
+    shown = pd.DataFrame({name: np.mean(held, axis=0) for name, held in hits.items()}, index=truth.index)
+    print(f"parts of {parts:g}, {samples} samples of {len(first.data):,}; error {np.sqrt(0.0475 / samples):.3f}")
+    print(shown.round(3).to_string())
+
+
+def _holds(found: pd.DataFrame, side: str, truth: pd.Series) -> np.ndarray:
+    return ((found[f"{side}_low"] <= truth) & (found[f"{side}_high"] >= truth)).to_numpy(dtype=np.float64)
+
+
 def tell(replicates: list[list[dict[str, Any]]]) -> None:
     """Print the means over the replicates, and the ratio of every loss to that of the paper's schemes."""
     frame = pd.DataFrame([row for rows in replicates for row in rows])
@@ -188,8 +228,12 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first replicate")
     parser.add_argument("--keep", type=Path, help="file that every replicate is added to, and that is summarised")
+    parser.add_argument("--coverage", type=int, default=0, help="samples to count intervals over that hold the truth")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    if given.coverage:
+        measure_coverage(given.coverage)
+        return
     replicates = []
     if given.keep is not None and given.keep.exists():
         replicates = [json.loads(line) for line in given.keep.read_text(encoding="utf-8").splitlines()]

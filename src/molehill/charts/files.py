@@ -1,6 +1,7 @@
 """Charts as files and as what a page draws: specification, SVG, PNG and HTML that needs no network."""
 
 import json
+import re
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from molehill.files import written_whole
 FORMATS = (".html", ".png", ".svg")
 # Of a .png: about two pixels for each of the chart's own, so that it is sharp in print.
 _PIXELS_PER_INCH = 144
+_GRADIENT = re.compile(r"gradient_\d+")
 
 
 def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
@@ -35,12 +37,18 @@ def specify(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[str, Any
 def draw_svg(chart: alt.TopLevelMixin | dict[str, Any]) -> str:
     """Draw a chart, or what `specify` gave of it, as SVG, with its description as the text alternative."""
     specification = chart if isinstance(chart, dict) else specify(chart)
-    svg = vl_convert.vegalite_to_svg(specification, vl_version=vega_lite_version())
+    svg = _number_gradients(vl_convert.vegalite_to_svg(specification, vl_version=vega_lite_version()))
     told = specification.get("description", "")
     if not told:
         return svg
     opening, rest = svg.removeprefix("<svg ").split(">", maxsplit=1)
     return f'<svg role="img" aria-label="{escape(told)}" {opening}><title>{escape(told)}</title>{rest}'
+
+
+def _number_gradients(svg: str) -> str:
+    """Number gradients from 0 on: the library counts them over everything that it has drawn in this process."""
+    found = {name: f"gradient_{place}" for place, name in enumerate(dict.fromkeys(_GRADIENT.findall(svg)))}
+    return _GRADIENT.sub(lambda match: found[match[0]], svg)
 
 
 def draw_png(chart: alt.TopLevelMixin | dict[str, Any]) -> bytes:
