@@ -270,8 +270,9 @@ def test_a_missing_value_is_kept_out():
 @pytest.fixture(scope="module")
 def fitted():
     random = np.random.default_rng(4)
-    town = np.repeat(["A", "B"], 30)
-    pay = 100 + 30 * (town == "B") + random.normal(0, 15, 60)
+    # As many as in the tests of expected risk, whose compiled code is used again.
+    town = np.repeat(["A", "B"], 20)
+    pay = 100 + 30 * (town == "B") + random.normal(0, 15, 40)
     people = pd.DataFrame({"town": town, "pay": pay})
     return people, fit(normal_linear("pay", "town"), people, seed=1, progress=False)
 

@@ -17,16 +17,19 @@ from molehill.synthesis.synthesizer import DirectSynthesizer
 from people import HOUSEHOLDS, PEOPLE, quick_fit
 
 MISSING = [3, 50]
+# Households without income: as many have gains and losses as in other tests, whose compiled code is used again.
+MISSING_HOUSEHOLDS = np.flatnonzero(HOUSEHOLDS["income"] == 0)[:2].tolist()
 
 
-def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
+def with_gaps(frame: pd.DataFrame, missing: list[int]) -> pd.DataFrame:
     """The table with a few missing values in every column that is replaced."""
     gaps = frame.astype({"children": "Int64"})
-    gaps.loc[MISSING, ["wage", "children", "job", "income"]] = None
+    gaps.loc[missing, ["wage", "children", "job", "income"]] = None
     return gaps
 
 
-PEOPLE_WITH_GAPS, HOUSEHOLDS_WITH_GAPS = with_gaps(PEOPLE), with_gaps(HOUSEHOLDS)
+PEOPLE_WITH_GAPS = with_gaps(PEOPLE, MISSING)
+HOUSEHOLDS_WITH_GAPS = with_gaps(HOUSEHOLDS, MISSING_HOUSEHOLDS)
 
 
 class Case(NamedTuple):
@@ -124,6 +127,7 @@ def test_its_draws_are_finite_and_say_whether_they_can_be_trusted(name):
 def test_its_tables_are_like_the_one_given(name):
     case = CASES[name]
     column, data = case.column, case.data
+    missing = MISSING if data is PEOPLE_WITH_GAPS else MISSING_HOUSEHOLDS
     before = data.copy(deep=True)
     posterior = contract_fit(name)
     first, second = released_of(posterior)
@@ -134,7 +138,7 @@ def test_its_tables_are_like_the_one_given(name):
         pd.testing.assert_frame_equal(released.drop(columns=column), before.drop(columns=column))
         assert list(released.columns) == list(before.columns)
         assert released[column].dtype == before[column].dtype
-        assert np.flatnonzero(released[column].isna()).tolist() == MISSING
+        assert np.flatnonzero(released[column].isna()).tolist() == missing
         assert not released[column].equals(before[column])
         if name != "multinomial":
             assert released[column].dropna().between(case.low, case.high).all()

@@ -23,9 +23,9 @@ from molehill.tables.table import Table
 RNG = np.random.default_rng(3)
 PEOPLE = pd.DataFrame(
     {
-        "town": RNG.choice(["A", "B"], 160),
-        "sex": RNG.choice(["f", "m"], 160),
-        "visits": RNG.negative_binomial(3, 0.02, 160),
+        "town": RNG.choice(["A", "B"], 120),
+        "sex": RNG.choice(["f", "m"], 120),
+        "visits": RNG.negative_binomial(3, 0.02, 120),
     }
 )
 CALL: dict[str, Any] = {
@@ -187,7 +187,7 @@ def test_the_table_is_looked_at_once(monkeypatch):
 
 
 def test_what_is_dropped_is_gone_and_the_order_is_nobodys():
-    people = PEOPLE.assign(id=np.arange(5000, 5160), note="x").sort_values("visits", ignore_index=True)
+    people = PEOPLE.assign(id=np.arange(5000, 5120), note="x").sort_values("visits", ignore_index=True)
     few: Any = {"compare": (), "expected_tables": 0, "regressions": (), "shuffle": True, "drop": ["id", "note"]}
     release = synthesize(people, Settings(**CALL | few), progress=False)
     assert [list(table.columns) for table in release.datasets] == [["town", "sex", "visits"]] * 3
@@ -196,8 +196,8 @@ def test_what_is_dropped_is_gone_and_the_order_is_nobodys():
         pd.testing.assert_frame_equal(
             table[["town", "sex"]], people[["town", "sex"]].iloc[release.order].reset_index(drop=True)
         )
-    assert sorted(release.order) == list(range(160))
-    assert abs(np.corrcoef(release.order, np.arange(160))[0, 1]) < 0.4
+    assert sorted(release.order) == list(range(120))
+    assert abs(np.corrcoef(release.order, np.arange(120))[0, 1]) < 0.4
     assert release.plan.order == ("visits",)
     assert "The order of the rows tells of visits: the records are published in another order." in str(release.plan)
 
@@ -213,7 +213,7 @@ def test_labels_of_codes_that_no_record_has_stay_inside():
 
 
 def test_what_may_name_people_is_kept_only_knowingly():
-    people = PEOPLE.assign(id=np.arange(5000, 5160))
+    people = PEOPLE.assign(id=np.arange(5000, 5120))
     few: Any = {"compare": (), "expected_tables": 0, "regressions": (), "keep": ["town", "sex", "id"]}
     with pytest.raises(InputError, match="'id' may name people \\(numbers that count up\\)"):
         synthesize(people, Settings(**CALL | few), progress=False)
@@ -224,7 +224,7 @@ def test_what_may_name_people_is_kept_only_knowingly():
 
 def visits_model(visits=None):
     rate = numpyro.sample("rate", dist.Gamma(1.0, 0.01))
-    with numpyro.plate("records", 160):
+    with numpyro.plate("records", 120):
         numpyro.sample("visits", dist.Poisson(rate), obs=visits)
 
 
@@ -245,7 +245,7 @@ def test_a_model_of_ones_own_is_told_in_its_authors_words(tmp_path):
 
 def test_a_synthesizer_of_another_column_makes_no_release():
     other = negative_binomial("age", ["town"])
-    people = PEOPLE.assign(age=RNG.integers(1, 90, 160))
+    people = PEOPLE.assign(age=RNG.integers(1, 90, 120))
     with pytest.raises(InputError, match="it replaces 'age', and the settings 'visits'"):
         prepare(people, Settings(**CALL | {"keep": ["town", "sex", "age"]}), synthesizer=other)
 
@@ -276,7 +276,7 @@ def test_a_fit_that_fails_stops_the_run_before_anything_is_compared_with_it():
         """Chains begin on either side of two modes and stay there."""
         modes = dist.Normal(np.array([-50.0, 50.0]), 0.1)
         place = numpyro.sample("place", dist.MixtureSameFamily(dist.Categorical(np.array([0.5, 0.5])), modes))
-        with numpyro.plate("records", 160):
+        with numpyro.plate("records", 120):
             numpyro.sample("visits", dist.Normal(0.0 * place, 100.0), obs=visits)
 
     stages = []
@@ -288,7 +288,7 @@ def test_a_fit_that_fails_stops_the_run_before_anything_is_compared_with_it():
 
 
 def test_several_columns_are_replaced_one_after_the_other(tmp_path):
-    people = PEOPLE.assign(pay=np.exp(RNG.normal(8, 1, 160)).round(2) + PEOPLE["visits"])
+    people = PEOPLE.assign(pay=np.exp(RNG.normal(8, 1, 120)).round(2) + PEOPLE["visits"])
     limits = {"visits": 100_000.0, "pay": 1e6}
     call = {
         **CALL,

@@ -228,18 +228,19 @@ def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, tmp
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_failed_save_leaves_nothing_behind(saved, tmp_path, monkeypatch):
-    del saved
-    release = synthesize(PEOPLE, SETTINGS, progress=False)
+@pytest.fixture(scope="module")
+def release():
+    return synthesize(PEOPLE, SETTINGS, progress=False)
+
+
+def test_a_failed_save_leaves_nothing_behind(release, tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "write_dossier", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(OSError, match="No space"):
         release.save(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_dossier_says_of_the_fits(tmp_path):
-    del tmp_path
-    release = synthesize(PEOPLE, SETTINGS, progress=False)
+def test_what_a_dossier_says_of_the_fits(release):
     fits = make_dossier(release).fits
     assert list(fits["scheme"]) == ["pairwise", "unweighted"]
     assert (fits["effective_size"] > 0).all()
@@ -287,10 +288,9 @@ def test_a_second_run_is_told_who_holds_the_folder_from_the_first_stage_to_the_l
 
 # Replaced: the old release or the new one, whatever happens.
 
+# A process for every line that is read, forked so that all is imported once.
 REPLACING = """
     import os, signal, sys, threading, time
-    sys.path.insert(0, {tests!r})
-    import test_runs as t
     from molehill import files
     from molehill.release import release as saving
     if sys.argv[2] == "without exchange":
@@ -301,12 +301,17 @@ REPLACING = """
             for name in ("facts.json", *map(str, range(50))):
                 (folder / "internal" / name).write_text("new" * 1000)
     saving.write_release = fill
-    def kill():
-        time.sleep(float(sys.argv[3]))
+    def kill(wait):
+        time.sleep(wait)
         os.kill(os.getpid(), signal.SIGKILL)
-    threading.Thread(target=kill, daemon=True).start()
-    while True:
-        saving.save_release(None, sys.argv[1], overwrite=True)
+    for line in iter(sys.stdin.readline, ""):
+        process = os.fork()
+        if process:
+            print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+            continue
+        threading.Thread(target=kill, args=(float(line),), daemon=True).start()
+        while True:
+            saving.save_release(None, sys.argv[1], overwrite=True)
 """
 
 
@@ -316,19 +321,22 @@ def test_killed_while_it_replaces_a_release_the_old_or_the_new_one_is_there(tmp_
     out = tmp_path / "out"
     (out / "internal").mkdir(parents=True)
     (out / "internal" / "facts.json").write_text("old")
-    program = textwrap.dedent(REPLACING).format(tests=str(Path(__file__).parent))
-    for wait in np.random.default_rng(6).uniform(0.01, 0.2, times):
-        done = subprocess.run([sys.executable, "-c", program, str(out), how, str(wait)], check=False)
-        assert done.returncode == -signal.SIGKILL
-        if how == "with exchange":
-            assert out.exists()
-        told = []
-        with locks.held(out):
-            saving.take_back(out, told.append)
-        if told:
-            assert "the earlier release is back" in told[0]
-        content = (out / "internal" / "facts.json").read_text()
-        assert content == "old" or (content == "new" * 1000 and len(list((out / "internal").iterdir())) == 51)
+    command = [sys.executable, "-c", textwrap.dedent(REPLACING), str(out), how]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as replacing:
+        assert replacing.stdin is not None
+        assert replacing.stdout is not None
+        for wait in np.random.default_rng(6).uniform(0.01, 0.2, times):
+            print(wait, file=replacing.stdin, flush=True)
+            assert int(replacing.stdout.readline()) == -signal.SIGKILL
+            if how == "with exchange":
+                assert out.exists()
+            told = []
+            with locks.held(out):
+                saving.take_back(out, told.append)
+            if told:
+                assert "the earlier release is back" in told[0]
+            content = (out / "internal" / "facts.json").read_text()
+            assert content == "old" or (content == "new" * 1000 and len(list((out / "internal").iterdir())) == 51)
     with files.folder_written_whole(out) as folder:
         (folder / "last").write_text("")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from drawing import drawn_anew, drawn_once  # noqa: F401
 from molehill.evaluation.telling import Teller, tell_range
 from molehill.report import methods_note, render_report
 from molehill.report.page.first_page import list_remarks, tell_verdict
@@ -24,13 +25,15 @@ from report_dossier import (
 )
 
 NAN = float("nan")
+pytestmark = pytest.mark.usefixtures("drawn_once")
 RECORDS = 300
 ESTIMATED = {"mean of income", "median of income", "90% quantile of income", "sd of income"}
 
 
 @cache
-def public_page():
-    return render_report(plain_dossier(), edition="public")
+def page(edition):
+    with drawn_anew():
+        return render_report(plain_dossier(), edition=edition)
 
 
 def words_of(html):
@@ -111,8 +114,9 @@ def test_another_confidential_table_in_the_same_ranges_makes_the_same_page():
                 rows.loc[place, ["value", "low", "high"]] = told
         frames[family] = rows
     changed = replace(dossier, evaluation=replace(dossier.evaluation, **frames))
-    assert render_report(changed, edition="internal") != render_report(dossier, edition="internal")
-    assert render_report(changed, edition="public") == public_page()
+    assert render_report(changed, edition="internal") != page("internal")
+    with drawn_anew():
+        assert render_report(changed, edition="public") == page("public")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +173,8 @@ def test_policies_that_tell_of_values_or_of_the_order_stay_inside():
     dossier = plain_dossier()
     names = ["negative value", "ball without width", "ball widened to the floor", "in a pattern smaller than the order"]
     touched = replace(dossier, policies={**dossier.policies, **dict.fromkeys(names, 177)})
-    assert all(name in render_report(touched, edition="internal") for name in names)
+    internal = render_report(touched, edition="internal")
+    assert all(name in internal for name in names)
     public = render_report(touched, edition="public")
     assert not [name for name in names if name in public]
     assert "about 180" not in words_of(public)
@@ -253,7 +258,7 @@ def test_every_number_of_the_page_is_one_that_may_be_known():
     add("0.0 0.2 0.4 0.6 0.8 1.0", *(teller.count(float(number)) for number in weights))
     gaps = [figures(public, "utility", name, "this release")["value"].iloc[0] for name in ("U_m", "U_m_fresh")]
     add(f"{gaps[0] / gaps[1]:.1f}", "4 of 4", "scheme 1")
-    text = re.sub(r"&#\d+;", "'", words_of(public_page())).replace("scheme 1", "")
+    text = re.sub(r"&#\d+;", "'", words_of(page("public"))).replace("scheme 1", "")
     found = {number.strip(",") for number in re.findall(r"\d[\d,]*(?:\.\d+)*", text)}
     assert found - told == set()
 
@@ -264,7 +269,7 @@ def figure_of(row):
 
 def test_every_row_behind_a_picture_is_one_that_may_be_known():
     dossier = plain_dossier()
-    public, found = redact(dossier).evaluation, specifications(public_page())
+    public, found = redact(dossier).evaluation, specifications(page("public"))
     assert set(found) == set(PICTURES)
     histogram, chart = (found[name]["datasets"] for name in ("histogram", "map"))
     for rows in histogram.values():
@@ -294,9 +299,9 @@ def test_every_row_behind_a_picture_is_one_that_may_be_known():
 
 
 def test_pictures_tell_in_words_no_more_than_in_rows():
-    for name in re.findall(r'alt="([^"]+)"', public_page()):
+    for name in re.findall(r'alt="([^"]+)"', page("public")):
         assert not re.search(r"\d\.\d{3}", name), name
-    for found in re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', public_page()):
+    for found in re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page("public")):
         labels = re.findall(r'aria-label="([^"]*)"', b64decode(found).decode())
         assert not [label for label in labels if re.search(r"\d\.\d{4}", label)]
 
@@ -336,7 +341,7 @@ def test_both_editions_say_what_became_of_every_column(edition):
 
 def test_the_first_page_names_columns_that_are_kept_knowingly_or_look_sensitive():
     dossier = plain_dossier()
-    assert "may name people" not in words_of(public_page())
+    assert "may name people" not in words_of(page("public"))
     told = change_columns(dossier, marital={"sensitive": "health"}, income={"sensitive": "money"})
     told = replace(told, settings=told.settings.but(accept=["region", DROPPED]))
     for edition in ("internal", "public"):
@@ -370,7 +375,7 @@ def test_how_many_values_are_new_is_said_in_both_editions():
     some = replace(dossier, weights=dossier.weights.assign(value=values), settings=dossier.settings.but(missing="keep"))
     most = "The values of income are new in 283 of 300 records; the other 17 have none, and stay without."
     for edition in ("internal", "public"):
-        assert everybody in words_of(render_report(dossier, edition=edition))
+        assert everybody in words_of(page(edition))
         text = words_of(render_report(some, edition=edition))
         assert most in text
         assert "283 of 300 records, as the others have none" in text
@@ -385,7 +390,7 @@ def test_values_outside_the_limits_are_counted_inside_only():
     narrow = replace(dossier, settings=settings)
     words = "lies outside the limits of what may be released"
     assert f"Records whose income {words}: {number}." in words_of(render_report(narrow, edition="internal"))
-    assert words not in render_report(dossier, edition="internal")
+    assert words not in page("internal")
     assert words not in render_report(narrow, edition="public")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from drawing import drawn_anew, drawn_once  # noqa: F401
 from molehill.baselines import multiply_noise
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
@@ -61,11 +62,13 @@ INTERNAL = [
     "repeat",
 ]
 NAN = float("nan")
+pytestmark = pytest.mark.usefixtures("drawn_once")
 
 
 @cache
 def page(edition, *, hostile=False):
-    return render_report(hostile_dossier() if hostile else plain_dossier(), edition=edition)
+    with drawn_anew():
+        return render_report(hostile_dossier() if hostile else plain_dossier(), edition=edition)
 
 
 def own_content(html):
@@ -149,7 +152,8 @@ def test_other_numbers_make_another_page():
 
 def test_a_report_can_be_made_again_from_disk(tmp_path):
     write_dossier(plain_dossier(), tmp_path)
-    assert render_report(read_dossier(tmp_path), edition="public") == page("public")
+    with drawn_anew():
+        assert render_report(read_dossier(tmp_path), edition="public") == page("public")
 
 
 @pytest.mark.parametrize(
@@ -528,7 +532,8 @@ def test_tables_have_headings_for_screen_readers():
 
 @cache
 def searched_page(edition):
-    return render_report(searched_dossier(), edition=edition)
+    with drawn_anew():
+        return render_report(searched_dossier(), edition=edition)
 
 
 def test_how_a_release_was_found_is_told_after_the_verdict():
@@ -581,7 +586,8 @@ def test_the_search_comes_back_from_disk(tmp_path):
     write_dossier(searched_dossier(), tmp_path)
     again = read_dossier(tmp_path)
     for edition in ("internal", "public"):
-        assert render_report(again, edition=edition) == searched_page(edition)
+        with drawn_anew():
+            assert render_report(again, edition=edition) == searched_page(edition)
     assert again.search is not None
     assert again.search.next_places == (2, 0)
     assert again.search.cost == {"fits": 3.0}
