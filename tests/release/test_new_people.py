@@ -198,4 +198,4 @@ def test_anybodys_tables_of_new_people_can_be_judged():
     gain = found.risk[found.risk["measure"] == "alike_gain"].set_index(["scheme", "column"])["value"]
     # The table itself tells of everybody, a fresh sample of nobody.
     assert gain["itself", "rent"] > 0.01 > abs(gain["fresh", "rent"])
-    assert molehill.evaluate(table, table.sample(frac=1, random_state=random.integers(9)), intruder, linked=False)
+    assert molehill.evaluate(table, table.sample(frac=1, random_state=int(random.integers(9))), intruder, linked=False)

@@ -45,8 +45,8 @@ def test_feedback_reaches_just_those_that_shape_the_prediction(columns):
         }
     )
     people.loc[7, "pay"] = np.nan
-    numbers = {"radius": 0.1, "floor": 10.0} if columns != ["town"] else {}
-    view = Intruder(known=["age"], sensitive=columns, missing="keep", **numbers).look(people)
+    radius, floor = (0.1, 10.0) if columns != ["town"] else (None, 0.0)
+    view = Intruder(known=["age"], sensitive=columns, missing="keep", radius=radius, floor=floor).look(people)
     weights, breaking = random.uniform(0.2, 1, 200), random.random(200) < 0.05
     found = weigh_down(weights, breaking & view.part, view, 0.25)
 

@@ -516,7 +516,7 @@ def test_every_figure_has_a_picture_and_words():
     html = page("internal")
     figures = [attrs for tag, attrs in Reader(html).elements if tag == "figure"]
     pictures = [attrs for tag, attrs in Reader(html).elements if tag == "img"]
-    assert len(figures) == len(pictures) == 15
+    assert len(figures) == len(pictures) == 16
     assert all(len(picture["alt"] or "") > 60 for picture in pictures)
     (specifications,) = re.findall(r'id="specifications">(.*?)</script>', html, re.DOTALL)
     assert set(json.loads(specifications)) == {figure["data-figure"] for figure in figures}

@@ -35,7 +35,7 @@ def test_distances_are_those_counted_by_hand():
 
 
 def test_a_copy_shows_everybody_and_a_fresh_sample_nobody():
-    random = np.random.default_rng(1)
+    random, columns = np.random.default_rng(1), ["pay", "rent", "job"]
 
     def sample(number):
         pay = random.lognormal(10, 0.5, number)
@@ -43,12 +43,12 @@ def test_a_copy_shows_everybody_and_a_fresh_sample_nobody():
         return pd.DataFrame({"pay": pay, "rent": rent, "job": random.choice(4, number)})
 
     data, half = sample(600), random.permutation(600) < 300
-    copies = compare_halves(data, half, [data[half]], [data[~half]], list(data), seed=1)
+    copies = compare_halves(data, half, [data[half]], [data[~half]], columns, seed=1)
     assert copies.members().value == 1.0
     assert copies.share().value == 1.0
     shares = []
     for _ in range(60):
-        fresh = compare_halves(data, half, [sample(300)], [sample(300)], list(data), seed=1)
+        fresh = compare_halves(data, half, [sample(300)], [sample(300)], columns, seed=1)
         shares.append([fresh.members().value, fresh.share().value])
     error = np.std(shares, axis=0, ddof=1) / np.sqrt(60)
     assert (np.abs(np.mean(shares, axis=0) - 0.5) < 4 * error).all()
@@ -99,7 +99,8 @@ def test_look_alikes_are_counted_by_hand(columns):
         asked = alike or [other for _, other in others.iterrows()]
         return np.mean([close(person, other) for other in asked])
 
-    for row, person in data.iterrows():
+    for row in range(len(data)):
+        person = data.iloc[row]
         assert found.without[row] == pytest.approx(share(person, data.drop(index=row)))
         for number, table in enumerate(released):
             assert found.by_table[number, row] == pytest.approx(share(person, table))

@@ -8,7 +8,7 @@ import pytest
 
 from molehill import InputError, Intruder, Settings, confidential_risk, synthesize
 from molehill.plan.settings import format_settings
-from molehill.tables.dates import dates_like, days_of, holds_dates
+from molehill.tables.resolution import dates_like, days_of, holds_dates
 
 WHEN = ["1958-03-01", "1970-01-01", None, "2001-12-31"]
 COLUMNS = {

@@ -71,8 +71,6 @@ def test_polars_frames_have_a_schema():
         ({"predictors": [3]}, "predictors: a column's name must be text, not int"),
         ({"predictors": 3}, "predictors: a column's name must be text, not int"),
         ({"known": ""}, "known: a name is empty"),
-        ({"sensitive": "born"}, "sensitive: 'born' holds dates"),
-        ({"sensitive": "born", "kinds": {"born": "categorical"}}, "sensitive: 'born' holds dates"),
         ({"sensitive": "income", "missing": "category"}, "missing: 'category' is not a choice"),
         ({"kinds": {"agee": "count"}}, "kinds: there is no column 'agee'. Did you mean 'age'?"),
         (
@@ -83,7 +81,8 @@ def test_polars_frames_have_a_schema():
             {"kinds": {"region": "continuous"}},
             "kinds: 'region' is not numeric, so that it cannot be continuous",
         ),
-        ({"kinds": {"born": "count"}}, "kinds: 'born' is not numeric"),
+        ({"kinds": {"born": "count"}}, "kinds: 'born' holds dates, so that it cannot be count"),
+        ({"kinds": {"age": "date"}}, "kinds: 'age' holds no dates"),
         ({"known": "age", "breaks": {"agee": [1]}}, "breaks: there is no column 'agee'. Did you mean 'age'?"),
         ({"known": "age", "breaks": {"income": [1]}}, "breaks: 'income' is neither known nor a predictor"),
         (

@@ -52,9 +52,9 @@ def test_pairs_and_triples_by_hand():
     assert found.value("agreement_3") == 500.0
     # Only sets with a replaced column count: town x job is the same, and would raise the mean.
     assert found.sets[["ways", "columns", "distance"]].to_dict("split")["data"] == [
-        [2, "sex x job", 0.5],
-        [2, "sex x town", 0.0],
-        [3, "sex x town x job", 0.5],
+        [2, ("sex", "job"), 0.5],
+        [2, ("sex", "town"), 0.0],
+        [3, ("sex", "town", "job"), 0.5],
     ]
 
 
@@ -62,10 +62,10 @@ def test_both_replaced_and_sets_by_hand():
     released = FOUR.assign(sex=list("ffff"), job=list("xxxx"))
     found = agreement(FOUR, released, ["sex", "job"], ways=2)
     # sex x job: half was f and x; sex x town: two quarters; job x town: y in A.
-    assert found.sets.set_index("columns")["distance"].to_dict() == {
-        "sex x job": 0.5,
-        "sex x town": 0.5,
-        "job x town": 0.25,
+    assert dict(zip(found.sets["columns"], found.sets["distance"], strict=True)) == {
+        ("sex", "job"): 0.5,
+        ("sex", "town"): 0.5,
+        ("job", "town"): 0.25,
     }
     assert found.value("agreement_2") == pytest.approx(1000 * (1 - 1.25 / 3))
     # Ways of one: the columns themselves.
@@ -122,10 +122,10 @@ def test_relations_that_are_lost_are_named_first():
     shuffled = data.assign(job=data.groupby("sex")["job"].transform(rng.permutation))
     found = agreement(data, shuffled, "job")
     assert isinstance(found, Agreement)
-    distance = found.sets.set_index("columns")["distance"]
-    assert distance["job x sex"] == 0.0
-    assert found.worst(2, 1)["columns"].tolist() == ["job x pay"]
-    assert found.worst(2)["columns"].tolist() == ["job x pay", "job x town", "job x sex"]
+    distance = dict(zip(found.sets["columns"], found.sets["distance"], strict=True))
+    assert distance["job", "sex"] == 0.0
+    assert found.worst(2, 1)["columns"].tolist() == [("job", "pay")]
+    assert found.worst(2)["columns"].tolist() == [("job", "pay"), ("job", "town"), ("job", "sex")]
     assert set(found.worst(3, 2)["ways"]) == {3}
     beyond = found.worst(3)["distance"] - found.worst(3)["fresh"]
     assert beyond.is_monotonic_decreasing
@@ -176,7 +176,7 @@ def test_constant_columns_and_fewer_columns_than_asked_for():
     released = data.assign(sex=list("fffm"))
     found = agreement(data, released, "sex", ways=(2, 3))
     assert found.value("agreement_2") == found.value("agreement_3") == 750.0
-    assert found.sets["columns"].tolist() == ["sex x one"] * 2
+    assert found.sets["columns"].tolist() == [("sex", "one")] * 2
     # One column alone, which is constant.
     alone = agreement(data[["one"]], data[["one"]], "one")
     assert alone.value("agreement_2") == alone.value("agreement_3_fresh") == 1000.0
@@ -367,9 +367,9 @@ def test_it_is_from_0_to_1000_and_no_order_matters(drawn):
         assert agreement(data, data.iloc[::-1], replaced).value(measure) == 1000
     # A triple differs at least as much as the pairs in it.
     if data.shape[1] > 2:
-        apart = found.sets.set_index("columns")["distance"]
+        apart = dict(zip(found.sets["columns"], found.sets["distance"], strict=True))
         for columns in found.sets.query("ways == 3")["columns"]:
-            within = [" x ".join(pair) for pair in combinations(columns.split(" x "), 2)]
+            within = combinations(columns, 2)
             assert all(apart[pair] <= apart[columns] + 1e-12 for pair in within if pair in apart)
 
 

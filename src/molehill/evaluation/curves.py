@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from molehill.arrays import Floats
 from molehill.evaluation.measure import FEW
 from molehill.evaluation.scene import Scene
-from molehill.tables.dates import years_of
+from molehill.tables.resolution import years_of
 from molehill.utility.densities import (
     masked_grid,
     share_above,
@@ -61,7 +61,8 @@ def _pairs(scheme: str, scene: Scene) -> Iterator[tuple[object, ...]]:
     if scene.agreement is None:
         return
     sensitive, sets = scene.view.schema.having("sensitive"), scene.agreement.sets
-    for row in sets[sets["ways"] == 2].to_dict("records"):
+    # One column alone has no pair.
+    for row in sets[(sets["ways"] == 2) & (sets["columns"].map(len) == 2)].to_dict("records"):
         one, other = row["columns"]
         for column, by in ((one, other), (other, one)):
             if column in sensitive:

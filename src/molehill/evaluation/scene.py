@@ -24,8 +24,8 @@ from molehill.risk.identification import (
 from molehill.risk.intruder import Radius, Reading, View
 from molehill.risk.moles import Moles, Rises, count_rises, moles
 from molehill.risk.profile import profile_release
-from molehill.tables.dates import holds_dates
 from molehill.tables.intervals import Figure
+from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import is_number
 from molehill.tables.table import Table
 from molehill.utility import (

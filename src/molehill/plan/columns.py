@@ -15,7 +15,7 @@ import pandas as pd
 from molehill.arrays import Floats
 from molehill.errors import InputError
 from molehill.tables.cells import is_text
-from molehill.tables.dates import holds_dates
+from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table
 

@@ -21,7 +21,7 @@ from molehill.errors import MOST_ORDER, InputError, nearest
 from molehill.files import write_text
 from molehill.plan.targets import EXAMPLES, parse_targets
 from molehill.risk.intruder import Intruder
-from molehill.tables.dates import day_of
+from molehill.tables.resolution import day_of
 from molehill.tables.schema import Kind
 
 # `own` is a synthesizer that was given in Python; the others are those of `molehill.models`.

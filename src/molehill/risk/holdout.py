@@ -16,8 +16,8 @@ from numba import njit
 
 from molehill.arrays import Booleans, Floats, Integers, freeze
 from molehill.machine import in_threads, workers
-from molehill.tables.dates import holds_dates
 from molehill.tables.intervals import Figure
+from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table
 

@@ -20,8 +20,8 @@ import pandas as pd
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
-from molehill.tables.dates import days_of, holds_dates
 from molehill.tables.labels import short_label
+from molehill.tables.resolution import days_of, holds_dates
 from molehill.tables.table import as_table
 
 # A level as constraints know it: a number, or text.

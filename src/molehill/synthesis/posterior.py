@@ -29,8 +29,7 @@ from molehill.synthesis.synthesizer import (
     Prediction,
     Synthesizer,
 )
-from molehill.tables.dates import dates_like, holds_dates
-from molehill.tables.resolution import column_unit, round_to_unit
+from molehill.tables.resolution import column_unit, dates_like, holds_dates, round_to_unit
 from molehill.tables.table import Table, with_columns
 
 Values = Mapping[str, Any]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from molehill.arrays import Floats
 from molehill.errors import InputError, nearest
 from molehill.tables.cells import FEW, REPEATS, numbers_as_text, stray_cells
-from molehill.tables.dates import days_of, holds_dates
 from molehill.tables.labels import align_rows
+from molehill.tables.resolution import days_of, holds_dates
 from molehill.tables.table import Table, as_table, find_columns
 
 Role = Literal["known", "sensitive", "predictor", "carried"]

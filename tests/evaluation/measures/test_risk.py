@@ -30,7 +30,7 @@ def test_what_rests_on_a_few_records_or_another_radius_stays_inside():
         # Wrong ones among the unique matches, which may be few.
         *("risk_largest", "expected_largest", "radius_mean", "radius_above_50", "matches_false"),
         # How close people are to each other within their pattern, which nothing else that is published tells.
-        *("risk_floor", "risk_excess"),
+        *("risk_floor", "risk_excess", "alone_mean", "alone_floor"),
     }
     # Of a quantile there must be enough records beyond it, on the shorter side.
     least = {name: MEASURES[f"risk_{name}"].least_records for name in ("mean", "q25", "median", "q75", "q99")}

@@ -91,7 +91,8 @@ def test_curves_are_kept_for_all_records_and_within_groups(doubled):
     below = own[own["curve"] == "below"]
     assert below["value"].tolist() == pytest.approx([(PEOPLE["pay"] <= at).mean() for at in below["at"]], abs=1e-4)
     # Of the four of B there is no curve: it would be their values.
-    assert set(shapes.loc[shapes["by"] == "town", "group"]) == {"A"}
+    curves = shapes[shapes["curve"] != "pair"]
+    assert set(curves.loc[curves["by"] == "town", "group"]) == {"A"}
     assert "beneath" not in set(shapes["curve"])
 
 
@@ -125,3 +126,16 @@ def test_patterns_of_those_without_a_value_are_no_smallest_pattern():
     found = evaluate(people, people.assign(pay=people["pay"] + 1), intruder, propensity_methods=(), analyses=())
     assert value(found, "smallest_pattern") == 4
     assert value(found, "in_small_patterns") == 4
+
+
+def test_pairs_of_columns_are_kept_from_either_side_and_one_column_has_none():
+    random = np.random.default_rng(1)
+    homes = pd.DataFrame({"town": random.choice(list("AB"), 80), "pay": random.lognormal(size=80)})
+    other = homes.assign(pay=random.permutation(homes["pay"]))
+    alone = evaluate(homes, other, Intruder(known=(), sensitive="pay", radius=0.1), propensity_methods=())
+    assert "pair" not in set(alone.shapes["curve"])
+    both = evaluate(homes, other, Intruder(known=(), sensitive=["town", "pay"], radius=0.1), propensity_methods=())
+    pairs = both.shapes[both.shapes["curve"] == "pair"]
+    assert pairs[["column", "by"]].to_dict("split")["data"] == [["town", "pay"], ["pay", "town"]]
+    assert pairs["value"].nunique() == 1
+    assert (pairs["at"] > 0).all()

@@ -46,7 +46,7 @@ def pages(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["plain", "hostile"])
-@pytest.mark.parametrize(("edition", "figures"), [("internal", 15), ("public", 2)])
+@pytest.mark.parametrize(("edition", "figures"), [("internal", 16), ("public", 2)])
 def test_every_figure_draws_and_nothing_is_logged(browser, pages, kind, edition, figures):
     # The hostile one comes from a search, which has a figure of its own.
     figures += kind == "hostile" and edition == "internal"
