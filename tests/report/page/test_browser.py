@@ -117,7 +117,7 @@ def test_the_print_view_has_every_figure_and_every_scheme(browser, pages, editio
 def test_without_scripts_the_pictures_are_there(browser, pages):
     browser.open(pages["plain", "internal"], scripts=False)
     browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
-    assert browser.ask(f"[...document.querySelectorAll('figure .still')].filter({SEEN}).length") == 15
+    assert browser.ask(f"[...document.querySelectorAll('figure .still')].filter({SEEN}).length") == 16
     assert not browser.ask(f"[...document.querySelectorAll('#schemes, figure .live')].some({SEEN})")
 
 
