@@ -205,7 +205,8 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
     step = 34 if len(across) <= 12 else 22
     if len(across) <= 12:
         dark = alt.condition("datum.ratio > 3", alt.value("white"), alt.value("#222222"))
-        layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("ratio:Q", format=".1f"), color=dark))
+        text = alt.Text("ratio:Q", format=".1f")
+        layers.append(base.mark_text(fontSize=11).encode(text=text, color=dark, tooltip=tooltip))
     worst = told.sort_values("ratio", ascending=False).head(3)
     named = "; ".join(f"{row.column} and {row.other} {row.ratio:.2f}" for row in worst.itertuples())
     return dress(

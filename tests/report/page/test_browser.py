@@ -148,7 +148,7 @@ def test_hostile_names_run_no_script(browser, pages, edition):
         browser.call("Input.dispatchMouseEvent", type="mouseMoved", **place)
         browser.ask("new Promise(done => setTimeout(done, 50))")
         assert browser.ask("document.getElementById('vg-tooltip-element')?.classList.contains('visible')"), number
-    assert hovered == (9 if edition == "internal" else 2)
+    assert hovered == (10 if edition == "internal" else 2)
     assert (
         browser.ask("document.querySelectorAll('img[src=x], #vg-tooltip-element script, [onerror], [onload]').length")
         == 0
