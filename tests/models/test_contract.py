@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
 MIXTURE = {"pi", "beta", "sigma", "gamma"}
 # A tree is made of whole numbers, sets of bits and shares.
-TREE = {"feature": np.int32, "left": np.uint64, "child": np.int32, "shares": np.float32}
+TREE = {"feature": np.int32, "left": np.uint64, "child": np.int32, "shares": np.float32, "lean": np.float32}
 CASES = {
     # As many draws as there are trees, all of them independent.
     "forest": Case("wage", "age + region", {"lower": 1, "upper": 60}, {*TREE}, 1, 60, draws=200, chains=1),

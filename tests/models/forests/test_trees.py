@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from molehill.models.forests.trees import find_leaves, grow_tree, walk
+from molehill.models.forests.trees import find_leaves, grow_tree, lean_tree, walk
 
 NO_SCORES = np.empty(0)
 SHRINKAGE = 2.0
@@ -221,7 +221,9 @@ def walked(tree: Tree, codes: Any, allowed: Any, chance: np.ndarray) -> tuple[np
     drawn, given = np.empty(records, dtype=np.int64), np.empty(records)
     feature, left, child, shares = (site[None] for site in tree)
     chosen = np.zeros(records, dtype=np.int64)
-    walk(codes, feature, left, child, shares, chosen, chance, np.array(allowed), drawn, given)
+    # Without a lean: no predictor has a cell, and all levels are one group.
+    nothing = (np.ones((1, 0, 1), np.float32), np.full((codes.shape[1], 64), -1), np.zeros(shares.shape[2], np.int64))
+    walk(codes, feature, left, child, shares, *nothing, chosen, chance, np.array(allowed), drawn, given)
     return drawn, given
 
 
@@ -263,3 +265,41 @@ def test_the_ends_of_chance_are_levels_too():
         for row in ([True] * 4, [False, True, True, False]):
             drawn, _ = walked(LEVELS, [[0], [1]], [row], np.full(2, chance))
             assert np.array(row)[drawn].all()
+
+
+# What a tree leans to.
+
+
+def leaned_slowly(codes, cells, outcome, group, masses, tree, number, sweeps):
+    """The same by whole arrays, one predictor after the other."""
+    leaves = find_leaves(codes, tree.feature, tree.left, tree.child)
+    groups = int(group.max()) + 1
+    own = np.stack([tree.shares[:, group == g].sum(axis=1) for g in range(groups)], axis=1).astype(float)[leaves]
+    lean = np.ones((number, groups))
+    for _ in range(sweeps):
+        for f in range(codes.shape[1]):
+            where = cells[f, codes[:, f]]
+            factors = np.ones_like(own)
+            for other in range(codes.shape[1]):
+                cell = cells[other, codes[:, other]]
+                factors *= np.where(cell[:, None] >= 0, lean[cell], 1.0)
+            chances = own * factors / (own * factors).sum(axis=1, keepdims=True)
+            for cell in np.unique(where[where >= 0]):
+                here = where == cell
+                seen = np.bincount(group[outcome[here]], masses[here], minlength=groups)
+                lean[cell] *= (seen + 2.0) / (masses[here] @ chances[here] + 2.0)
+    return lean
+
+
+def test_a_tree_leans_to_every_predictor_by_itself_as_it_would_by_whole_arrays():
+    random = np.random.default_rng(8)
+    codes = np.column_stack([random.integers(0, 5, 500), random.random(500) < 0.1]).astype(np.uint8)
+    outcome = np.minimum(random.poisson(1 + codes[:, 0] + 3 * codes[:, 1]), 9)
+    masses, group = random.standard_gamma(1.0, 500), np.array([0, 0, 1, 1, 1, 2, 2, 3, 3, 3])
+    tree = grown(codes, outcome, masses, leaf=120)
+    cells = np.full((2, 64), -1)
+    cells[0, :4], cells[1, :2] = [0, 0, 1, 2], [3, 4]
+    about = (codes, cells, outcome, group, 4, masses, *tree)
+    found = lean_tree(*about, 5, 3, 2.0)
+    np.testing.assert_allclose(found, leaned_slowly(codes, cells, outcome, group, masses, tree, 5, 3))
+    assert (lean_tree(*about, 5, 0, 2.0) == 1).all()

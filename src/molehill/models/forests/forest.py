@@ -7,8 +7,10 @@ in the table twice add up to Gamma(2 a_i), and a record of weight 0 has none.
 
 Every tree is grown on masses of its own: the records are parted by one predictor after the other (of half of them, by
 chance), so that the levels of the column differ most between the parts, as long as either part has a mass of at least
-`leaf`. The distribution of the
-column in a part is that of its masses, shrunk to that of the part before: (m_k + c p_k) / (m + c). A new value is drawn
+`leaf`. The distribution of the column in a part is that of its masses, shrunk to that of the part before:
+(m_k + c p_k) / (m + c). What parts the records last, or only few differ in, is then lost: so every tree leans to how
+the column goes together with each predictor by itself, by factors for every cell of a predictor (codes of at least the
+mass of a part) and group of levels, fitted one predictor after the other to what the masses show. A new value is drawn
 from one of a few trees, chosen at random for every record: from the mean of their distributions.
 
 Numbers are cut into levels (see `Grid`): a value that many records share is one of its own, the others are drawn anew
@@ -30,7 +32,7 @@ from molehill.errors import InputError, is_whole
 from molehill.machine import in_threads, workers
 from molehill.models.amounts import check_support, find_amounts
 from molehill.models.forests.grid import learn_grid
-from molehill.models.forests.trees import find_leaves, grow_tree, walk
+from molehill.models.forests.trees import find_leaves, grow_tree, lean_tree, walk
 from molehill.synthesis.design import (
     Design,
     code_levels,
@@ -45,7 +47,7 @@ from molehill.tables.schema import Kind, infer_kind
 from molehill.tables.table import Table, find_columns
 
 # What a tree is made of.
-SITES = ("feature", "left", "child", "shares")
+SITES = ("feature", "left", "child", "shares", "lean")
 # Trees of a forest, and how many of them a table is drawn from.
 TREES, WINDOW = 200, 20
 # Share of the predictors that a part is tried to be parted by, chosen by chance: trees that differ make a finer mean.
@@ -54,6 +56,8 @@ TRIED = 0.5
 SHRINKAGE = 2.0
 # The least mass of a part, by default, and that of a category in relation to it.
 LEAF, OF_LEVELS = 30.0, 0.2
+# Groups of levels, and cells of a predictor that is a number, by which a tree leans to single predictors; and how often.
+GROUPS, CELLS, SWEEPS = 8, 10, 3
 # A set of levels is one word of the machine.
 MOST_CODES = 64
 
@@ -136,6 +140,8 @@ def forest(
             "design": design.facts,
             "coding": coding,
             "scores": scores,
+            "group": _group_levels(found, outcome, weights, number),
+            "cells": _find_cells(coding, weights, float(leaf)),
             "leaf": max(OF_LEVELS * leaf, 1.0) if isinstance(found, tuple) else float(leaf),
         }
         return Learned(inputs, facts, again=coding.again)
@@ -251,6 +257,55 @@ def _scores(column: pd.Series, levels: Any, number: int, *, ordered: bool) -> Fl
     return np.append(places + 1, np.zeros(number - levels.number)) / (number + 1)
 
 
+def _group_levels(levels: Any, outcome: NDArray[np.int64], weights: Floats, number: int) -> NDArray[np.int64]:
+    """Sort levels into a few groups: of a number those that lie side by side; of a category the frequent ones alone.
+
+    What is missing, if that is a level, is a group of its own.
+    """
+    mass = np.bincount(outcome[outcome >= 0], weights[outcome >= 0], minlength=number)
+    known = len(levels) if isinstance(levels, tuple) else levels.number
+    if isinstance(levels, tuple):
+        order = np.argsort(-mass[:known], kind="stable")
+        group = np.minimum(np.argsort(order), 2 * GROUPS - 1)
+    else:
+        order = np.argsort(levels.middles(), kind="stable")
+        upto = np.cumsum(mass[order]) - mass[order] / 2
+        group = np.empty(known, dtype=np.int64)
+        group[order] = np.minimum(GROUPS * upto / max(mass[:known].sum(), 1e-300), GROUPS - 1).astype(np.int64)
+    group = np.unique(group, return_inverse=True)[1]
+    return np.append(group, np.full(number - known, group.max(initial=-1) + 1)).astype(np.int64)
+
+
+def _find_cells(coding: Coding, weights: Floats, leaf: float) -> NDArray[np.int64]:
+    """Number the cells of all predictors, (predictors, 64): codes of at least the mass of a part, -1 for the others.
+
+    Of an ordered predictor neighbours make a cell; of a category every level is one.
+    """
+    cells, number = np.full((len(coding.names), MOST_CODES), -1, dtype=np.int64), 0
+    for place, (size, unordered) in enumerate(zip(coding.sizes, coding.unordered, strict=True)):
+        mass = np.bincount(coding.base[:, place], weights, minlength=size)
+        if unordered:
+            own = np.flatnonzero(mass >= leaf)
+            if len(own) > 1 or (len(own) == 1 and mass[own].sum() < mass.sum()):
+                cells[place, own] = number + np.arange(len(own))
+                number += len(own)
+            continue
+        least = max(leaf, mass.sum() / CELLS)
+        begun, held, edges = 0, 0.0, []
+        for code in range(size):
+            held += mass[code]
+            if held >= least:
+                edges.append((begun, code + 1))
+                begun, held = code + 1, 0.0
+        if len(edges) > 1 or (edges and held > 0):
+            for first, last in edges:
+                cells[place, first:last] = number
+                number += 1
+            # What is left at the end goes with the last.
+            cells[place, edges[-1][1] : size] = number - 1
+    return cells
+
+
 class _Task(NamedTuple):
     """What every tree is grown on."""
 
@@ -280,13 +335,17 @@ def _grow(learned: Learned, weights: Floats, seed: int, *, trees: int, advance: 
     )
     grown: list[Any] = [None] * trees
     alpha = weights[counted]
+    cells, group = facts["cells"], facts["group"]
+    number, groups = int(cells.max(initial=-1)) + 1, int(group.max()) + 1
 
     def grow(first: int, last: int) -> None:
         for tree in range(first, last):
             # Tables are drawn with [seed, table]: the same numbers must not do both.
             random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(tree,)))
             masses = random.standard_gamma(alpha)
-            grown[tree] = grow_tree(*task, masses, int(random.integers(2**31)), SHRINKAGE)
+            made = grow_tree(*task, masses, int(random.integers(2**31)), SHRINKAGE)
+            about = (task.codes, cells, task.outcome, group, groups, masses)
+            grown[tree] = (*made, lean_tree(*about, *made, number, SWEEPS, SHRINKAGE))
 
     # In rounds, so that progress can be told.
     step = 2 * workers()
@@ -301,11 +360,12 @@ def _grow(learned: Learned, weights: Floats, seed: int, *, trees: int, advance: 
     feature, child = (np.full((1, trees, nodes), -1, dtype=np.int32) for _ in range(2))
     left = np.zeros((1, trees, nodes), dtype=np.uint64)
     shares = np.zeros((1, trees, leaves, facts["number"]), dtype=np.float32)
-    for place, (own_feature, own_left, own_child, own_shares) in enumerate(grown):
+    lean = np.stack([tree[4] for tree in grown])[None].astype(np.float32)
+    for place, (own_feature, own_left, own_child, own_shares, _) in enumerate(grown):
         size = len(own_feature)
         feature[0, place, :size], left[0, place, :size], child[0, place, :size] = own_feature, own_left, own_child
         shares[0, place, : len(own_shares)] = own_shares
-    return {"feature": feature, "left": left, "child": child, "shares": shares}
+    return {"feature": feature, "left": left, "child": child, "shares": shares, "lean": lean}
 
 
 def _predict(
@@ -326,8 +386,8 @@ def _predict(
     chosen = (place + random.integers(0, min(WINDOW, trees), records)) % trees
     allowed, low, high = _possible(facts, inputs, records)
     drawn, given = np.empty(records, dtype=np.int64), np.empty(records)
-    feature, left, child, shares = (draws[name][0] for name in SITES)
-    walk(codes, feature, left, child, shares, chosen, random.random(records), allowed, drawn, given)
+    sites = [draws[name][0] for name in SITES]
+    walk(codes, *sites, facts["cells"], facts["group"], chosen, random.random(records), allowed, drawn, given)
     if isinstance(levels, tuple):
         # The code -1 is nothing: a missing value.
         return Prediction({column: np.where(drawn == len(levels), -1, drawn) if missing else drawn})

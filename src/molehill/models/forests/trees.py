@@ -149,18 +149,86 @@ def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, 
 
 
 @numba.njit(cache=True, nogil=True)
-def walk(codes, feature, left, child, shares, chosen, chance, allowed, drawn, given):
+def lean_tree(codes, cells, outcome, group, groups, masses, feature, left, child, shares, number, sweeps, shrinkage):
+    """Find factors by which a tree leans to how the column goes together with each predictor by itself.
+
+    A tree parts by what tells most; what a predictor tells that only few records differ in gets lost below. For every
+    cell of a predictor (`cells`: its number by predictor and code, -1 for none) and group of levels the tree's own
+    expectation is brought to what the masses show, one predictor after the other, in some sweeps.
+
+    Returns
+    -------
+    lean
+        (cells, groups): what the chance of a level is multiplied by, before all are made to add up to 1.
+    """
+    records, predictors = codes.shape
+    leaves, levels = shares.shape
+    lean = np.ones((number, groups))
+    if number == 0:
+        return lean
+    of_leaf = np.zeros((leaves, groups))
+    for one in range(leaves):
+        for k in range(levels):
+            of_leaf[one, group[k]] += shares[one, k]
+    found = find_leaves(codes, feature, left, child)
+    seen = np.zeros((number, groups))
+    for i in range(records):
+        for f in range(predictors):
+            cell = cells[f, codes[i, f]]
+            if cell >= 0:
+                seen[cell, group[outcome[i]]] += masses[i]
+    # The chances of every record as they lean so far, not yet made to add up.
+    leaning = np.empty((records, groups))
+    for i in range(records):
+        leaning[i] = of_leaf[found[i]]
+    expected, ratio = np.zeros((number, groups)), np.ones((number, groups))
+    for _ in range(sweeps):
+        for f in range(predictors):
+            first, last = number, -1
+            for code in range(cells.shape[1]):
+                if cells[f, code] >= 0:
+                    first, last = min(first, cells[f, code]), max(last, cells[f, code])
+            if last < 0:
+                continue
+            expected[first : last + 1] = 0.0
+            for i in range(records):
+                cell = cells[f, codes[i, f]]
+                if cell >= 0:
+                    times = masses[i] / leaning[i].sum()
+                    for g in range(groups):
+                        expected[cell, g] += times * leaning[i, g]
+            for cell in range(first, last + 1):
+                for g in range(groups):
+                    ratio[cell, g] = (seen[cell, g] + shrinkage) / (expected[cell, g] + shrinkage)
+                    lean[cell, g] *= ratio[cell, g]
+            for i in range(records):
+                cell = cells[f, codes[i, f]]
+                if cell >= 0:
+                    for g in range(groups):
+                        leaning[i, g] *= ratio[cell, g]
+    return lean
+
+
+@numba.njit(cache=True, nogil=True)
+def walk(codes, feature, left, child, shares, lean, cells, group, chosen, chance, allowed, drawn, given):
     """Take every record down its tree and draw a level from where it comes to, of those that are allowed.
 
     `given` gets the share of the allowed levels there, 1 if these are all; where it is nothing, the level is -1.
     """
+    factors, own = np.ones(lean.shape[2]), np.empty(shares.shape[2])
     for i in range(len(codes)):
         tree, node = chosen[i], 0
         while child[tree, node] >= 0:
             code = np.uint64(codes[i, feature[tree, node]])
             goes_left = (left[tree, node] >> code) & np.uint64(1)
             node = child[tree, node] + (0 if goes_left else 1)
-        own = shares[tree, -child[tree, node] - 1]
+        factors[:] = 1.0
+        for f in range(codes.shape[1]):
+            cell = cells[f, codes[i, f]]
+            if cell >= 0:
+                factors *= lean[tree, cell]
+        for k in range(len(own)):
+            own[k] = shares[tree, -child[tree, node] - 1, k] * factors[group[k]]
         total, whole = 0.0, 0.0
         for k in range(len(own)):
             whole += own[k]
