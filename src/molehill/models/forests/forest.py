@@ -56,7 +56,7 @@ TRIED = 0.5
 SHRINKAGE = 2.0
 # The least mass of a part, by default, and that of a category in relation to it.
 LEAF, OF_LEVELS = 30.0, 0.2
-# Groups of levels, and cells of a predictor that is a number, by which a tree leans to single predictors; and how often.
+# By what a tree leans to single predictors: groups of levels, cells of a number, and how often it goes through all.
 GROUPS, CELLS, SWEEPS = 8, 10, 3
 # A set of levels is one word of the machine.
 MOST_CODES = 64
@@ -387,7 +387,9 @@ def _predict(
     allowed, low, high = _possible(facts, inputs, records)
     drawn, given = np.empty(records, dtype=np.int64), np.empty(records)
     sites = [draws[name][0] for name in SITES]
-    walk(codes, *sites, facts["cells"], facts["group"], chosen, random.random(records), allowed, drawn, given)
+    feature, left, child, shares, lean = sites
+    leaning = (lean, facts["cells"], facts["group"])
+    walk(codes, feature, left, child, shares, *leaning, chosen, random.random(records), allowed, drawn, given)
     if isinstance(levels, tuple):
         # The code -1 is nothing: a missing value.
         return Prediction({column: np.where(drawn == len(levels), -1, drawn) if missing else drawn})
