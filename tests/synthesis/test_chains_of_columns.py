@@ -435,12 +435,11 @@ def declarations(pick):
     return conclusion if pick(st.booleans()) else f"{pick(claims())} -> {conclusion}"
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    st.lists(declarations(), min_size=1, max_size=3, unique=True),
-    st.sampled_from([ALL, ALL[::-1], ("r", "c", "b", "s", "a")]),
-)
-def test_random_constraints_are_kept_or_refused(texts, order):
+DECLARED = st.lists(declarations(), min_size=1, max_size=3, unique=True)
+ORDERS = st.sampled_from([ALL, ALL[::-1], ("r", "c", "b", "s", "a")])
+
+
+def keep_or_refuse(texts, order):
     told = ""
     try:
         check_kept(with_rules(small_fit(order), texts), 2)
@@ -449,6 +448,19 @@ def test_random_constraints_are_kept_or_refused(texts, order):
     # Contradictions are refused before anything is drawn, and records that cannot be drawn then.
     assert told in ("", "constraints")
     event("refused" if told else "kept")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(DECLARED, ORDERS)
+def test_random_constraints_are_kept_or_refused(texts, order):
+    keep_or_refuse(texts, order)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(DECLARED, ORDERS)
+def test_a_thousand_random_declarations_are_kept_or_refused(texts, order):
+    keep_or_refuse(texts, order)
 
 
 def test_a_record_that_cannot_keep_a_constraint_is_refused_and_no_value_is_told():

@@ -98,7 +98,8 @@ def test_a_relation_is_worth_its_risk():
 def test_a_rule_on_utility_alone_asks_for_the_safest(free):
     found = find("overlap >= 0.01")
     assert found.points["leaf"].tolist() == LEAVES
-    assert found.chosen["leaf"] == free.chosen["leaf"]
+    # Not the first that keeps it, as under a rule on risk. Which of the two largest depends on overlaps of five tables.
+    assert min(found.chosen["leaf"], free.chosen["leaf"]) >= 50
 
 
 # Under a rule
@@ -219,7 +220,8 @@ def test_the_budget_is_kept(monkeypatch):
     # Weights follow at the leaf that is nearest to the rule, and nothing starts from the draws of another.
     nearest = int(found.points["gap"][:4].argmin())
     assert set(found.points["leaf"][4:]) == {LEAVES[nearest]}
-    assert (found.points["order"][4:] > 0).all()
+    weighted = (found.points["order"] > 0) | (found.points["rounds"] > 0)
+    assert weighted.tolist() == [False] * 4 + [True] * 2
     assert not found.points["warm"].any()
     # Moles are rises against the forest that tells as many records apart.
     weighted = found.bench.points[4]
