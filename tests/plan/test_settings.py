@@ -190,6 +190,7 @@ def test_only_what_is_marked_public_is_published():
         "relations",
         "synthesizer",
         "records",
+        "likely",
         "datasets",
         "missing",
     }

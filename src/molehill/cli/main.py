@@ -207,6 +207,8 @@ def evaluate(
 
     for path, argument in ((out, "out"), (report, "report")):
         _refuse_existing(path, argument, overwrite=overwrite)
+    if unlinked and key is not None:
+        raise InputError("key", "nobody's records have none", "Give --key or --unlinked, not both")
     with _working("Reading the tables"):
         codes = parse_codes(missing_codes or [])
         table = declare_missing(molehill.read_table(confidential, encoding=encoding), codes)

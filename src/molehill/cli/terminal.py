@@ -237,15 +237,20 @@ def tell_search(found: "Searched") -> str:
 def print_release(release: Any) -> None:
     """Print what a release gives away and keeps, beside the schemes that it is compared with."""
     console = Console(highlight=False)
-    console.print(Text(f"{len(release.datasets)} tables of {len(release.weights):,} records: {release.scheme}", "bold"))
+    number, what = len(release.weights), "records"
+    if release.settings.records is not None:
+        number, what = release.settings.records, "new people"
+    console.print(Text(f"{len(release.datasets)} tables of {number:,} {what}: {release.scheme}", "bold"))
     console.print(Text(release.verdict.sentence))
     evaluation = release.evaluation
     about = evaluation.measures.set_index("id")
     figures = pd.concat([evaluation.risk, evaluation.utility]).drop_duplicates(["scheme", "measure"])
     figures = figures.set_index(["scheme", "measure"])["value"]
-    grid = _grid("scheme", *(about["words"][name] for name in SHOWN))
+    there = set(figures.index.get_level_values("measure"))
+    shown = [name for name in (*SHOWN, "members", "nearer") if name in there]
+    grid = _grid("scheme", *(about["words"][name] for name in shown))
     for scheme in ("confidential", *evaluation.schemes):
-        cells = [_tell(about["unit"][name], figures.get((scheme, name), np.nan)) for name in SHOWN]
+        cells = [_tell(about["unit"][name], figures.get((scheme, name), np.nan)) for name in shown]
         grid.add_row(Text(scheme), *cells)
     console.print(grid)
     for scheme, diagnostics in release.diagnostics.items():

@@ -245,7 +245,7 @@ class Scene:
         nothing = pd.DataFrame(columns=["column", "measure", "of", "group", "value", "low", "high"])
         if not self.is_release:
             return nothing
-        frames = [*self._numeric_distances(), *self._table_distances(), *self._propensities()]
+        frames = [*self._numeric_distances(), *self._table_distances(), *self.told_apart(PERMUTATIONS)]
         told = [frame.assign(**dict.fromkeys({"of", "group"} - set(frame), "")) for frame in frames]
         return pd.concat(told, ignore_index=True) if told else nothing
 
@@ -305,7 +305,8 @@ class Scene:
         pairs = [(name, other) for name in exact for other in few if other in related]
         return [table_difference(self.view.table, self.tables, pairs).summary] if pairs else []
 
-    def _propensities(self) -> list[pd.DataFrame]:
+    def told_apart(self, permutations: int | None) -> list[pd.DataFrame]:
+        """How well classifiers tell released records; without permutations by a formula, as far as there is one."""
         table, schema = self.view.table, self.view.schema
         columns = [*schema.having("sensitive"), *self._seen_by_classifier()]
         if len(table.frame) < LEAST_RECORDS or all(table.frame[name].nunique(dropna=False) < 2 for name in columns):
@@ -324,7 +325,7 @@ class Scene:
                 self.tables,
                 columns,
                 method=method,
-                permutations=PERMUTATIONS if kept or method == "tree" else None,
+                permutations=permutations if kept or method == "tree" else None,
                 interactions=terms <= MOST_TERMS,
                 pairs=kept,
                 seed=self.options.seed,

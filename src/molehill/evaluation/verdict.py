@@ -348,7 +348,7 @@ def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) ->
         if row["value"] > RISK_STEP:
             share = teller.percentage(row["value"])
             clause = f"look-alikes tell {cut_name(row['column'])} in {share} more of the cases than other people would"
-            yield Remark(_sentence(clause), "risk", "decide", clause)
+            yield Remark(_sentence(clause), "risk", "stop" if row["value"] > GIVEN_AWAY / 2 else "decide", clause)
 
 
 def _remark_radius(evaluation: "Evaluation", scheme: str, mean: Figure | None) -> Iterator[Remark]:

@@ -280,6 +280,11 @@ def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bo
             what = "a date" if kind == "date" else "an amount"
             problem = f"{name!r} is {what} and has no {' and no '.join(left)}"
             raise InputError("columns", problem, "Look its limits up in a codebook; never take the true extremes")
+        given = [(getattr(settings, end) or {}) for end in ("lower", "upper")]
+        other = [isinstance(one.get(name), date) != (kind == "date") for one in given if isinstance(one, Mapping)]
+        if any(other) and not left:
+            what, wanted = ("a date", "dates, such as 1900-01-01") if kind == "date" else ("an amount", "numbers")
+            raise InputError("lower", f"{name!r} is {what}, and its limits are not", f"Give {wanted}")
         low, high = (settings.of_column(end, name) for end in ("lower", "upper"))
         if low is not None and high is not None and low >= high:
             problem = f"that of {name!r} is not below its upper"

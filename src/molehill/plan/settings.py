@@ -149,7 +149,10 @@ class Settings(BaseModel):
         0.0, "Least radius, in the units of the data.", "a number from 0 up, or one per column"
     )
     likely: dict[Name, Annotated[float, Field(gt=0, le=1)]] = setting(
-        {}, "How likely an intruder knows a replaced column roughly; 1 if nothing is said.", "numbers from 0 to 1"
+        {},
+        "How likely an intruder knows a replaced column roughly; 1 if nothing is said.",
+        "numbers above 0, up to 1",
+        public=True,
     )
     scheme: Literal["auto", "weighted", "paper"] = setting(
         "auto",
@@ -229,9 +232,9 @@ class Settings(BaseModel):
         None,
         "How many new people every table holds, where nothing is kept: no record is anybody's then. Left out: the "
         "records of the table, with new values.",
-        WHOLE,
+        "a whole number, 2 or more",
         public=True,
-        ge=1,
+        ge=2,
     )
     compare: Names = setting(
         COMPARED[:4],

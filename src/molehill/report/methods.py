@@ -331,7 +331,7 @@ def _tell_code(public: Dossier, tables: int, files: Mapping[str, Any], times: st
     if tables == 1:
         return ""
     published = [row["column"] for row in public.facts["columns"] if row["fate"] != "drop"]
-    numbers = [row["column"] for row in public.facts["columns"] if row["kind"] != "categorical"]
+    numbers = [row["column"] for row in public.facts["columns"] if row["kind"] not in ("categorical", "date")]
     named = [name for name in public.settings.replace if name in numbers]
     plain = [name for name in named if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", name)]
     name = plain[0] if plain else "value"

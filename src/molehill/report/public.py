@@ -131,7 +131,13 @@ def public_bins(dossier: Dossier) -> dict[str, pd.DataFrame]:
 def count_replaced(dossier: Dossier) -> int:
     """How many records have a value that was replaced: those without one stay without."""
     facts = dossier.facts
-    return int(facts["replaced"] if "replaced" in facts else dossier.weights["value"].notna().sum())
+    if "replaced" in facts:
+        return int(facts["replaced"])
+    # Where missing values are drawn too, every record is new.
+    if dossier.is_ours and dossier.settings.missing == "model":
+        return int(facts["records"])
+    values = [name for name in dossier.weights if f"{name}".startswith("value")]
+    return int(dossier.weights[values].notna().any(axis=1).sum())
 
 
 def share_step(records: int) -> float:

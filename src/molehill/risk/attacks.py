@@ -319,6 +319,8 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
     guesses = (np.stack(own)[:, view.part], np.stack(without)[:, view.part])
     ends = balls.bounds(view.values, view.radius, view.floor) if view.numeric else (truth[:, None], truth[:, None])
     low, high = (end[view.part, 0] for end in ends)
+    # A share of a date means nothing.
+    sized = bool(view.numeric) and view.schema[column].kind != "date"
     by_record = []
     for values in guesses:
         right = np.full((len(values), view.records), np.nan)
@@ -327,7 +329,7 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
     return Guesses(
         column,
         _gain([_share(values, low, high) for values in guesses]),
-        _gain([_relative(values, truth[view.part]) for values in guesses], better=-1) if view.numeric else None,
+        _gain([_relative(values, truth[view.part]) for values in guesses], better=-1) if sized else None,
         _pool_guesses(guesses, low, high, numeric=bool(view.numeric)) if len(own) > 1 else None,
         *by_record,
     )
@@ -461,7 +463,7 @@ def attribution(data: Any, released: Any, intruder: Intruder | None = None) -> A
     (array([[0.5, 0.5, 0.5, 0.5]]), array([0.66666667, 0.66666667, 0.66666667, 0.        ]))
     """
     view = look(data, intruder)
-    anybody = replace(view.intruder, known=()).look(view)
+    anybody = replace(view.intruder, known=(), breaks={}).look(view)
     readings = read_released(view, released, linked=False)
     rows = [_share_close(view, anybody, reading) for reading in readings]
     size, everyone = view.size, int(view.part.sum())

@@ -390,7 +390,7 @@ def code_levels(
             raise InputError("levels", f"some of {column!r} are not among them", "Name every level, in their order")
         levels = tuple(sorted(levels, key=places.__getitem__))
     if len(levels) < 2:
-        raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is")
+        raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is, or drop it")
     if len(levels) > MOST_LEVELS:
         problem = f"{column!r} has {len(levels):,} levels, more than {MOST_LEVELS}"
         raise InputError("column", problem, "Group them into fewer")

@@ -24,6 +24,8 @@ from molehill.tables.table import Table, as_table
 from molehill.utility.sides import GroupColumns, Side, read_complete, read_numbers, read_parts
 
 MOST_LEVELS = 100
+# What rounding alone gives a classifier to tell by.
+_NOTHING = 1e-12
 
 # Published exactly, U_m_fresh must follow from the number of records alone, whatever ties there are.
 # The mean of Kolmogorov's distribution, sqrt(pi / 2) log(2).
@@ -345,7 +347,7 @@ def propensity(
             expected = [float(np.mean(shuffled))] * len(designs)
         for table_number, (pmse, null) in enumerate(zip(found, expected, strict=True), 1):
             called = {"group": part.group, "table": table_number, "column": ", ".join(several)}
-            measures = {"pmse": pmse, "pmse_expected": null, "pmse_ratio": pmse / null if null > 0 else np.nan}
+            measures = {"pmse": pmse, "pmse_expected": null, "pmse_ratio": pmse / null if null > _NOTHING else np.nan}
             rows += [{**called, "measure": name, "value": value} for name, value in measures.items()]
     return gather(rows, grouped=groups is not None)
 

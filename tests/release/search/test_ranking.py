@@ -9,8 +9,11 @@ import pytest
 from molehill.release.search.ranking import rank_points
 
 
-def point(number, *, risk=0.1, error=0.001, distance=0.01, lost=0.0, overlap=0.9, met=True, converged=True, gap=0.0):
-    measured = SimpleNamespace(mean=(risk, error), lost=np.array([lost, lost]), overlaps={"mean of pay": overlap})
+def point(number, *, risk=0.1, error=0.001, distance=0.01, lost=0.0, overlap=0.9, told=1.0, **more):
+    met, converged, gap = more.get("met", True), more.get("converged", True), more.get("gap", 0.0)
+    figures = {"told": (told, 0.0)}
+    shown = {"mean of pay": overlap}
+    measured = SimpleNamespace(mean=(risk, error), lost=np.array([lost, lost]), overlaps=shown, figures=figures)
     about = {"met": met, "usable": met and converged, "gap": gap, "distance": distance, "distance_error": 0.001}
     return SimpleNamespace(number=number, measured=measured, **about)
 
@@ -31,6 +34,8 @@ def ranked(*points, rules_risk=False) -> list[int]:
         ({"distance": 0.024}, False),
         ({"overlap": 0.76}, True),
         ({"overlap": 0.74}, False),
+        ({"told": 2.4}, True),
+        ({"told": 2.6}, False),
     ],
 )
 def test_without_a_rule_the_safest_of_those_that_keep_as_much_is_best(less, kept):

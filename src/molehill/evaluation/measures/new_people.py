@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from molehill.arrays import Floats
+from molehill.arrays import Booleans, Floats
 from molehill.evaluation.measure import FEW, Measure, Value
 from molehill.evaluation.measures.standing_out import find_isolated
 from molehill.evaluation.scene import Scene
@@ -15,6 +15,8 @@ from molehill.tables.intervals import Figure, mean_over_tables
 
 LOOK_ALIKES = "Asking those who look like a person"
 MEMBERS = "Whether it shows who was in the data"
+# In a box of many columns nearly everybody may be as isolated as can be.
+_MOST_ISOLATED = 0.05
 
 
 def _alike(choose: Callable[[Floats, Floats], Floats], *, isolated: bool = False) -> Callable[[Scene], Iterable[Value]]:
@@ -24,7 +26,7 @@ def _alike(choose: Callable[[Floats, Floats], Floats], *, isolated: bool = False
         # Where people have records of their own, these are asked: see the guesses.
         for column, found in scene.attributions.items() if not scene.is_linked else ():
             told = choose(found.by_table, found.without[None])
-            chosen = find_isolated(scene.confidential.risk) if isolated else np.ones(scene.view.records, dtype=bool)
+            chosen = _isolated(scene) if isolated else np.ones(scene.view.records, dtype=bool)
             told = told[:, chosen & ~np.isnan(found.without)]
             if told.shape[1]:
                 figure = mean_over_tables(told.mean(axis=1), least=-1.0, most=1.0)
@@ -34,6 +36,12 @@ def _alike(choose: Callable[[Floats, Floats], Floats], *, isolated: bool = False
     return compute
 
 
+def _isolated(scene: Scene) -> Booleans:
+    """The most isolated 1%; nobody where so many are as isolated that they are not the few who stand out."""
+    found = find_isolated(scene.confidential.risk) & scene.view.part
+    return found if found.mean() <= _MOST_ISOLATED else np.zeros(len(found), dtype=bool)
+
+
 def _members(scene: Scene) -> Iterable[Value]:
     return [] if scene.holdout is None else [Value(scene.holdout.members())]
 
@@ -41,7 +49,7 @@ def _members(scene: Scene) -> Iterable[Value]:
 def _isolated_members(scene: Scene) -> Iterable[Value]:
     if scene.holdout is None:
         return []
-    figure = scene.holdout.members(find_isolated(scene.confidential.risk) & scene.view.part)
+    figure = scene.holdout.members(_isolated(scene))
     return [] if np.isnan(figure.value) else [Value(figure)]
 
 

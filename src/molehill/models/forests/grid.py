@@ -191,7 +191,7 @@ def learn_grid(values: Floats, weights: Floats, support: Support) -> Grid:
         problem = "it is the same for every record that counts"
         raise NothingCountsError("weights", problem, "Give more records a weight above 0, by a larger scale or shift")
     if len(distinct) < 2:
-        raise InputError("column", "it is the same for every record", "Release it as it is")
+        raise InputError("column", "it is the same for every record", "Release it as it is, or drop it")
     mass: Floats = np.bincount(place, weights[counted]).astype(np.float64)
     # However much a record counts, its value is not shared because of that.
     shared = np.minimum(mass, records) >= SHARED

@@ -18,6 +18,7 @@ import pandas as pd
 from molehill.arrays import Booleans, Floats, named_seed
 from molehill.evaluation.expected import BLOCKS, expected_risk
 from molehill.evaluation.measures.standing_out import find_isolated
+from molehill.evaluation.scene import Options, Scene
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
 from molehill.release.making import Job, fit_quietly
@@ -26,7 +27,7 @@ from molehill.release.search.judging import Judgement, Measured, breaking_record
 from molehill.release.search.picks import expected_picks
 from molehill.risk.attacks import pooled_risk
 from molehill.risk.identification import ConfidentialRisk, confidential_risk, match_rates, release_risk
-from molehill.risk.intruder import View
+from molehill.risk.intruder import View, read_released
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
@@ -45,6 +46,8 @@ _FRESH_SAMPLES = 400
 _ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated", "agreement", "lost", "picks")
 # Without a rule to judge by, fewer tables tell which point keeps as much as the best; relations are looked at in few.
 FEWER, FEWER_LOOKED_AT = 100, 20
+# Tables that a classifier looks at.
+CLASSIFIED = 2
 # What the table of points says of each target.
 TOLD = ("value", "error", "chance", "records", "met")
 
@@ -313,12 +316,24 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     pooled = pooled_risk(view, released).mean
     error = (pooled.high - pooled.low) / 4
     figures["pooled"] = (pooled.value, 0.0 if np.isnan(error) else float(error))
+    if not bench.rules_risk:
+        figures["told"] = (_tell_apart(bench, drawn[:CLASSIFIED]), 0.0)
     blocks, runs = np.array(expected.blocks), np.array(expected.runs)
     isolated = find_isolated(bench.confidential.risk)
     picks = np.empty((0, view.records))
     if any(target.basis == "pick" for target in bench.targets):
         picks = expected_picks(posterior, view, datasets=number, seed=named_seed(seed, "picks"))
     return Measured(blocks, runs, coverage, distances, overlaps, figures, isolated, agreed, lost, picks)
+
+
+def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
+    """How well a logistic regression tells released records, over what chance alone would show: about 1 if not."""
+    view, related = bench.job.view, bench.job.settings.predictors
+    options = Options((), None, "combined", "partial", ("logistic",), (), 0.2, 0, related or None)
+    found = Scene(view, bench.confidential, read_released(view, list(tables)), options).told_apart(None)
+    ratios = [one.loc[one["measure"] == "pmse_ratio", "value"].max() for one in found]
+    # Of few records, or of very many columns, it says nothing.
+    return float(np.nanmax(ratios)) if ratios and not np.isnan(ratios).all() else 0.0
 
 
 def _agreement(job: Job, tables: Sequence[Any]) -> Agreement:

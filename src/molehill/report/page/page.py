@@ -16,7 +16,7 @@ from molehill.errors import InputError, check_choice
 from molehill.evaluation.measure import FEW
 from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, tell_by_column
 from molehill.plan.predictors import uncarried_relations
-from molehill.plan.settings import format_settings
+from molehill.plan.settings import Settings, format_settings
 from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
 from molehill.report.methods import is_weighted, tell_model
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
@@ -98,7 +98,7 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
         "facts": facts,
         "column": join_names(settings.replace),
         "known": join_names(settings.known),
-        "unknown": join_names(settings.intruder.sensitive),
+        "unknown": _tell_unknown(settings),
         "replaced": count_replaced(dossier),
         "predictors": join_names(settings.predictors or ()),
         "uncarried": join_names(uncarried_relations(settings)),
@@ -113,6 +113,13 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
         "fits": dossier.fits.to_dict("records"),
         "problems": _list_problems(dossier),
     }
+
+
+def _tell_unknown(settings: Settings) -> str:
+    """Name what the intruder knows roughly, and what only perhaps."""
+    sure = [name for name in settings.intruder.sensitive if name not in settings.likely]
+    perhaps = [f"with the chance {chance:g} that of {cut_name(name)}" for name, chance in settings.likely.items()]
+    return " and ".join([*([join_names(sure)] if sure else []), *perhaps])
 
 
 def _tell_search(searched: Searched | None) -> dict[str, Any]:
@@ -130,13 +137,15 @@ def _tell_search(searched: Searched | None) -> dict[str, Any]:
 
 
 def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, list[TableView]]:
+    linked = dossier.evaluation.is_linked
     tables = {
         "standing": list_standing_tables(shown.search),
         "found": list_search_tables(shown.search),
         "glance": list_glance_tables(shown, teller),
         "columns": list_column_tables(shown, teller),
-        "risk": [*list_measure_tables(shown, teller, "risk"), *list_group_tables(shown, teller)],
-        "top": list_top_tables(shown),
+        # Of new people nobody has a risk of the own record, in groups or one by one.
+        "risk": [*list_measure_tables(shown, teller, "risk"), *(list_group_tables(shown, teller) if linked else [])],
+        "top": list_top_tables(shown) if linked else [],
         "utility": list_measure_tables(shown, teller, "utility"),
         "weights": list_weight_tables(dossier, teller) if dossier.is_ours else [],
         "diagnostics": list_fit_tables(shown),
