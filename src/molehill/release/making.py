@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -39,13 +40,15 @@ from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
 from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table, find_columns
-from molehill.utility import Analysis, estimate, regression
+from molehill.utility import Analysis, correlation, estimate, regression
 from molehill.utility.analyses import read_formula
 
 # The schemes of the paper, by the names that settings compare them under.
 PAPER = {"unweighted": Scheme(), "marginal": Scheme(1), "pairwise": Scheme(2)}
 
 NO_RULES = Rules()
+# Of fewer records a correlation says nothing, and more of them nobody reads.
+_CORRELATED, _MOST_CORRELATIONS = 20, 10
 # Numbers of records that a forest may tell apart at least, see `Job.leaves`.
 LEAVES = (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0)
 
@@ -142,7 +145,8 @@ def prepare(
     )
     for formula in settings.regressions:
         find_columns(table, read_formula(formula).columns, "regressions")
-    wanted = default_analyses(view.schema, settings.replace) if analyses is None else analyses
+    wanted = [*default_analyses(view.schema, settings.replace), *_correlations(view, settings)]
+    wanted = wanted if analyses is None else analyses
     wanted = [*wanted, *map(regression, settings.regressions)]
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
@@ -153,6 +157,18 @@ def prepare(
         problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
         raise InputError("synthesizer", problem, "Name the same columns in both")
     return Job(settings, view, model, own, wanted, measures, make_plan(settings, view, findings, rules), rules)
+
+
+def _correlations(view: View, settings: Settings) -> list[Analysis]:
+    """Correlations between the replaced numbers, of the first few: as far as they vary together in some records."""
+    frame, schema = view.table.frame, view.schema
+    numbers = [name for name in settings.replace if schema[name].kind not in ("categorical", "date")]
+    found = []
+    for one, other in combinations(numbers, 2):
+        both = frame[[one, other]].dropna()
+        if min(len(both), settings.records or len(both)) >= _CORRELATED and both.nunique().min() > 1:
+            found.append(correlation(one, other))
+    return found[:_MOST_CORRELATIONS]
 
 
 def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | None) -> Settings:
