@@ -39,10 +39,12 @@ TABLES = 10
 LEAF, SEEDS = 200.0, tuple(range(13, 25))
 # What the issue asks for: at least, of the agreement; at most, of all others.
 GOALS = {"agreement_3": 950.0, "PINCP mean": 0.125, "box mean": 0.0195, "impossible": 0.0, "seconds": 70.0}
-# What makes trees a forest, taken away: the share of the predictors that a split is chosen from, and the trees that a
-# table is drawn from. Groups of age that the settings declare for the intruder would be those of the predictor, too.
+# What makes trees a forest, taken away: how they lean, the share of the predictors that a split is chosen from, and the
+# trees that a table is drawn from. Groups of age that the settings declare for the intruder would be those of the
+# predictor, too.
 FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "forest": {},
+    "without a lean": {"SWEEPS": 0},
     "all predictors tried": {"TRIED": 1.0},
     "one tree a table": {"WINDOW": 1},
     "one tree a table, all predictors tried": {"TRIED": 1.0, "WINDOW": 1},

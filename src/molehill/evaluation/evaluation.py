@@ -1,7 +1,7 @@
 """What a release gives away and what it keeps: risk and utility of any released tables, in tidy frames."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -215,11 +215,7 @@ def evaluate(
     for radius in options.radii:
         view.at(radius)
     expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)
-    scenes = _set_scenes(view, schemes, options, expected, reference)
-    scenes = {
-        name: replace(scene, holdout=held) if (held := (holdouts or {}).get(name)) else scene
-        for name, scene in scenes.items()
-    }
+    scenes = _set_scenes(view, schemes, options, expected, reference, holdouts or {})
 
     column = ", ".join(view.intruder.sensitive)
     rows = {
@@ -311,6 +307,7 @@ def _set_scenes(
     options: Options,
     expected: Mapping[str, ExpectedRisk],
     reference: str | None,
+    holdouts: Mapping[str, Holdout],
 ) -> dict[str, Scene]:
     """Set every release beside the confidential table, which comes first, and beside the reference."""
     confidential = confidential_risk(view)
@@ -320,7 +317,7 @@ def _set_scenes(
     scenes = {
         name: base
         if base is not None and name == reference
-        else Scene(view, confidential, readings, options, expected.get(name), base)
+        else Scene(view, confidential, readings, options, expected.get(name), base, holdout=holdouts.get(name))
         for name, readings in schemes.items()
     }
     return {CONFIDENTIAL: Scene(view, confidential, [], options, beside=next(iter(scenes.values())))} | scenes

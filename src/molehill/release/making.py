@@ -145,9 +145,9 @@ def prepare(
     )
     for formula in settings.regressions:
         find_columns(table, read_formula(formula).columns, "regressions")
-    wanted = [*default_analyses(view.schema, settings.replace), *_correlations(view, settings)]
-    wanted = wanted if analyses is None else analyses
-    wanted = [*wanted, *map(regression, settings.regressions)]
+    if analyses is None:
+        analyses = [*default_analyses(view.schema, settings.replace), *_correlations(view, settings)]
+    wanted = [*analyses, *map(regression, settings.regressions)]
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
         estimate(table, table, wanted, missing=settings.absent)

@@ -147,9 +147,10 @@ def infer_schema(
         given = given_kinds.get(name)
         look = _carried_kind if "carried" in roles else infer_kind
         kind, reason = (given, "given by the caller") if given else look(table, name)
-        column, drawn = table.frame[name], "sensitive" in roles or "predictor" in roles
-        # A date that is drawn, or of which there are many, is a number of days; else they are compared as they are.
-        if not given and holds_dates(column) and drawn and ("sensitive" in roles or has_many_dates(column)):
+        column = table.frame[name]
+        # Dates that are drawn, or many that are conditioned on, are numbers of days; others are compared as they are.
+        by_size = holds_dates(column) if "sensitive" in roles else "predictor" in roles and has_many_dates(column)
+        if by_size and not given:
             kind, reason = "date", "dates, as days"
         policy = missing if "sensitive" in roles else "keep" if "carried" in roles else "category"
         described.append(Column(name, tuple(roles), kind, reason, given_breaks.get(name, ()), policy))

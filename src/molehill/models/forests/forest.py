@@ -119,11 +119,7 @@ def forest(
             outcome, found = code_levels(table, column, order)
         else:
             values = find_amounts(table, column)
-            if len(np.unique(values[~np.isnan(values)])) == 1:
-                raise InputError(
-                    "column", f"{column!r} is the same for every record", "Release it as it is, or drop it"
-                )
-            found = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support)
+            found = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support, repr(column))
             outcome = found.codes(values)
         number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():

@@ -173,7 +173,7 @@ class Grid:
         return np.concatenate([cut, beyond.astype(np.float64)])
 
 
-def learn_grid(values: Floats, weights: Floats, support: Support) -> Grid:
+def learn_grid(values: Floats, weights: Floats, support: Support, called: str = "it") -> Grid:
     """Cut numbers into levels by the weighted records; one of weight 0 has no part in it.
 
     Examples
@@ -188,10 +188,10 @@ def learn_grid(values: Floats, weights: Floats, support: Support) -> Grid:
         counted, weights = present, np.ones(len(values))
     distinct, place, records = np.unique(values[counted], return_inverse=True, return_counts=True)
     if len(distinct) < 2 and len(np.unique(values[present])) > 1:
-        problem = "it is the same for every record that counts"
+        problem = f"{called} is the same for every record that counts"
         raise NothingCountsError("weights", problem, "Give more records a weight above 0, by a larger scale or shift")
     if len(distinct) < 2:
-        raise InputError("column", "it is the same for every record", "Release it as it is, or drop it")
+        raise InputError("column", f"{called} is the same for every record", "Release it as it is, or drop it")
     mass: Floats = np.bincount(place, weights[counted]).astype(np.float64)
     # However much a record counts, its value is not shared because of that.
     shared = np.minimum(mass, records) >= SHARED
