@@ -95,6 +95,23 @@ def test_few_missing_and_few_levels_come_first():
     assert suggest_order(as_table(PEOPLE), ["total", "wages", "marital"]) == ("marital", "wages", "total")
 
 
+def test_of_columns_alike_in_levels_the_one_that_tells_most_of_the_others_comes_first():
+    rng = np.random.default_rng(2)
+    job = rng.integers(0, 8, 4000)
+    people = pd.DataFrame(
+        {
+            "coin": rng.integers(0, 2, 4000),
+            "sector": np.where(rng.random(4000) < 0.9, job // 3, 0),
+            "job": job,
+            "pay": np.exp(0.6 * job + rng.normal(0, 0.3, 4000)),
+        }
+    ).astype({"coin": str, "sector": str, "job": str})
+    assert suggest_order(as_table(people), ["pay", "coin", "sector", "job"]) == ("job", "sector", "coin", "pay")
+    # Beyond chance: of few records many levels would seem to tell everything.
+    few = people.iloc[:60].assign(job=[str(one) for one in rng.permutation(60) // 6])
+    assert suggest_order(as_table(few), ["job", "coin"]) == ("coin", "job")
+
+
 @pytest.mark.parametrize(
     ("constraints", "told"),
     [
