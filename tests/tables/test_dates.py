@@ -1,5 +1,6 @@
 """Dates as days and back, and as a column that is replaced."""
 
+import re
 from datetime import date, datetime
 
 import numpy as np
@@ -86,6 +87,8 @@ def test_a_release_of_dates_is_told_and_saved(release, tmp_path):
     years = release.evaluation.shapes.query("column == 'born' and curve == 'density'")["at"]
     assert years.between(1940, 2010).all()
     assert not len(release.evaluation.shapes.query("column == 'born' and curve == 'above'"))
+    page = (folder / "internal" / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"within the radius .*30 days of born", page)
 
 
 def test_settings_with_dates_can_be_written_and_read_again(tmp_path):

@@ -26,7 +26,7 @@ SmallPatterns = Literal["protect", "marginal", "error"]
 Radius = float | Mapping[str, float] | None
 Floor = float | Mapping[str, float]
 # Dates that differ by so many days are close, unless a floor says it.
-_CLOSE_DAYS = 30.0
+CLOSE_DAYS = 30.0
 # Each column that may be known or not doubles the sets of columns that the risk is a mean over.
 _MOST_UNSURE = 8
 CHOICES = {
@@ -442,11 +442,11 @@ def _check_radius(radius: Radius, floor: Floor, columns: Sequence[str], dates: f
     if isinstance(radius, Mapping):
         radius = {**dict.fromkeys(dates, 0.0), **radius}
     relative = _per_column("radius", 0.0 if radius is None else radius, columns)
-    floor = {**dict.fromkeys(dates, _CLOSE_DAYS), **floor} if isinstance(floor, Mapping) and dates else floor
+    floor = {**dict.fromkeys(dates, CLOSE_DAYS), **floor} if isinstance(floor, Mapping) and dates else floor
     least = _per_column("floor", floor, columns)
     dated = np.array([name in dates for name in columns], dtype=bool)
     relative[dated] = 0.0
-    least[dated & (least == 0)] = _CLOSE_DAYS
+    least[dated & (least == 0)] = CLOSE_DAYS
     if (relative > 1).any():
         raise InputError(
             "radius",

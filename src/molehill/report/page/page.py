@@ -36,6 +36,7 @@ from molehill.report.page.tables import (
     list_weight_tables,
 )
 from molehill.report.public import count_replaced, redact
+from molehill.risk.intruder import CLOSE_DAYS
 
 
 def render_report(dossier: Dossier, *, edition: Edition) -> str:
@@ -103,8 +104,7 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
         "predictors": join_names(settings.predictors or ()),
         "uncarried": join_names(uncarried_relations(settings)),
         "used": {name: chosen.get(name, getattr(settings, name)) for name in ("order", "scale", "shift")},
-        "radius": tell_by_column(settings.radius),
-        "floor": tell_by_column(settings.floor) if settings.floor else "",
+        **_tell_reach(dossier),
         "scheme": cut_name(dossier.scheme),
         "schemes": list(enumerate(evaluation_looks(dossier.evaluation).values())),
         "others": join_names(name for name in schemes if name != dossier.scheme),
@@ -113,6 +113,21 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
         "fits": dossier.fits.to_dict("records"),
         "problems": _list_problems(dossier),
     }
+
+
+def _tell_reach(dossier: Dossier) -> dict[str, str]:
+    """Tell the radius and the floor: of dates the days, of which a share means nothing."""
+    settings = dossier.settings
+    dates = [row["column"] for row in dossier.facts.get("columns", ()) if row["kind"] == "date"]
+    days = {name: settings.of_column("floor", name) or CLOSE_DAYS for name in settings.replace if name in dates}
+    told = [f"{number:g} days of {cut_name(name)}" for name, number in days.items()]
+    floor = settings.floor
+    if isinstance(floor, Mapping):
+        floor = {name: value for name, value in floor.items() if name not in days}
+    if days and len(days) == len(settings.replace):
+        return {"radius": ", ".join(told), "floor": ""}
+    radius = ", ".join([tell_by_column(settings.radius), *told])
+    return {"radius": radius, "floor": tell_by_column(floor) if floor else ""}
 
 
 def _tell_unknown(settings: Settings) -> str:
