@@ -33,6 +33,7 @@ from molehill.models import forest
 from molehill.plan.plan import complete_settings
 from molehill.plan.suggest import suggest_settings
 from molehill.synthesis.fitting import draw, fit
+from molehill.tables.cells import declare_missing
 from molehill.tables.populations import consumer_survey, nb_mixture
 from molehill.tables.table import as_table
 from molehill.utility import estimate, mean, median, quantile, regression, sd
@@ -67,7 +68,8 @@ def read_case(name: str, replicate: int) -> Case:
         return Case(survey, Settings(replace="income", keep=kept, known=("gender", "age", "region"), **how), {})
     table = read_table(SHARED / f"{'ce_sample' if name == 'ce' else 'nist_ma'}.csv")
     found = suggest_settings(table).settings
-    settings = found.but(decide=(), drop=(*found.drop, *found.decide), data=None, **how)
+    table = declare_missing(table, found.missing_codes)
+    settings = found.but(decide=(), drop=(*found.drop, *found.decide), data=None, missing_codes={}, **how)
     column = settings.replace[0]
     if name == "ce":
         made = pd.read_csv(SHARED / "ce_synthpop_income.csv")
