@@ -283,6 +283,20 @@ def test_the_classifier_takes_groups_and_every_kind_of_table():
     pd.testing.assert_frame_equal(whole.summary, propensity(data, released, ["town", "pay"]).summary)
 
 
+def test_of_many_records_some_are_looked_at_the_same_rows_of_pairs():
+    rng = np.random.default_rng(4)
+    data = people(rng)
+    released = data.assign(pay=rng.permutation(data["pay"].to_numpy()))
+    columns = list(data.columns)
+    rows = np.sort(np.random.default_rng([7, 0, 1]).choice(len(data), 150, replace=False))
+    few = propensity(data, released, columns, most_records=150, seed=7)
+    assert few.value("pmse") == propensity(data.iloc[rows], released.iloc[rows], columns).value("pmse")
+    paired = propensity(data.iloc[rows], released.iloc[rows], columns, pairs=True).value("pmse_expected")
+    assert few.value("pmse_expected") == paired
+    whole = propensity(data, released, columns, most_records=None).value("pmse")
+    assert propensity(data, released, columns, most_records=len(data)).value("pmse") == whole != few.value("pmse")
+
+
 def test_permutations_repeat_with_their_seed():
     rng = np.random.default_rng(6)
     data, released = people(rng), people(rng)

@@ -249,6 +249,8 @@ Method = Literal["logistic", "tree"]
 PERMUTATIONS = 100
 LEAST_LEAF = 20
 MOST_TERMS = 500
+# Of larger tables a sample is looked at: what a classifier tells from so many records is enough to judge by.
+MOST_RECORDS = 20_000
 
 # So little shrinkage that it only matters where the tables can be told apart perfectly, and coefficients would run off.
 _SHRINKAGE = 1e-8
@@ -264,6 +266,7 @@ def propensity(
     permutations: int | None = None,
     interactions: bool = True,
     pairs: bool | None = None,
+    most_records: int | None = MOST_RECORDS,
     seed: int = 0,
     groups: GroupColumns = None,
     missing: Missing = "error",
@@ -296,8 +299,12 @@ def propensity(
         within the pairs of a confidential record and the released one in the same row. The columns that were kept then
         stay alike in the expectation as they do in the release. None: where the tables have the same number of records
         and one of the columns, but not all, is the same in every row.
+    most_records
+        Of a table with more records so many are looked at, chosen at random, the same rows of both tables where they
+        stand in pairs; None: all, however many. The ratio grows with the number of records wherever the tables differ,
+        so that those of large tables can be compared with each other if as many are looked at.
     seed
-        Of the permutations.
+        Of the permutations, and of the records that are looked at.
     groups
         Columns within whose groups to do it all.
     missing
@@ -316,6 +323,7 @@ def propensity(
     """
     check_choice("method", method, ("logistic", "tree"))
     check_whole("seed", seed, 0)
+    most = None if most_records is None else check_whole("most_records", most_records, LEAST_LEAF)
     several = [columns] if isinstance(columns, str) else list(columns)
     if not several:
         raise InputError("columns", "no column is named", "Name the columns to look at")
@@ -331,6 +339,7 @@ def propensity(
         own = read_complete(part.confidential, several, missing, least=2)
         others = [read_complete(side, several, missing, least=2) for side in part.released]
         paired = pairs is not False and _find_pairs(own, others, part.released, asked=bool(pairs))
+        own, *others = (_sample(one, most, [seed, place, 1]) for one in (own, *others))
         designs = [
             _stack(own, other, numeric, side, interactions=interactions and method == "logistic")
             for other, side in zip(others, part.released, strict=True)
@@ -350,6 +359,13 @@ def propensity(
             measures = {"pmse": pmse, "pmse_expected": null, "pmse_ratio": pmse / null if null > _NOTHING else np.nan}
             rows += [{**called, "measure": name, "value": value} for name, value in measures.items()]
     return gather(rows, grouped=groups is not None)
+
+
+def _sample(frame: pd.DataFrame, most: int | None, seed: list[int]) -> pd.DataFrame:
+    """Records at random, in their order: with the same seed the same rows of tables that are as long."""
+    if most is None or len(frame) <= most:
+        return frame
+    return frame.iloc[np.sort(np.random.default_rng(seed).choice(len(frame), most, replace=False))]
 
 
 def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side: Side, *, interactions: bool) -> Floats:
