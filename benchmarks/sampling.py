@@ -194,8 +194,9 @@ def gradients() -> None:
             both(position, mixture, inputs)[0].block_until_ready()
 
         whole = [_seconds(ready) for _ in range(200)]
-    white, outcome, counted = (prepared[name] for name in ("white", "counted_outcome", "counted_weights"))
     components, size = np.asarray(mixture.b).shape
+    white, outcome, counted = (prepared[name] for name in ("white", "counted_outcome", "counted_weights"))
+    white, outcome, counted = white.reshape(-1, size), outcome.ravel(), counted.ravel()
     arguments = (white, outcome, counted, np.asarray(mixture.b), np.zeros(components), np.full(components, -2.3))
     outputs = (np.empty((components, size)), np.empty(components), np.empty(components))
     fused(*arguments, *outputs)

@@ -104,6 +104,41 @@ def test_gradient_written_by_hand_is_the_derivative():
         np.testing.assert_allclose(gradient[place], slope, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("records", [40, tdp_engine.BLOCK, tdp_engine.BLOCK + 1, 1000])
+def test_the_likelihood_in_blocks_is_the_sum_over_the_records(records):
+    rng = np.random.default_rng(records)
+    design = np.column_stack([np.ones(records), rng.normal(size=(records, 2))])
+    outcome, weights = rng.normal(size=records), rng.uniform(0, 1, records)
+    inputs = prepared(Data({"design": design, "outcome": outcome}, weights))
+    assert inputs["white"].shape[:2] == inputs["counted_weights"].shape
+    mixture = random_mixture(jax.random.key(1))
+    log_pi, _ = tdp_engine._log_pi(mixture.v, mixture.log_gamma)
+
+    def plain(b, log_sigma, log_pi):
+        residual = (outcome[:, None] - design @ jnp.linalg.solve(inputs["factor"], b.T)) * jnp.exp(-log_sigma)
+        return weights @ logsumexp(log_pi - log_sigma - 0.5 * residual**2 - 0.5 * np.log(2 * np.pi), axis=1)
+
+    def blocked(b, log_sigma, log_pi):
+        return tdp_engine.weighted_loglik(b, log_sigma, log_pi, inputs)
+
+    point = (mixture.b, mixture.log_excess, log_pi)
+    for ours, theirs in zip(*(jax.value_and_grad(f, (0, 1, 2))(*point) for f in (blocked, plain)), strict=True):
+        jax.tree.map(lambda own, other: np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9), ours, theirs)
+
+
+def test_shares_move_by_the_gradient_of_their_likelihood():
+    rng = np.random.default_rng(3)
+    density, weights = rng.uniform(0, 1, (5, COMPONENTS, 64)), rng.uniform(0, 1, (5, 64))
+    pi = jnp.array([0.5, 0.3, 0.2])
+
+    def plain(pi):
+        return jnp.sum(weights * jnp.log(jnp.einsum("k,bkn->bn", pi, density)))
+
+    ours = jax.value_and_grad(tdp_engine._shares_loglik)(pi, jnp.asarray(density), jnp.asarray(weights))
+    for own, other in zip(ours, jax.value_and_grad(plain)(pi), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-12)
+
+
 def test_records_of_weight_zero_are_left_out_of_the_likelihood():
     data = make_data()
     kept = data.weights > 0
@@ -123,7 +158,7 @@ def test_collinear_columns_do_not_break_the_whitening():
     made = tdp_engine.prepare(Data({**data.inputs, "design": design}, data.weights), least_sigma=0.0)
     assert np.isfinite(made["white"]).all()
     counted = made["counted_weights"] > 0
-    np.testing.assert_allclose(made["white"][counted] @ made["factor"], design[data.weights > 0], rtol=0, atol=1e-8)
+    np.testing.assert_allclose((made["white"] @ made["factor"])[counted], design[data.weights > 0], rtol=0, atol=1e-8)
 
 
 def test_start_from_a_draw_is_that_draw():

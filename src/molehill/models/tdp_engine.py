@@ -57,8 +57,11 @@ PI_STEPS, PI_TARGET = 10, 0.8
 SMALL_CHANCE, SMALL_SHARE = 0.05, 0.3
 # A chain starts from an EM of at most so many components and of so few iterations: near the mass, and not at a mode.
 START_COMPONENTS, START_ITERATIONS = 4, 30
-# The number of records that a fit runs over is a multiple of this, or of about a thirtieth of itself if that is more.
-ROUND_RECORDS = 64
+# An EM looks at no more than so many records, or somewhat more: it is only a place to start.
+START_RECORDS = 20_000
+# The likelihood is summed over blocks of so many records, what is made of which stays in the cache; fewer records are
+# one block, rounded up to a multiple of the other.
+BLOCK, ROUND = 256, 64
 # Of the weighted QR, relative to its size: collinear columns stay solvable.
 RIDGE = 1e-6
 
@@ -87,7 +90,7 @@ class MixtureState(NamedTuple):
 
 
 def tdp_engine(
-    report: Callable[[dict[str, jax.Array], Inputs], dict[str, jax.Array]],
+    report: Callable[[dict[str, jax.Array], Inputs, jax.Array], dict[str, jax.Array]],
     *,
     components: int,
     priors: Priors,
@@ -100,7 +103,7 @@ def tdp_engine(
     Parameters
     ----------
     report
-        Functionals of the sites (pi, beta, sigma, gamma, tau, omega), given the inputs.
+        Functionals of the sites (pi, beta, sigma, gamma, tau, omega), given the inputs and the weighted log-likelihood.
     components
         K.
     priors
@@ -124,7 +127,10 @@ def tdp_engine(
         mixture, pi_step, _ = _move_pi(key_pi, mixture, state, inputs, warmup)
         mixture, joint_step, info = _move_all(key_joint, mixture, state, inputs, warmup, priors)
         sites = _sites(mixture, inputs)
-        told = Sweep(sites, report(sites, inputs), info["accept"], info["divergent"], info["gradients"])
+        log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
+        likelihood = weighted_loglik(mixture.b, _log_sigma(mixture.log_excess, inputs), log_pi, inputs)
+        functionals = report(sites, inputs, likelihood)
+        told = Sweep(sites, functionals, info["accept"], info["divergent"], info["gradients"])
         return MixtureState(mixture, joint_step, pi_step, key, state.sweep + 1), told
 
     name = f"tdp {components} {priors} {least_sigma}"
@@ -147,28 +153,33 @@ def _hmc() -> Any:
 
 
 def prepare(data: Data, *, least_sigma: float) -> Inputs:
-    """Whiten the design by its weighted QR factor, and leave out the records of weight 0.
+    """Whiten the design by its weighted QR factor, leave out the records of weight 0, and part the others into blocks.
 
-    As many of them as fill up to a round number stay, so that fits to nearly as many records share what is compiled.
+    Blocks are filled up with records of weight 0, and so is their number to a multiple of about a thirtieth of itself:
+    fits to nearly as many records share what is compiled.
     """
     design, outcome = (np.asarray(data.inputs[name], dtype=np.float64) for name in ("design", "outcome"))
     weights = np.asarray(data.weights, dtype=np.float64)
     counted = np.flatnonzero(weights > 0)
-    step = max(ROUND_RECORDS, 1 << max(len(counted).bit_length() - 5, 0))
-    spare = np.flatnonzero(weights == 0)[: -len(counted) % step]
-    counted = np.sort(np.concatenate([counted, spare]))
+    step = max(BLOCK if len(counted) > BLOCK else ROUND, 1 << max(len(counted).bit_length() - 5, 0))
+    padded = max(-(-len(counted) // step), 1) * step
+    blocks, block = max(padded // BLOCK, 1), min(padded, BLOCK)
+
+    def parted(values: np.ndarray) -> np.ndarray:
+        filled = np.zeros((padded, *values.shape[1:]))
+        filled[: len(values)] = values
+        return filled.reshape(blocks, block, *values.shape[1:])
+
     total = weights.sum()
     rooted = np.vstack([design * np.sqrt(weights)[:, None], np.sqrt(RIDGE * total) * np.eye(design.shape[1])])
     factor = np.linalg.qr(rooted, mode="r") / np.sqrt(total)
-    white = np.linalg.solve(factor.T, design[counted].T)
     return {
         **data.inputs,
         **{f"start.{site}": values for site, values in data.start.items()},
         "weights": weights,
-        "white": np.ascontiguousarray(white.T),
-        "white_t": np.ascontiguousarray(white),
-        "counted_outcome": np.where(weights > 0, outcome, 0.0)[counted],
-        "counted_weights": weights[counted],
+        "white": parted(np.linalg.solve(factor.T, design[counted].T).T),
+        "counted_outcome": parted(outcome[counted]),
+        "counted_weights": parted(weights[counted]),
         "factor": factor,
         "total": np.float64(total),
         "least_sigma": np.float64(least_sigma),
@@ -192,7 +203,7 @@ def _log_sigma(log_excess: jax.Array, inputs: Inputs) -> jax.Array:
     return jnp.log(inputs["least_sigma"] + jnp.exp(log_excess))
 
 
-# The likelihood, with its gradient from the same pass.
+# The likelihood, with its gradient from the same pass, block by block.
 
 
 @jax.custom_vjp
@@ -203,17 +214,36 @@ def weighted_loglik(b: jax.Array, log_sigma: jax.Array, log_pi: jax.Array, input
 
 def _loglik_forward(b: jax.Array, log_sigma: jax.Array, log_pi: jax.Array, inputs: Inputs) -> tuple[jax.Array, Any]:
     inverse = jnp.exp(-log_sigma)[:, None]
-    weights = inputs["counted_weights"]
-    residual = (inputs["counted_outcome"] - b @ inputs["white_t"]) * inverse
-    logs = (log_pi - log_sigma)[:, None] - 0.5 * residual * residual
-    highest = logs.max(axis=0)
-    parts = jnp.exp(logs - highest)
-    whole = parts.sum(axis=0)
-    value = weights @ (highest + jnp.log(whole)) - 0.5 * np.log(2 * np.pi) * inputs["total"]
-    share = parts * (weights / whole)
-    pull = share * residual
-    shares = share.sum(axis=1)
-    return value, ((pull @ inputs["white"]) * inverse, (pull * residual).sum(axis=1) - shares, shares)
+
+    def of_block(white: jax.Array, outcome: jax.Array, weights: jax.Array) -> tuple[jax.Array, ...]:
+        residual = (outcome - b @ white.T) * inverse
+        logs = (log_pi - log_sigma)[:, None] - 0.5 * residual * residual
+        highest = logs.max(axis=0)
+        parts = jnp.exp(logs - highest)
+        whole = parts.sum(axis=0)
+        share = parts * (weights / whole)
+        pull = share * residual
+        return weights @ (highest + jnp.log(whole)), pull @ white, (pull * residual).sum(axis=1), share.sum(axis=1)
+
+    value, to_b, to_sigma, shares = _sum_blocks(of_block, _blocks(inputs))
+    return value - 0.5 * np.log(2 * np.pi) * inputs["total"], (to_b * inverse, to_sigma - shares, shares)
+
+
+def _blocks(inputs: Inputs) -> tuple[jax.Array, ...]:
+    return inputs["white"], inputs["counted_outcome"], inputs["counted_weights"]
+
+
+def _sum_blocks(of_block: Callable[..., tuple[jax.Array, ...]], blocks: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    """Sum what a function makes of every block of records."""
+    if len(blocks[0]) == 1:
+        return of_block(*(part[0] for part in blocks))
+
+    def add(summed: tuple[jax.Array, ...], block: tuple[jax.Array, ...]) -> tuple[Any, None]:
+        return jax.tree.map(jnp.add, summed, of_block(*block)), None
+
+    shapes = jax.eval_shape(of_block, *(part[0] for part in blocks))
+    nothing = jax.tree.map(lambda one: jnp.zeros(one.shape, one.dtype), shapes)
+    return jax.lax.scan(add, nothing, blocks)[0]
 
 
 def _loglik_backward(gradients: Any, tangent: jax.Array) -> tuple[Any, ...]:
@@ -221,6 +251,28 @@ def _loglik_backward(gradients: Any, tangent: jax.Array) -> tuple[Any, ...]:
 
 
 weighted_loglik.defvjp(_loglik_forward, _loglik_backward)
+
+
+@jax.custom_vjp
+def _shares_loglik(pi: jax.Array, density: jax.Array, weights: jax.Array) -> jax.Array:
+    """Sum over the records of weight * log sum_k pi_k density_k, of blocks (components, records)."""
+    return _shares_forward(pi, density, weights)[0]
+
+
+def _shares_forward(pi: jax.Array, density: jax.Array, weights: jax.Array) -> tuple[jax.Array, Any]:
+    def of_block(density: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
+        whole = pi @ density
+        return weights @ jnp.log(whole), density @ (weights / whole)
+
+    value, gradient = _sum_blocks(of_block, (density, weights))
+    return value, gradient
+
+
+def _shares_backward(gradient: jax.Array, tangent: jax.Array) -> tuple[Any, ...]:
+    return tangent * gradient, None, None
+
+
+_shares_loglik.defvjp(_shares_forward, _shares_backward)
 
 
 # The prior of the coefficients in the coordinates z.
@@ -378,14 +430,19 @@ def _move_pi(key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inpu
     log_sigma = _log_sigma(mixture.log_excess, inputs)
     occupancy, _ = _occupancy(log_sigma, log_pi, inputs["total"])
     copy = occupancy + NOISE * jax.random.normal(key_noise, occupancy.shape)
-    residual = (inputs["counted_outcome"] - mixture.b @ inputs["white_t"]) * jnp.exp(-log_sigma)[:, None]
-    logs = -log_sigma[:, None] - 0.5 * residual * residual
-    density = jnp.exp(logs - logs.max(axis=0))
+
+    def density_of(block: tuple[jax.Array, jax.Array]) -> jax.Array:
+        white, outcome = block
+        residual = (outcome - mixture.b @ white.T) * jnp.exp(-log_sigma)[:, None]
+        logs = -log_sigma[:, None] - 0.5 * residual * residual
+        return jnp.exp(logs - logs.max(axis=0))
+
+    density = jax.lax.map(density_of, _blocks(inputs)[:2])
 
     def log_density(position: jax.Array) -> jax.Array:
         log_pi, log_prior = _log_pi(position[:-1], position[-1])
         now, _ = _occupancy(log_sigma, log_pi, inputs["total"])
-        likelihood = inputs["counted_weights"] @ jnp.log(jnp.exp(log_pi) @ density)
+        likelihood = _shares_loglik(jnp.exp(log_pi), density, inputs["counted_weights"])
         return likelihood + log_prior + _log_dirichlet(log_pi, position[-1]) + _log_noise(copy, now)
 
     inverse_mass = jnp.append(_share_masses(copy, inputs["total"])[1], 0.1)
@@ -509,8 +566,11 @@ def _start(key: jax.Array, inputs: Inputs, components: int) -> Mixture:
     How many it has, and what the records are first divided by (residuals, their size, a direction of the design), is
     each chain's own: chains that start alike would agree without having looked elsewhere.
     """
-    design, outcome, weights = inputs["white"], inputs["counted_outcome"], inputs["counted_weights"]
-    records, size = design.shape
+    size = inputs["white"].shape[-1]
+    apart = max(inputs["counted_weights"].size // START_RECORDS, 1)
+    design = inputs["white"].reshape(-1, size)[::apart]
+    outcome, weights = (inputs[f"counted_{name}"].ravel()[::apart] for name in ("outcome", "weights"))
+    records = len(outcome)
     occupied = min(START_COMPONENTS, components)
     keys = jax.random.split(key, 8)
     weighted = design * weights[:, None]

@@ -209,16 +209,21 @@ def mixture_engine(
     # Started from another posterior, the step size is all that is left to find.
     lengths = {"warmup": 100 if data.start else 200} | lengths
 
-    def report(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
-        return mixture_functionals(sites, inputs, inputs["weights"], transform=transform)
+    def report(sites: Draw, inputs: Inputs, likelihood: jax.Array) -> dict[str, jax.Array]:
+        return mixture_functionals(sites, inputs, inputs["weights"], transform=transform, likelihood=likelihood)
 
     return tdp_engine(report, components=components, priors=priors, least_sigma=least_sigma, **lengths)
 
 
 def mixture_functionals(
-    draw: Draw, inputs: Inputs, weights: jax.Array, *, transform: Transform = "log"
+    draw: Draw,
+    inputs: Inputs,
+    weights: jax.Array,
+    *,
+    transform: Transform = "log",
+    likelihood: jax.Array | None = None,
 ) -> dict[str, jax.Array]:
-    """What released tables depend on, whatever the labels are; and the weighted log-likelihood.
+    """What released tables depend on, whatever the labels are; and the weighted log-likelihood, if it is not given.
 
     Mean and variance of the mixture at spread-out records; the distribution of drawn values over many records, at the
     values of the spread-out ones; its mass in the tails; and the share of new values that come close to the old ones.
@@ -226,7 +231,9 @@ def mixture_functionals(
     records = inputs["design"].shape[0]
     rows, many = spread_rows(records), spread_rows(records, MANY_ROWS)
     mean, variance = mixture_moments(draw, inputs["design"][rows])
-    each = logsumexp(_component_logs(draw, inputs), axis=1)
+    if likelihood is None:
+        each = logsumexp(_component_logs(draw, inputs), axis=1)
+        likelihood = jnp.sum(jnp.where(weights > 0, weights * each, 0.0))
     centres = inputs["design"][many] @ draw["beta"].T
 
     def below(ends: jax.Array) -> jax.Array:
@@ -244,7 +251,7 @@ def mixture_functionals(
         "distribution": below(inputs["outcome"][rows][:, None]).mean(axis=1),
         "tails": jnp.log(jnp.maximum(jnp.stack(beyond), 1e-12)),
         "share_close": (jnp.sum(jnp.where(counted, high - low, 0.0)) / jnp.maximum(counted.sum(), 1))[None],
-        "weighted_loglik": jnp.sum(jnp.where(weights > 0, weights * each, 0.0))[None],
+        "weighted_loglik": likelihood[None],
     }
 
 
