@@ -24,10 +24,13 @@ from molehill.models.tdp_mixture import tdp_mixture
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.intruder import Intruder
 from molehill.risk.weights import risk_weights
+from molehill.synthesis import fitting
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.sampling import chains as sampling
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
+from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Composite, Synthesizer
+from molehill.tables.populations import consumer_survey
 from molehill.utility.distances import ecdf_distances
 from people import COUNT, PEOPLE, WAGES, WEIGHTS, quick_fit, refusal, user_fit, wages
 from processes import run_python
@@ -357,6 +360,45 @@ def test_what_does_not_converge_is_followed_by_what_is_simpler(tmp_path):
     # Another fit that starts from it does not try the larger one again.
     other = fit(LARGE, PEOPLE, seed=seed, start_from=posterior, **SHORT)
     assert (other.variant, other.given_up) == ("small", ())
+
+
+def test_of_very_many_records_a_fit_to_some_is_where_the_fit_to_all_begins(monkeypatch, tmp_path):
+    monkeypatch.setattr(fitting, "MANY", COUNT - 1)
+    monkeypatch.setattr(fitting, "FEW", 30)
+    seen: list[tuple[int, int]] = []
+
+    def engine(synthesizer, data, **lengths):
+        seen.append((int((data.weights > 0).sum()), len(data.start)))
+        return model_engine(synthesizer, data, **lengths)
+
+    how: dict[str, Any] = {"seed": 3, "draws": 1500, "progress": False, "checkpoint": tmp_path / "kept"}
+    posterior = fit(replace(WAGES, engine=engine), PEOPLE, WEIGHTS, **how)
+    assert seen == [(30, 0), (COUNT, 1)]
+    age, slope = PEOPLE["age"], posterior.draws["slope"]
+    precision = 1 + (WEIGHTS * age**2).sum()
+    error = float(STATS.mcse(slope, **AXES))
+    assert abs(slope.mean() - (WEIGHTS * age * PEOPLE["pay"]).sum() / precision) < 4 * error
+    again = fit(replace(WAGES, engine=engine), PEOPLE, WEIGHTS, **how)
+    np.testing.assert_array_equal(again.draws["slope"], slope)
+    # Draws of another form are no place to start from.
+    assert fitting._starting_draws(posterior, replace(posterior.learned, inputs={"age": np.zeros(3)})) == {}
+
+
+@pytest.mark.slow
+def test_draws_that_begin_with_some_of_the_records_are_those_of_all_of_them(monkeypatch):
+    """84 functionals of a mixture, within four standard errors of a fit that begins with all records."""
+    people = consumer_survey(6000, seed=4).query("income > 0").reset_index(drop=True)
+    mixture = tdp_mixture("income", ["age", "earner"], components=10)
+    plain = fit(mixture, people, seed=1, progress=False)
+    monkeypatch.setattr(fitting, "MANY", 5000)
+    monkeypatch.setattr(fitting, "FEW", 1500)
+    begun = fit(mixture, people, seed=2, progress=False)
+    assert not plain.diagnostics.problems
+    assert not begun.diagnostics.problems
+    ours, theirs = begun.diagnostics.table, plain.diagnostics.table
+    assert len(ours) == 84
+    error = np.hypot(ours["error"], theirs["error"])
+    assert (np.abs(ours["mean"] - theirs["mean"]) < 4 * error).all()
 
 
 def test_modes_that_change_nothing_of_a_release_are_told_and_refuse_nothing():

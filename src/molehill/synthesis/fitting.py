@@ -4,6 +4,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -47,6 +48,9 @@ from molehill.synthesis.synthesizer import (
 )
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table, find_columns
+
+# A fit to more records than the first begins with a fit to as many as the second.
+MANY, FEW = 100_000, 20_000
 
 
 class NothingCountsError(InputError):
@@ -230,6 +234,10 @@ def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> 
         if synthesizer.variant == getattr(how.start_from.synthesizer, "variant", ""):
             break
         synthesizer = synthesizer.simpler
+    few = _fit_to_few(synthesizer, table, weights, how)
+    if few is not None:
+        started = _sample(synthesizer, table, weights, replace(how, start_from=few))
+        return replace(started, given_up=(*few.given_up, *started.given_up))
     given_up: list[str] = []
     while True:
         folder = how.checkpoint / f"simpler-{len(given_up)}" if how.checkpoint and given_up else how.checkpoint
@@ -239,6 +247,31 @@ def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> 
         given_up.append(f"{synthesizer.variant}: {posterior.diagnostics.problems[0]}")
         synthesizer = synthesizer.simpler
         how = replace(how, start_from=None)
+
+
+def _fit_to_few(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior | None:
+    """Fit to some of very many records: what converges is found, and chains start where the mass is, at little cost.
+
+    The others have the weight 0 meanwhile, so that the design is that of the whole table.
+    """
+    checked = _check_weights(weights, table)
+    counted = np.flatnonzero(checked > 0)
+    # A model without a sampler of its own works through the records of weight 0 as through the others.
+    own = synthesizer.engine is not None and how.engine == "default"
+    if len(counted) <= MANY or not own or how.start_from is not None or how.warmup is not None:
+        return None
+    chosen = np.random.default_rng(how.seed).choice(counted, FEW, replace=False)
+    few = np.zeros(len(checked))
+    few[chosen] = checked[chosen]
+    if how.checkpoint is not None:
+        how.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = None if how.checkpoint is None else how.checkpoint / "few"
+    # A part of which none is among the few is fitted without them.
+    with suppress(NothingCountsError):
+        return _sample(
+            synthesizer, table, few, replace(how, checkpoint=folder, title=f"{how.title} (to begin)".strip())
+        )
+    return None
 
 
 def _sample_directly(synthesizer: DirectSynthesizer, table: Table, weights: Any, how: _How) -> Posterior:
@@ -267,7 +300,7 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
         if how.after_others:
             learn_again(synthesizer.name, learned, table)
         inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()}
-        data = Data(inputs, jnp.asarray(counted), _starting_draws(how.start_from))
+        data = Data(inputs, jnp.asarray(counted), _starting_draws(how.start_from, learned))
         chosen = synthesizer.engine if synthesizer.engine is not None and how.engine == "default" else model_engine
         lengths: dict[str, Any] = {
             name: n for name, n in (("warmup", how.warmup), ("draws", how.draws)) if n is not None
@@ -445,9 +478,13 @@ def _count_records(
     return counted
 
 
-def _starting_draws(posterior: Posterior | None) -> dict[str, jax.Array]:
-    """Give some draws of another posterior as inputs; a chain starts from one of them."""
-    if posterior is None:
+def _starting_draws(posterior: Posterior | None, learned: Learned) -> dict[str, jax.Array]:
+    """Give some draws of another posterior as inputs, if its design has the same form; a chain starts from one."""
+    if posterior is None or _forms(posterior.learned) != _forms(learned):
         return {}
     chain, place = np.transpose(spread_draws(posterior, START_DRAWS))
     return {name: jnp.asarray(values[chain, place]) for name, values in posterior.draws.items()}
+
+
+def _forms(learned: Learned) -> dict[str, tuple[int, ...]]:
+    return {name: np.shape(values) for name, values in learned.inputs.items()}
