@@ -329,13 +329,13 @@ def test_a_chain_that_was_interrupted_goes_on_to_the_same_bytes(tmp_path, monkey
 
 
 def test_each_link_starts_from_its_own_draws(monkeypatch):
-    started = []
+    first, started = chain_fit(), []
     find = fitting._starting_draws
     monkeypatch.setattr(
         fitting, "_starting_draws", lambda posterior, learned: started.append(posterior) or find(posterior, learned)
     )
-    quick_fit(Chain((WAGES, BONUS)), FIRM, start_from=chain_fit())
-    assert started == list(chain_fit().parts.values())
+    quick_fit(Chain((WAGES, BONUS)), FIRM, start_from=first)
+    assert started == list(first.parts.values())
 
 
 def test_options_reach_the_links_that_have_them():
