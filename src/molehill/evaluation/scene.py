@@ -245,7 +245,7 @@ class Scene:
         nothing = pd.DataFrame(columns=["column", "measure", "of", "group", "value", "low", "high"])
         if not self.is_release:
             return nothing
-        frames = [*self._numeric_distances(), *self._table_distances(), *self.told_apart(PERMUTATIONS)]
+        frames = [*self._numeric_distances(), *self._table_distances(), *self.told_apart()]
         told = [frame.assign(**dict.fromkeys({"of", "group"} - set(frame), "")) for frame in frames]
         return pd.concat(told, ignore_index=True) if told else nothing
 
@@ -305,8 +305,8 @@ class Scene:
         pairs = [(name, other) for name in exact for other in few if other in related]
         return [table_difference(self.view.table, self.tables, pairs).summary] if pairs else []
 
-    def told_apart(self, permutations: int | None) -> list[pd.DataFrame]:
-        """How well classifiers tell released records; without permutations by a formula, as far as there is one."""
+    def told_apart(self) -> list[pd.DataFrame]:
+        """How well classifiers tell released records."""
         table, schema = self.view.table, self.view.schema
         columns = [*schema.having("sensitive"), *self._seen_by_classifier()]
         if len(table.frame) < LEAST_RECORDS or all(table.frame[name].nunique(dropna=False) < 2 for name in columns):
@@ -325,7 +325,8 @@ class Scene:
                 self.tables,
                 columns,
                 method=method,
-                permutations=permutations if kept or method == "tree" else None,
+                # What a logistic regression tells by chance is known by a formula, of pairs, too.
+                permutations=PERMUTATIONS if method == "tree" else None,
                 interactions=terms <= MOST_TERMS,
                 pairs=kept,
                 seed=self.options.seed,

@@ -50,7 +50,9 @@ NO_RULES = Rules()
 # Of fewer records a correlation says nothing, and more of them nobody reads.
 _CORRELATED, _MOST_CORRELATIONS = 20, 10
 # Numbers of records that a forest may tell apart at least, see `Job.leaves`.
-LEAVES = (10.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0)
+LEAVES = (10.0, 25.0, 50.0, *(100.0 * 2**double for double in range(14)))
+# More parts than this are not tried: what they keep, fewer do as well.
+MOST_PARTS = 2500
 
 Tell = Callable[[str], None]
 Evaluating = Callable[["Job", Mapping[str, Sequence[Any]], Mapping[str, Posterior]], Evaluation]
@@ -102,7 +104,8 @@ class Job:
         # Which parts are safe is judged by the risk of people's own records: new people have none.
         if not grown or self.settings.leaf != "auto" or self.settings.scheme != "auto" or self.settings.records:
             return ()
-        return tuple(leaf for leaf in LEAVES if leaf == LEAVES[0] or leaf <= self.view.records / 8)
+        least, most = self.view.records / MOST_PARTS, max(self.view.records / 8, LEAVES[0])
+        return tuple(leaf for leaf in LEAVES if least <= leaf <= most)
 
     def model_at(self, leaf: float) -> AnySynthesizer:
         """Give the synthesizer with another least number of records that a forest tells apart; 0 for the same."""

@@ -50,6 +50,8 @@ from molehill.tables.table import Table, find_columns
 SITES = ("feature", "left", "child", "shares", "lean")
 # Trees of a forest, and how many of them a table is drawn from.
 TREES, WINDOW = 200, 20
+# Of more records fewer trees are grown, so that all of them are worked through as often; each of them is surer.
+MANY_RECORDS, FEWEST_TREES = 25_000, 40
 # Share of the predictors that a part is tried to be parted by, chosen by chance: trees that differ make a finer mean.
 TRIED = 0.5
 # Mass that a part is shrunk to the one before it by.
@@ -67,7 +69,7 @@ def forest(
     predictors: str | Sequence[str] | None = None,
     *,
     leaf: float = LEAF,
-    trees: int = TREES,
+    trees: int | None = None,
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
     lower: float | None = None,
@@ -89,7 +91,7 @@ def forest(
         levels, a fifth of it. Larger parts tell less of a person. With a least mass as large as the table, the column
         depends on nothing.
     trees
-        How many are grown, at least 20.
+        How many are grown, at least 20; by default 200, of more than 25,000 records fewer, down to 40.
     lower, upper
         The public support of a number, for instance from a codebook; never the confidential extremes.
     levels
@@ -105,8 +107,8 @@ def forest(
     support = check_support(lower, upper)
     if isinstance(leaf, bool | str) or not 1 <= leaf < np.inf:
         raise InputError("leaf", "it must be a number from 1 up", f"{LEAF:g} is the default")
-    if not is_whole(trees, WINDOW):
-        raise InputError("trees", f"it must be a whole number from {WINDOW} up", f"{TREES} is the default")
+    if trees is not None and not is_whole(trees, WINDOW):
+        raise InputError("trees", f"it must be a whole number from {WINDOW} up", "Leave it out for the default")
     own_kind, order = (kinds or {}).get(column), None if levels is None else tuple(levels)
     of_predictors: dict[str, Kind] = {name: kind for name, kind in (kinds or {}).items() if name != column}
 
@@ -319,10 +321,14 @@ class _Task(NamedTuple):
     try_most: int
 
 
-def _grow(learned: Learned, weights: Floats, seed: int, *, trees: int, advance: Any = None) -> dict[str, np.ndarray]:
+def _grow(
+    learned: Learned, weights: Floats, seed: int, *, trees: int | None, advance: Any = None
+) -> dict[str, np.ndarray]:
     """Grow trees, each on masses of its own: sites as arrays (1, trees, ...)."""
     facts, coding = learned.facts, learned.facts["coding"]
     counted = weights > 0
+    if trees is None:
+        trees = int(np.clip(TREES * MANY_RECORDS // max(int(counted.sum()), 1), FEWEST_TREES, TREES))
     task = _Task(
         np.ascontiguousarray(learned.inputs["codes"][counted]),
         coding.sizes,

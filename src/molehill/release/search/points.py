@@ -330,7 +330,7 @@ def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
     """How well a logistic regression tells released records, over what chance alone would show: about 1 if not."""
     view, related = bench.job.view, bench.job.settings.predictors
     options = Options((), None, "combined", "partial", ("logistic",), (), 0.2, 0, related or None)
-    found = Scene(view, bench.confidential, read_released(view, list(tables)), options).told_apart(None)
+    found = Scene(view, bench.confidential, read_released(view, list(tables)), options).told_apart()
     ratios = [one.loc[one["measure"] == "pmse_ratio", "value"].max() for one in found]
     # Of few records, or of very many columns, it says nothing.
     return float(np.nanmax(ratios)) if ratios and not np.isnan(ratios).all() else 0.0
