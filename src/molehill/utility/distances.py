@@ -1,10 +1,10 @@
 """How far released tables lie from the confidential one: distributions, two-way tables, and a classifier."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import repeat
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -340,20 +340,15 @@ def propensity(
         others = [read_complete(side, several, missing, least=2) for side in part.released]
         paired = pairs is not False and _find_pairs(own, others, part.released, asked=bool(pairs))
         own, *others = (_sample(one, most, [seed, place, 1]) for one in (own, *others))
-        designs = [
-            _stack(own, other, numeric, side, interactions=interactions and method == "logistic")
-            for other, side in zip(others, part.released, strict=True)
-        ]
         labels = [np.repeat([0, 1], [len(own), len(other)]) for other in others]
-        found = _classify(designs, labels, method)
-        if closed:
-            expected = [_expect(design, label, paired=paired) for design, label in zip(designs, labels, strict=True)]
-        else:
-            generator = np.random.default_rng([seed, place])
-            tries = [step % len(designs) for step in range(number)]
-            mixed = [_shuffle(labels[at], generator, paired=paired) for at in tries]
-            shuffled = _classify([designs[at] for at in tries], mixed, method)
-            expected = [float(np.mean(shuffled))] * len(designs)
+        generator = np.random.default_rng([seed, place])
+        tries = [] if closed else [step % len(others) for step in range(number)]
+        mixed = [(at, _shuffle(labels[at], generator, paired=paired)) for at in tries]
+        seen = partial(_look, own, numeric, method, interactions=interactions, paired=paired if closed else None)
+        shuffles = [[shuffled for at, shuffled in mixed if at == table] for table in range(len(others))]
+        found, expected = zip(*_on_all_cores(seen, others, part.released, labels, shuffles), strict=True)
+        if not closed:
+            expected = [float(np.concatenate(expected).mean())] * len(others)
         for table_number, (pmse, null) in enumerate(zip(found, expected, strict=True), 1):
             called = {"group": part.group, "table": table_number, "column": ", ".join(several)}
             measures = {"pmse": pmse, "pmse_expected": null, "pmse_ratio": pmse / null if null > _NOTHING else np.nan}
@@ -399,13 +394,33 @@ def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side:
     return design
 
 
-def _classify(designs: Sequence[Floats], labels: Sequence[np.ndarray], method: Method) -> list[float]:
-    """Give the pMSE of every design, on all cores."""
+def _on_all_cores(look: Callable[..., tuple[float, Any]], *tables: Sequence[Any]) -> list[tuple[float, Any]]:
+    """Look at every table, on all cores, so that there are no more designs at once than cores."""
     # Threads of BLAS within these would fight for the cores with each other, and with every other process.
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
         # Where two tables can be told apart perfectly, the coefficients grow for ever, and the scores hardly change.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return list(pool.map(_pmse, designs, labels, repeat(method)))
+        return list(pool.map(look, *tables))
+
+
+def _look(
+    own: pd.DataFrame,
+    numeric: Sequence[str],
+    method: Method,
+    other: pd.DataFrame,
+    side: Side,
+    labels: np.ndarray,
+    shuffles: Sequence[np.ndarray],
+    *,
+    interactions: bool,
+    paired: bool | None,
+) -> tuple[float, Any]:
+    """Give the pMSE of one table, and what it is expected to be by the formula, or that of each of the shuffles."""
+    design = _stack(own, other, numeric, side, interactions=interactions and method == "logistic")
+    found = _pmse(design, labels, method)
+    if paired is not None:
+        return found, _expect(design, labels, paired=paired)
+    return found, np.array([_pmse(design, shuffled, method) for shuffled in shuffles])
 
 
 def _pmse(design: Floats, labels: np.ndarray, method: Method) -> float:
