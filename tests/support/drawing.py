@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 import vl_convert
 
+from molehill.report.page import page as pages
+from molehill.report.page.pictures import Picture
+
 _WHOLE = vl_convert.vegalite_to_svg
+_LISTED = pages.list_pictures
 
 
 @cache
@@ -35,6 +39,21 @@ def drawn_once() -> Iterator[None]:
         yield
 
 
-def drawn_anew() -> Any:
+def _list_public(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
+    return [] if edition == "internal" else _LISTED(dossier, shown, edition)
+
+
+@pytest.fixture
+def in_words() -> Iterator[None]:
+    """The internal edition without its figures, most of its time, for tests of what it says; the public one has all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "list_pictures", _list_public)
+        yield
+
+
+@contextmanager
+def drawn_anew() -> Iterator[None]:
     """Draw for pages that are compared with each other: a drawing that is another every time must be seen."""
-    return drawing(_WHOLE)
+    with drawing(_WHOLE), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "list_pictures", _LISTED)
+        yield
