@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import vl_convert
 
-from molehill.report.page import page as pages
-from molehill.report.page.pictures import Picture
+from molehill.report.page.pictures import Picture, list_pictures
 
 _WHOLE = vl_convert.vegalite_to_svg
-_LISTED = pages.list_pictures
+# Where a page takes its figures from.
+_LISTING = "molehill.report.page.page.list_pictures"
 
 
 @cache
@@ -40,14 +40,14 @@ def drawn_once() -> Iterator[None]:
 
 
 def _list_public(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
-    return [] if edition == "internal" else _LISTED(dossier, shown, edition)
+    return [] if edition == "internal" else list_pictures(dossier, shown, edition)
 
 
 @pytest.fixture
 def in_words() -> Iterator[None]:
     """The internal edition without its figures, most of its time, for tests of what it says; the public one has all."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "list_pictures", _list_public)
+        patch.setattr(_LISTING, _list_public)
         yield
 
 
@@ -55,5 +55,5 @@ def in_words() -> Iterator[None]:
 def drawn_anew() -> Iterator[None]:
     """Draw for pages that are compared with each other: a drawing that is another every time must be seen."""
     with drawing(_WHOLE), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "list_pictures", _LISTED)
+        patch.setattr(_LISTING, list_pictures)
         yield
