@@ -63,8 +63,18 @@ def stop(program: str, *arguments: object, number: signal.Signals, wait: float |
         return process.returncode, told
 
 
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-@pytest.mark.parametrize("place", ["imports", "pandas", "fitting", "writing"])
+# Later places take seconds to come to: there one signal each, the other when there is time.
+LATER = {("fitting", signal.SIGTERM), ("writing", signal.SIGINT)}
+PLACES = [(place, number) for place in ("imports", "pandas", "fitting", "writing") for number in SIGNALS]
+
+
+@pytest.mark.parametrize(
+    ("place", "number"),
+    [
+        pytest.param(*one, id=f"{one[0]}-{one[1].name}", marks=pytest.mark.slow if one in LATER else ())
+        for one in PLACES
+    ],
+)
 def test_a_signal_ends_in_one_line_with_nothing_in_part(tmp_path, place, number):
     out = tmp_path / "out"
     code, words = SIGNALS[number]

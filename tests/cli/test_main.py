@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import molehill
+from drawing import in_words  # noqa: F401
 from molehill import Table, read_table, write_table
 from molehill.tables.populations import consumer_survey
 from processes import run_command
@@ -284,6 +285,7 @@ def labelled_people() -> Table:
     return Table(frame, {"visits": "Visits to a doctor"}, {"region": labels})
 
 
+@pytest.mark.usefixtures("in_words")
 def test_a_count_goes_from_init_to_a_release(tmp_path):
     people, ending = labelled_people(), ".sav"
     write_table(people, tmp_path / f"people{ending}")

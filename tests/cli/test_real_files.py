@@ -14,6 +14,7 @@ import pandas as pd
 import pyreadstat
 import pytest
 
+from drawing import in_words  # noqa: F401
 from molehill import Table, read_table, write_table
 from processes import run_command
 
@@ -64,7 +65,7 @@ def write_stata(frame: Any, path: Path) -> None:
     )
 
 
-def in_words(frame: pd.DataFrame) -> pd.DataFrame:
+def written_out(frame: pd.DataFrame) -> pd.DataFrame:
     """The table for files that have no labels."""
     return frame.assign(
         region=frame["region"].map(REGIONS),
@@ -74,13 +75,13 @@ def in_words(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_workbook(frame: pd.DataFrame, path: Path) -> None:
-    table = in_words(frame)
+    table = written_out(frame)
     write_table(table.assign(income=table["income"].mask(ABSENT)), path.with_suffix(".xlsx"))
     path.with_suffix(".xlsx").rename(path)
 
 
 def write_semicolons(frame: pd.DataFrame, path: Path) -> None:
-    table = in_words(frame)
+    table = written_out(frame)
     income = table["income"].map(lambda pay: f"{pay:,.2f}".translate(str.maketrans(",.", ".,"))).mask(ABSENT, "k.A.")
     table = table.assign(income=income, born=table["born"].dt.strftime("%d.%m.%Y"))
     table.to_csv(path, sep=";", index=False, encoding="cp1252")
@@ -127,6 +128,7 @@ def released_text(path: Path) -> str:
 @pytest.mark.parametrize(
     "ending", [pytest.param(end, marks=pytest.mark.slow if end in (".dta", ".xlsm") else ()) for end in FILES]
 )
+@pytest.mark.usefixtures("in_words")
 def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, ending):
     confidential = people()
     FILES[ending](confidential, tmp_path / f"people{ending}")

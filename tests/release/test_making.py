@@ -9,6 +9,7 @@ import numpyro.distributions as dist
 import pandas as pd
 import pytest
 
+from drawing import in_words  # noqa: F401
 from molehill import Intruder, Settings, confidential_risk, draw, fit, risk_weights, synthesize
 from molehill.arrays import named_seed
 from molehill.errors import InputError
@@ -228,6 +229,7 @@ def visits_model(visits=None):
         numpyro.sample("visits", dist.Poisson(rate), obs=visits)
 
 
+@pytest.mark.usefixtures("in_words")
 def test_a_model_of_ones_own_is_told_in_its_authors_words(tmp_path):
     own = Synthesizer(visits_model, ("visits",), name="one_rate", words="one rate for everybody")
     few: Any = {"compare": (), "expected_tables": 0}
@@ -287,6 +289,7 @@ def test_a_fit_that_fails_stops_the_run_before_anything_is_compared_with_it():
     assert "synthesizer =" in str(caught.value)
 
 
+@pytest.mark.usefixtures("in_words")
 def test_several_columns_are_replaced_one_after_the_other(tmp_path):
     people = PEOPLE.assign(pay=np.exp(RNG.normal(8, 1, 120)).round(2) + PEOPLE["visits"])
     limits = {"visits": 100_000.0, "pay": 1e6}

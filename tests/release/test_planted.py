@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from drawing import in_words  # noqa: F401
 from molehill.plan.suggest import suggest_settings
 from molehill.release.runs import run
 from molehill.tables.formats.formats import read_table, write_table
@@ -38,7 +40,8 @@ def plant(seed: int, first: int, label: str, cents: int) -> tuple[pd.DataFrame, 
     return frame[random.permutation(frame.columns)], secrets
 
 
-# Few, because each is a whole run.
+# Few, because each is a whole run. What stays inside needs no figures: only what is published is looked at.
+@pytest.mark.usefixtures("in_words")
 @settings(max_examples=2, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**31),

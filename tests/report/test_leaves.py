@@ -34,7 +34,7 @@ def saved(tmp_path_factory):
         replace=["visits"],
         keep=["town"],
         known=["town"],
-        synthesizer="poisson",
+        synthesizer="forest",
         lower=0,
         upper=100,
         datasets=2,

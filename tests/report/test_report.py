@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from drawing import drawn_anew, drawn_once  # noqa: F401
+from drawing import drawn_anew, drawn_once, in_words  # noqa: F401
 from molehill.baselines import multiply_noise
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
@@ -264,6 +264,7 @@ OPEN = Measure(
 )
 
 
+@pytest.mark.usefixtures("in_words")
 def test_a_measure_of_the_user_s_own_stands_in_its_table_with_its_unit():
     html = render_report(plain_dossier(ADDED, SHARP, OPEN), edition="internal")
     sections = dict(re.findall(r'<section id="(\w+)"(.*?)</section>', html, re.DOTALL))
@@ -307,6 +308,7 @@ class Extended(Settings):
     auditor: str = setting("", "Who looks at it.", "a name")
 
 
+@pytest.mark.usefixtures("in_words")
 def test_settings_facts_and_policies_that_are_not_listed_stay_inside():
     dossier = plain_dossier()
     given = {name: getattr(dossier.settings, name) for name in dossier.settings.model_fields_set}
@@ -377,6 +379,7 @@ def test_what_stands_out_is_raised(measure, value, about, section, words):
     assert words in remarks[0].text
 
 
+@pytest.mark.usefixtures("in_words")
 def test_a_comparison_that_has_not_converged_beats_nobody():
     """In the tables of the dossier the swapped one is much better; the unconverged one would be as well."""
     dossier = quiet(plain_dossier())
@@ -399,6 +402,7 @@ def test_a_comparison_that_has_not_converged_beats_nobody():
     assert [remark.weight for remark in list_remarks(ignored, Teller("internal", 300))] == ["note"]
 
 
+@pytest.mark.usefixtures("in_words")
 def test_a_verdict_is_the_first_thing_on_the_page():
     html = render_report(quiet(plain_dossier()), edition="internal")
     header = html[html.index("<header>") : html.index("</header>")]
@@ -427,6 +431,7 @@ def test_the_first_section_is_called_by_what_is_in_it(edition, title):
     assert ("Publish</strong>" in html or "publish</strong>" in html) == ("verdict" in title)
 
 
+@pytest.mark.usefixtures("in_words")
 def test_no_card_improves_by_publishing_more_tables():
     """The realised risk does: its name says over how many tables, and the headline is another number."""
     dossier = change(plain_dossier(), "risk_above_50", 0.0)
@@ -598,6 +603,7 @@ def test_the_search_comes_back_from_disk(tmp_path):
     ("change", "words"),
     [({"met": False}, "No scheme was found that keeps the targets."), ({"converged": False}, "has not converged")],
 )
+@pytest.mark.usefixtures("in_words")
 def test_nothing_released_is_said_at_the_top(change, words):
     way = pd.DataFrame({"pattern": ["town A"], "range": ["1,000 to 2,000"], "records": [21]})
     dossier = replace(plain_dossier(), search=make_search(("U_m <= 0.1987",), way=way, **change))
@@ -619,6 +625,7 @@ def test_the_methods_note_says_whether_there_are_weights():
     assert "Every record has the same weight" in render_report(flat, edition="public")
 
 
+@pytest.mark.usefixtures("in_words")
 def test_a_model_is_described_in_its_author_s_words():
     dossier = plain_dossier()
     words = "a copula that <b>we</b> wrote, `ours`"

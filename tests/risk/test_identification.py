@@ -81,9 +81,23 @@ def only(names):
     return {name: kind for name, kind in KINDS.items() if name in names}
 
 
-@given(tables(), SENSITIVE, st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.0, 1.0]), st.integers(1, 4), COVER)
-@settings(deadline=None, max_examples=300)
+RADII, FLOORS = st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.0, 1.0])
+
+
+@given(tables(), SENSITIVE, RADII, FLOORS, st.integers(1, 4), COVER)
+@settings(deadline=None, max_examples=100)
 def test_closed_form_is_the_definition(data, sensitive, radius, floor, order, cover):
+    check_closed_form(data, sensitive, radius, floor, order, cover)
+
+
+@pytest.mark.slow
+@given(tables(), SENSITIVE, RADII, FLOORS, st.integers(1, 4), COVER)
+@settings(deadline=None, max_examples=2000)
+def test_closed_form_is_the_definition_in_thousands_of_tables(data, sensitive, radius, floor, order, cover):
+    check_closed_form(data, sensitive, radius, floor, order, cover)
+
+
+def check_closed_form(data, sensitive, radius, floor, order, cover):
     if radius == floor == 0:
         radius = 0.2
     known = ["town", "sex"] if order < 3 else []
@@ -138,8 +152,21 @@ def any_value(frame, sensitive):
 @pytest.mark.parametrize("number", [2, 3, 5])
 @pytest.mark.parametrize("order", [1, 2, 3])
 @given(tables_with_gaps(), COVER)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_joint_risk_is_the_definition_with_categories_and_gaps(number, order, data, cover):
+    check_joint_risk(number, order, data, cover)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2, 3, 5])
+@pytest.mark.parametrize("order", [1, 2, 3])
+@given(tables_with_gaps(), COVER)
+@settings(deadline=None, max_examples=300)
+def test_joint_risk_is_the_definition_in_thousands_of_tables(number, order, data, cover):
+    check_joint_risk(number, order, data, cover)
+
+
+def check_joint_risk(number, order, data, cover):
     sensitive = BOX[:number]
     there = any_value(data, sensitive)
     if not there.any():
@@ -155,8 +182,20 @@ def test_joint_risk_is_the_definition_with_categories_and_gaps(number, order, da
 
 @pytest.mark.parametrize("number", [2, 3, 5])
 @given(tables_with_gaps(8), COVER, st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 def test_joint_risk_of_a_release_is_the_definition_with_categories_and_gaps(number, data, cover, random):
+    check_joint_risk_of_a_release(number, data, cover, random)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2, 3, 5])
+@given(tables_with_gaps(8), COVER, st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=500)
+def test_joint_risk_of_a_release_is_the_definition_in_thousands_of_tables(number, data, cover, random):
+    check_joint_risk_of_a_release(number, data, cover, random)
+
+
+def check_joint_risk_of_a_release(number, data, cover, random):
     sensitive = BOX[:number]
     there = any_value(data, sensitive)
     shuffled = {name: data[name].to_numpy()[random.sample(range(len(data)), len(data))] for name in sensitive}
@@ -352,12 +391,12 @@ def test_the_floor_of_a_box_by_simulation(cover):
     view = Intruder("town", ["pay", "job"], 0.3, cover=cover).look(data)
     rows = np.arange(60)
     towns = [rows[data["town"] == town] for town in data["town"]]
-    drawn = []
-    for _ in range(4000):
-        take = [random.choice(town) for town in towns]
-        drawn.append(data.assign(pay=data["pay"].to_numpy()[take], job=data["job"].to_numpy()[take]))
+    number = 2000
+    taken = np.column_stack([random.choice(town, number) for town in towns])
+    pay, job = (data[name].to_numpy()[taken] for name in ("pay", "job"))
+    drawn = [data.assign(pay=pay[table], job=job[table]) for table in range(number)]
     by_table = release_risk(view, drawn).by_table
-    errors = (by_table.mean(axis=0) - risk_floor(view)) / (by_table.std(axis=0) / np.sqrt(4000))
+    errors = (by_table.mean(axis=0) - risk_floor(view)) / (by_table.std(axis=0) / np.sqrt(number))
     assert np.abs(errors).max() < 4.5
     assert np.sqrt((errors**2).mean()) < 1.5
 

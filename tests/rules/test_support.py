@@ -317,9 +317,23 @@ def draw_within(support, rng, unit):
     return column if support.allowed is not None else column.astype(float)
 
 
-@settings(max_examples=400, deadline=None)
-@given(plans(), st.sampled_from([0.0, 1.0, 0.5]), st.booleans())
+UNITS = st.sampled_from([0.0, 1.0, 0.5])
+
+
+@settings(max_examples=120, deadline=None)
+@given(plans(), UNITS, st.booleans())
 def test_constraints_are_kept_by_construction(plan, unit, limited):
+    check_kept(plan, unit, limited)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None)
+@given(plans(), UNITS, st.booleans())
+def test_thousands_of_constraints_are_kept_by_construction(plan, unit, limited):
+    check_kept(plan, unit, limited)
+
+
+def check_kept(plan, unit, limited):
     constraints, kept, order, seed = plan
     rng = np.random.default_rng(seed)
     frame = SMALL.frame[kept].sample(12, replace=True, random_state=seed).reset_index(drop=True)

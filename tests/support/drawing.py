@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 import vl_convert
 
+from molehill.report.page.pictures import Picture, list_pictures
+
 _WHOLE = vl_convert.vegalite_to_svg
+# Where a page takes its figures from.
+_LISTING = "molehill.report.page.page.list_pictures"
 
 
 @cache
@@ -35,6 +39,21 @@ def drawn_once() -> Iterator[None]:
         yield
 
 
-def drawn_anew() -> Any:
+def _list_public(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
+    return [] if edition == "internal" else list_pictures(dossier, shown, edition)
+
+
+@pytest.fixture
+def in_words() -> Iterator[None]:
+    """The internal edition without its figures, most of its time, for tests of what it says; the public one has all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_LISTING, _list_public)
+        yield
+
+
+@contextmanager
+def drawn_anew() -> Iterator[None]:
     """Draw for pages that are compared with each other: a drawing that is another every time must be seen."""
-    return drawing(_WHOLE)
+    with drawing(_WHOLE), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_LISTING, list_pictures)
+        yield

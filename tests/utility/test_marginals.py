@@ -349,9 +349,19 @@ def two_tables(draw):
 
 
 @given(two_tables())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_it_is_from_0_to_1000_and_no_order_matters(drawn):
-    data, released, replaced, order = drawn
+    check_agreement(*drawn)
+
+
+@pytest.mark.slow
+@given(two_tables())
+@settings(max_examples=300, deadline=None)
+def test_it_is_from_0_to_1000_in_hundreds_of_tables(drawn):
+    check_agreement(*drawn)
+
+
+def check_agreement(data, released, replaced, order):
     found = agreement(data, released, replaced)
     for ways in (2, 3):
         measure = f"agreement_{ways}"

@@ -169,10 +169,23 @@ CELLS = CELLS.filter(
 )
 
 
-@settings(max_examples=300, deadline=None)
-@given(cells=st.lists(CELLS, min_size=1, max_size=6), ending=st.sampled_from(["csv", "tsv"]))
+FEW_CELLS, ENDINGS = st.lists(CELLS, min_size=1, max_size=6), st.sampled_from(["csv", "tsv"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(cells=FEW_CELLS, ending=ENDINGS)
 def test_text_like_formulas_is_inert_and_comes_back(tmp_path_factory, cells, ending):
-    path = tmp_path_factory.getbasetemp() / f"formulas.{ending}"
+    check_inert(tmp_path_factory.getbasetemp() / f"formulas.{ending}", cells, ending)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None)
+@given(cells=FEW_CELLS, ending=ENDINGS)
+def test_thousands_of_texts_like_formulas_are_inert_and_come_back(tmp_path_factory, cells, ending):
+    check_inert(tmp_path_factory.getbasetemp() / f"formulas.{ending}", cells, ending)
+
+
+def check_inert(path, cells, ending):
     frame = pd.DataFrame({"t": pd.array(cells, dtype="str"), "level": pd.Categorical(cells), "n": -1.5})
     back = written_and_read(frame, path).frame
     if frame["t"].notna().any():
