@@ -202,7 +202,7 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(saved, tmp_path, 
     program = textwrap.dedent(PROGRAM).format(tests=str(Path(__file__).parent))
     out = tmp_path / "out"
     random = np.random.default_rng(4)
-    for wait in (*random.uniform(2, 7, times), 300.0):
+    for wait in (*random.uniform(2, 9 if times > 1 else 7, times), 300.0):
         process = subprocess.Popen([sys.executable, "-c", program, str(out)], stderr=subprocess.DEVNULL)
         try:
             process.wait(float(wait))
