@@ -104,7 +104,7 @@ def test_gradient_written_by_hand_is_the_derivative():
         np.testing.assert_allclose(gradient[place], slope, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("records", [40, tdp_engine.BLOCK, tdp_engine.BLOCK + 1, 1000])
+@pytest.mark.parametrize("records", [40, 2 * tdp_engine.BLOCK + 1])
 def test_the_likelihood_in_blocks_is_the_sum_over_the_records(records):
     rng = np.random.default_rng(records)
     design = np.column_stack([np.ones(records), rng.normal(size=(records, 2))])
@@ -122,7 +122,8 @@ def test_the_likelihood_in_blocks_is_the_sum_over_the_records(records):
         return tdp_engine.weighted_loglik(b, log_sigma, log_pi, inputs)
 
     point = (mixture.b, mixture.log_excess, log_pi)
-    for ours, theirs in zip(*(jax.value_and_grad(f, (0, 1, 2))(*point) for f in (blocked, plain)), strict=True):
+    both = (jax.jit(jax.value_and_grad(f, (0, 1, 2)))(*point) for f in (blocked, plain))
+    for ours, theirs in zip(*both, strict=True):
         jax.tree.map(lambda own, other: np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9), ours, theirs)
 
 

@@ -418,7 +418,14 @@ def test_modes_that_change_nothing_of_a_release_are_told_and_refuse_nothing():
         fit(large, PEOPLE, seed=seed, patience=0, **SHORT)
 
 
-@pytest.mark.parametrize("make", [partial(tdp_mixture, components=3), partial(normal_linear, transform="log")])
+@pytest.mark.parametrize(
+    "make",
+    [
+        # What the mixture is fitted to is looked at in the tests of its engine.
+        pytest.param(partial(tdp_mixture, components=3), marks=pytest.mark.slow),
+        partial(normal_linear, transform="log"),
+    ],
+)
 def test_a_record_of_weight_0_is_truly_left_out(make):
     """Its value shapes neither the moments that priors rest on nor anything else."""
     # Two of them: as many records count as in the contract of the models, whose compiled code is used again.

@@ -220,7 +220,7 @@ def suggest_order(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> people = pd.DataFrame({"pay": [9.5, 8.25, 7.0], "job": ["a", "b", "a"]})
+    >>> people = pd.DataFrame({"pay": [float(pay) for pay in range(12)], "job": ["a", "b"] * 6})
     >>> suggest_order(Table(people), ["pay", "job"])
     ('job', 'pay')
     """
