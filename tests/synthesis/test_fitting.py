@@ -30,7 +30,6 @@ from molehill.synthesis.sampling import chains as sampling
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Composite, Synthesizer
-from molehill.tables.populations import consumer_survey
 from molehill.utility.distances import ecdf_distances
 from people import COUNT, PEOPLE, WAGES, WEIGHTS, quick_fit, refusal, user_fit, wages
 from processes import run_python
@@ -392,17 +391,19 @@ def test_of_very_many_records_a_fit_to_some_is_where_the_fit_to_all_begins(monke
 
 @pytest.mark.slow
 def test_draws_that_begin_with_some_of_the_records_are_those_of_all_of_them(monkeypatch):
-    """84 functionals of a mixture, within four standard errors of a fit that begins with all records."""
-    people = consumer_survey(6000, seed=4).query("income > 0").reset_index(drop=True)
-    mixture = tdp_mixture("income", ["age", "earner"], components=10)
+    """More than 50 functionals of a mixture, within four standard errors of a fit that begins with all records."""
+    random = np.random.default_rng(4)
+    age = random.normal(0, 1, 4000)
+    people = pd.DataFrame({"age": age, "pay": np.exp(2 + 0.5 * age + random.normal(0, 0.6, 4000))})
+    mixture = tdp_mixture("pay", ["age"], components=10)
     plain = fit(mixture, people, seed=1, progress=False)
-    monkeypatch.setattr(fitting, "MANY", 5000)
-    monkeypatch.setattr(fitting, "FEW", 1500)
+    monkeypatch.setattr(fitting, "MANY", 3000)
+    monkeypatch.setattr(fitting, "FEW", 1000)
     begun = fit(mixture, people, seed=2, progress=False)
     assert not plain.diagnostics.problems
     assert not begun.diagnostics.problems
     ours, theirs = begun.diagnostics.table, plain.diagnostics.table
-    assert len(ours) == 84
+    assert len(ours) > 50
     error = np.hypot(ours["error"], theirs["error"])
     assert (np.abs(ours["mean"] - theirs["mean"]) < 4 * error).all()
 

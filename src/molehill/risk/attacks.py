@@ -87,19 +87,34 @@ def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, k
     array([0.5, 0.5, 1. ])
     """
     view = look(data, intruder)
-    readings = read_released(view, released, key)
-    own = _Own(
+    own = _gather(read_released(view, released, key))
+    risk, mean = _tell_medians(view, own)
+    picks, targets = _share_picked(view, own)
+    return PooledRisk(risk, mean, _over_tables(picks, len(own.cells)), targets)
+
+
+def pooled_mean(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Figure:
+    """Give the mean risk of `pooled_risk` alone, without searching every table."""
+    view = look(data, intruder)
+    return _tell_medians(view, _gather(read_released(view, released, key)))[1]
+
+
+def _gather(readings: Sequence[Reading]) -> _Own:
+    return _Own(
         np.stack([np.asarray(reading.own_cells, dtype=np.int64) for reading in readings]),
         np.stack([reading.own_values for reading in readings]),
     )
+
+
+def _tell_medians(view: View, own: _Own) -> tuple[Floats, Figure]:
+    """Risk of every record in the table of medians, and its mean with an interval over tables."""
     by_row = _risk_of_medians(view, own)
     means = by_row[:, view.part].mean(axis=1)
-    risk = freeze(np.where(view.part, by_row[0], np.nan))
-    picks, targets = _share_picked(view, own)
-    mean, right = (
-        figure_of_runs(float(found[0]), found[1:], len(readings), least=0.0, most=1.0) for found in (means, picks)
-    )
-    return PooledRisk(risk, mean, right, targets)
+    return freeze(np.where(view.part, by_row[0], np.nan)), _over_tables(means, len(own.cells))
+
+
+def _over_tables(found: Floats, tables: int) -> Figure:
+    return figure_of_runs(float(found[0]), found[1:], tables, least=0.0, most=1.0)
 
 
 def most_frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:

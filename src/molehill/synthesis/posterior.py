@@ -14,6 +14,7 @@ from numpyro.infer import init_to_uniform
 
 from molehill.arrays import Booleans, named_seed
 from molehill.errors import InputError
+from molehill.machine import in_threads, workers
 from molehill.rules.constraints import Empty
 from molehill.rules.rules import Rules
 from molehill.rules.support import Support
@@ -243,17 +244,29 @@ def _predict_directly(
     drawn: Sequence[Drawn] | None,
     supports: Sequence[Mapping[str, Support]] | None,
 ) -> list[Prediction]:
-    predictions, learned = [], posterior.learned
-    for number, (_, place) in enumerate(chosen):
+    learned = posterior.learned
+    predictions = dict[int, Prediction]()
+
+    def predict(number: int) -> None:
         inputs = dict(learned.inputs)
         if drawn is not None:
             inputs |= _learn_again(synthesizer.name, learned, drawn[number].table, drawn[number].replaced)
         for support in () if supports is None else supports[number].values():
             inputs |= {"lower": support.lower, "upper": support.upper, "filled": support.filled}
             inputs |= {} if support.allowed is None else {"allowed": support.allowed}
-        random = np.random.default_rng([seed, number])
-        predictions.append(synthesizer.predict(random, posterior.draws, place, learned, inputs, **synthesizer.options))
-    return predictions
+        random, place = np.random.default_rng([seed, number]), chosen[number][1]
+        predictions[number] = synthesizer.predict(
+            random, posterior.draws, place, learned, inputs, **synthesizer.options
+        )
+
+    def predict_every(first: int, step: int) -> None:
+        for number in range(first, len(chosen), step):
+            predict(number)
+
+    # Every table has random numbers of its own: which thread draws it makes no difference.
+    step = min(workers(), len(chosen))
+    in_threads(predict_every, [(first, step) for first in range(step)])
+    return [predictions[number] for number in range(len(chosen))]
 
 
 def _predict(

@@ -25,7 +25,7 @@ from molehill.release.making import Job, fit_quietly
 from molehill.release.schemes import Scheme, weigh
 from molehill.release.search.judging import Judgement, Measured, breaking_records, count_breaks, judge
 from molehill.release.search.picks import expected_picks
-from molehill.risk.attacks import pooled_risk
+from molehill.risk.attacks import pooled_mean
 from molehill.risk.identification import ConfidentialRisk, confidential_risk, match_rates, release_risk
 from molehill.risk.intruder import View, read_released
 from molehill.synthesis.fitting import NothingCountsError, draw
@@ -313,7 +313,7 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     rates = match_rates(view, drawn)
     of_tables = {"matches": rates.true, "picks": rates.expected / view.part.sum()}
     figures = {name: (float(one.mean()), float(one.std(ddof=1) / np.sqrt(len(one)))) for name, one in of_tables.items()}
-    pooled = pooled_risk(view, released).mean
+    pooled = pooled_mean(view, released)
     error = (pooled.high - pooled.low) / 4
     figures["pooled"] = (pooled.value, 0.0 if np.isnan(error) else float(error))
     if not bench.rules_risk:
