@@ -33,7 +33,7 @@ SETTINGS = Settings(
 )
 
 
-def test_one_page_says_what_becomes_of_every_column():
+def test_one_page_says_what_becomes_of_every_column(monkeypatch):
     plan = plan_settings(Table(PEOPLE, {"pay": "Monthly pay"}), SETTINGS)
     assert plan.columns["fate"].tolist() == ["drop", "keep", "keep", "keep", "replace"]
     assert plan.columns["model"].tolist() == ["", "", "", "", "forest"]
@@ -51,6 +51,9 @@ def test_one_page_says_what_becomes_of_every_column():
     assert "Estimate: about" in page
     # No value of the table stands on it.
     assert not [value for value in PEOPLE["pay"] if f"{value}" in page]
+    assert "MORE MEMORY" not in page
+    monkeypatch.setattr("molehill.plan.plan.available_memory", lambda: 1000)
+    assert "THAT IS MORE MEMORY THAN THE 0 MiB THAT ARE FREE" in str(plan)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from molehill.errors import InputError
+from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
@@ -441,6 +442,10 @@ def tell_plan(plan: Plan) -> str:
     for rule, broken in plan.rules.items():
         told.append(f"Kept in every record: {printable(rule)}" + (f" ({broken:,} break it now)." if broken else "."))
     told.append(f"Estimate: {_tell_time(plan.seconds)} on two cores, {plan.bytes / 2**20:,.0f} MiB beside the table.")
+    free = available_memory()
+    if free is not None and plan.bytes > free:
+        remedy = "fewer tables, or a larger machine" if plan.bytes < 2 * free else "a larger machine"
+        told.append(f"THAT IS MORE MEMORY THAN THE {free / 2**20:,.0f} MiB THAT ARE FREE: take {remedy}.")
     return "\n".join(told)
 
 
