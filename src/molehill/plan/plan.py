@@ -45,10 +45,11 @@ _FEW_LEVELS = (10, 50)
 # Seconds of a fit for every record and column of its design, measured on the built-in survey with two cores (6,208
 # records, 34 columns: 36 s); above ten thousand records the work leaves the caches.
 _SECONDS, _CACHED, _SLOWER = 1.7e-4, 10_000, 1.6
-# Seconds of a release by forests, for every record and for each replaced column and measuring: survey 25 s.
-_FOREST_SECONDS = 2e-3
-# Bytes at once for every record: of the design in several copies, and of every table.
-_DESIGN_BYTES, _TABLE_BYTES = 8 * 12, 8 * 3
+# Seconds of a release by forests: at least, and for every record by each replaced column and by each scheme that is
+# measured. Without comparisons 50,000 records of the survey took 70 s, a million 18 min, with 6.2 GiB at most.
+_FOREST_LEAST, _FOREST_SECONDS, _MEASURED_SECONDS = 10.0, 8e-4, 3e-4
+# Bytes at once for every record: of the design in several copies, and of every table; of forests what a search keeps.
+_DESIGN_BYTES, _TABLE_BYTES, _FOREST_BYTES = 8 * 12, 8 * 3, 6000
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,9 @@ def make_plan(
     slower = _SLOWER if view.records > _CACHED else 1.0
     seconds = fits * slower * _SECONDS * view.records * width
     if set(models.values()) == {"forest"}:
-        seconds = _FOREST_SECONDS * view.records * (1 + len(models))
+        by_record = _FOREST_SECONDS * len(models) + _MEASURED_SECONDS * (1 + len(settings.compare))
+        seconds = _FOREST_LEAST + by_record * view.records
+    held = _FOREST_BYTES if "forest" in models.values() else _DESIGN_BYTES * width
     return Plan(
         pd.DataFrame(rows),
         settings.known,
@@ -171,7 +174,7 @@ def make_plan(
         order_tells(table, settings.replace),
         settings.shuffle,
         seconds,
-        view.records * (_DESIGN_BYTES * width + _TABLE_BYTES * settings.datasets * len(settings.replace)),
+        view.records * (held + _TABLE_BYTES * settings.datasets * len(settings.replace)),
         settings.replace,
         suggest_order(table, settings.replace),
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
