@@ -124,7 +124,7 @@ def test_the_mixture_is_that_of_a_long_exact_run(shared):
         kinds=dict.fromkeys(categorical, "categorical"),
         priors="paper",
     )
-    posterior = fit(synthesizer, survey, weights, seed=1, progress=False)
+    posterior = fit(synthesizer, survey, weights, seed=1, draws=1200, progress=False)
     table = posterior.diagnostics.table
     assert posterior.diagnostics.problems == ()
     assert table["rhat"].max() <= 1.01
