@@ -72,6 +72,12 @@ def test_what_is_wrong_with_a_release_is_in_the_sentence(measure, value, decisio
     assert words in verdict.sentence
 
 
+def test_what_no_release_can_take_away_stops_none():
+    near = {**FINE, "risk_mean": (0.5, NAN, NAN)}
+    assert judge(evaluation(mine={**near, "risk_floor": (0.45, NAN, NAN)})).decision == "publish"
+    assert judge(evaluation(mine={**near, "risk_floor": (0.10, NAN, NAN)})).decision == "do not publish"
+
+
 def test_who_is_beaten_is_told_by_how_much_and_for_whom_it_helped():
     better = {**FINE, "risk_mean": (0.10, 0.095, 0.105), "U_m": (0.017, 0.016, 0.0175)}
     safer = {**better, "isolated_mean": (0.08, 0.07, 0.09)}

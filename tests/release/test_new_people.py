@@ -8,6 +8,8 @@ from molehill import InputError, Intruder, Settings, evaluate, synthesize
 from molehill.models import forest, normal_linear
 from molehill.release.making import prepare
 from molehill.release.new_people import find_parts, hold_out
+from molehill.release.release import make_dossier
+from molehill.report import render_report
 from molehill.report.dossier import read_dossier
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.synthesizer import Chain
@@ -203,3 +205,12 @@ def test_anybodys_tables_of_new_people_can_be_judged():
     shuffled = evaluate(table, {"itself": table.sample(frac=1, random_state=1)}, intruder, linked=False).risk
     again = shuffled[shuffled["measure"] == "alike_gain"].set_index(["scheme", "column"])["value"]
     assert again["itself", "rent"] == pytest.approx(gain["itself", "rent"])
+
+
+def test_a_column_that_is_constant_in_half_of_the_records_stops_nothing_and_leaves_something_open():
+    table = people().assign(prize=np.where(np.arange(400) == 7, 1234.5, 0.0))
+    limits = {end: {**HOW[end], "prize": value} for end, value in (("lower", 0), ("upper", 5000))}
+    made = synthesize(table, settings(replace=[*COLUMNS, "prize"], leaf=50, **limits), progress=False)
+    assert "members" not in set(made.evaluation.risk["measure"])
+    page = render_report(make_dossier(made), edition="internal")
+    assert "Whether tables show who was in the data was not measured" in page

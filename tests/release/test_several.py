@@ -112,6 +112,42 @@ def test_of_columns_alike_in_levels_the_one_that_tells_most_of_the_others_comes_
     assert suggest_order(as_table(few), ["job", "coin"]) == ("coin", "job")
 
 
+def test_the_suggested_order_leaves_the_last_of_a_sum_behind_the_others():
+    random = np.random.default_rng(5)
+    first, second = (random.gamma(2.0, 900.0, 400).round(-2) for _ in range(2))
+    table = pd.DataFrame({"town": random.choice(["A", "B"], 400), "a": first, "b": second, "all": first + second})
+    limits = {"lower": 0, "upper": 50_000}
+    given = Settings(replace=["a", "b", "all"], keep=["town"], known=["town"], constraints=["a + b = all"], **limits)
+    assert plan_settings(table, given).better[-1] == "all"
+
+
+def test_columns_in_which_there_is_nothing_to_replace_are_refused_by_the_plan_all_at_once():
+    table = PEOPLE.assign(one="x", none=np.nan)
+    given = {**CALL, "replace": ("one", "marital", "none"), "constraints": (), "lower": {}, "upper": {}}
+    with pytest.raises(InputError, match="replace: 'one', 'none' are the same for every record"):
+        plan_settings(table, Settings(**{**given, "drop": ("wages", "benefits", "total")}))
+
+
+@pytest.mark.parametrize("missing", ["keep", "model"])
+def test_no_record_need_be_complete(missing):
+    """As in a survey that asks some of their wage, others of their pension, and nobody for a note."""
+    works = np.arange(300) < 150
+    random = np.random.default_rng(6)
+    amount = random.gamma(2.0, 900.0, 300).round()
+    table = pd.DataFrame(
+        {
+            "town": random.choice(["A", "B"], 300),
+            "note": np.full(300, None, dtype=object),
+            "wage": np.where(works, amount, np.nan),
+            "pension": np.where(works, np.nan, amount / 2),
+        }
+    )
+    how: dict[str, Any] = {"lower": 0, "upper": 50_000, "datasets": 2, "compare": (), "seed": 1, "leaf": 50}
+    given = Settings(replace=["wage", "pension"], keep=["town", "note"], known=["town"], missing=missing, **how)
+    made = synthesize(table, given, progress=False)
+    assert (made.evaluation.utility["measure"] == "pmse_ratio").any()
+
+
 @pytest.mark.parametrize(
     ("constraints", "told"),
     [

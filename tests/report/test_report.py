@@ -22,6 +22,7 @@ from molehill.plan.settings import Settings, setting
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
 from molehill.report.page.first_page import list_remarks
+from molehill.report.page.pictures import list_pictures
 from molehill.report.public import public_bins, redact
 from molehill.tables.formats.formats import write_table
 from molehill.tables.intervals import Figure
@@ -118,6 +119,16 @@ def change(dossier, measure, value, *, of=None, at=None, **ends):
     assert chosen.any()
     rows.loc[chosen, ["value", *ends]] = [value, *ends.values()]
     return replace(dossier, evaluation=replace(dossier.evaluation, **{frame: rows}))
+
+
+def test_a_tail_within_groups_alone_is_drawn_for_these():
+    dossier = plain_dossier()
+    shapes = dossier.evaluation.shapes
+    overall = (shapes["curve"] == "above") & (shapes["by"] == "")
+    assert overall.any()
+    less = replace(dossier, evaluation=replace(dossier.evaluation, shapes=shapes[~overall]))
+    names = [[one.name for one in list_pictures(made, made, "internal")] for made in (dossier, less)]
+    assert [sum(name.startswith("above-1") for name in some) for some in names] == [3, 2]
 
 
 def test_sections_stand_in_order():

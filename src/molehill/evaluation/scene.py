@@ -52,6 +52,8 @@ PERMUTATIONS = 20
 LEAST_RECORDS = 50
 # Indicators of known columns that the classifier sees at most; their products with each other make many more.
 _MOST_INDICATORS = 30
+# A classifier sees records that are complete: a column with which fewer than this share would be is left out.
+_LEAST_COMPLETE = 0.2
 _MOST_LEVELS = 100
 # Columns whose pairs and triples are compared at most; of more than this many records in all tables, fewer of the sets.
 _MOST_RELATED = 25
@@ -308,7 +310,9 @@ class Scene:
     def told_apart(self) -> list[pd.DataFrame]:
         """How well classifiers tell released records."""
         table, schema = self.view.table, self.view.schema
-        columns = [*schema.having("sensitive"), *self._seen_by_classifier()]
+        columns = self._complete_enough([*schema.having("sensitive"), *self._seen_by_classifier()])
+        if not {*columns} & {*schema.having("sensitive")}:
+            return []
         if len(table.frame) < LEAST_RECORDS or all(table.frame[name].nunique(dropna=False) < 2 for name in columns):
             return []
         kept = self._kept_as_they_are(columns)
@@ -348,6 +352,16 @@ class Scene:
             if indicators > _MOST_INDICATORS:
                 break
             chosen.append(name)
+        return chosen
+
+    def _complete_enough(self, columns: Sequence[str]) -> list[str]:
+        """The columns without those with which hardly any record of some table would be complete."""
+        frames = [table.frame for table in (self.view.table, *self.tables)]
+        complete, chosen = [np.ones(len(frame), dtype=bool) for frame in frames], []
+        for name in columns:
+            left = [so_far & frame[name].notna() for so_far, frame in zip(complete, frames, strict=True)]
+            if all(some.sum() >= max(_LEAST_COMPLETE * len(some), 2) for some in left):
+                complete, chosen = left, [*chosen, name]
         return chosen
 
     def _indicators(self, name: str) -> int:

@@ -209,7 +209,12 @@ def remark_shape(evaluation: "Evaluation", scheme: str) -> Iterator[Remark]:
 
 def _remark_protection(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
     before, after = find_figure(evaluation.risk, CONFIDENTIAL, "risk_mean"), mean_risk(evaluation, scheme)
-    if before is not None and after is not None and after.value > UNPROTECTED * before.value:
+    if before is None or after is None:
+        return
+    # What tables have that tell nothing beyond the pattern, no release can take away.
+    floor = find_figure(evaluation.risk, scheme, "risk_floor")
+    least = 0.0 if floor is None else min(floor.value, before.value)
+    if after.value - least > UNPROTECTED * (before.value - least):
         clause = f"most of the risk is left: {teller.share(after.value)} of {teller.share(before.value)} before"
         yield Remark(_sentence(clause), "risk", "stop", clause)
 
@@ -349,6 +354,9 @@ def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) ->
             share = teller.percentage(row["value"])
             clause = f"look-alikes tell {cut_name(row['column'])} in {share} more of the cases than other people would"
             yield Remark(_sentence(clause), "risk", "stop" if row["value"] > GIVEN_AWAY / 2 else "decide", clause)
+    if not any(find_figure(evaluation.risk, scheme, measure) for measure in ("risk_mean", "members")):
+        clause = "whether tables show who was in the data was not measured, which needs fits to halves of the records"
+        yield Remark(_sentence(clause), "risk", "decide", clause)
 
 
 def _remark_radius(evaluation: "Evaluation", scheme: str, mean: Figure | None) -> Iterator[Remark]:

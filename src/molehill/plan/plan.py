@@ -17,7 +17,7 @@ from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
 from molehill.risk.intruder import View
-from molehill.rules.constraints import count_broken
+from molehill.rules.constraints import Sum, count_broken
 from molehill.rules.emptiness import find_emptiness
 from molehill.rules.reading import read_constraints
 from molehill.rules.rules import Rules
@@ -176,7 +176,7 @@ def make_plan(
         seconds,
         view.records * (held + _TABLE_BYTES * settings.datasets * len(settings.replace)),
         settings.replace,
-        suggest_order(table, settings.replace),
+        _sums_last(suggest_order(table, settings.replace), settings.replace, rules),
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
     )
 
@@ -240,6 +240,17 @@ def suggest_order(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(columns, key=rank))
 
 
+def _sums_last(order: Sequence[str], own: Sequence[str], rules: Rules) -> tuple[str, ...]:
+    """Put behind the others of a sum the one that the user has last: it is computed from them."""
+    moved = list(order)
+    for claim in (claim for one in rules.constraints for claim in one.conclusion):
+        drawn = [name for name in own if name in claim.columns]
+        if isinstance(claim, Sum) and claim.sign == "=" and len(drawn) > 1:
+            moved.remove(drawn[-1])
+            moved.insert(1 + max(map(moved.index, drawn[:-1])), drawn[-1])
+    return tuple(moved)
+
+
 def _explained(codes: NDArray[np.int32], others: NDArray[np.int32]) -> float:
     """Share of the entropy of others that codes explain, less what unrelated ones would on average."""
     across = int(others.max()) + 1
@@ -282,6 +293,7 @@ def check_columns(
     if hidden:
         problem = f"{hidden[0]!r} is dropped, so that no released record can be found by it"
         raise InputError("known", problem, "Keep it, or take it from the known columns")
+    _check_varying(settings, table)
     findings = tuple(findings or look_at_columns(table))
     for found in findings:
         used = found.name not in settings.drop or found.name in (settings.predictors or ())
@@ -297,6 +309,16 @@ def check_columns(
         if found.name in settings.levels:
             _check_levels(settings, found.name, table)
     return findings
+
+
+def _check_varying(settings: Settings, table: Table) -> None:
+    """Refuse to replace columns in which there is nothing to replace, all of them at once."""
+    alike = [name for name in settings.replace if table.frame[name].nunique() < 2]
+    if alike:
+        what = "is the same for every record" if len(alike) == 1 else "are the same for every record"
+        empty = [name for name in alike if table.frame[name].isna().all()]
+        what = "has no value" if alike == empty and len(alike) == 1 else what
+        raise InputError("replace", f"{', '.join(map(repr, alike))} {what}", "Keep it as it is, or drop it")
 
 
 def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bool) -> None:

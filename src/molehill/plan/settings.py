@@ -140,7 +140,7 @@ class Settings(BaseModel):
     constraints: Names = setting(
         (),
         'What must be so in every released record, such as "rent <= income" or "age < 15 -> marital = \'single\'".',
-        "a list of constraints",
+        "a list of constraints, each named once",
     )
     radius: Share | dict[Name, Share] = setting(
         0.2, "What counts as close to the true value: 0.2 is within 20%.", "a number from 0 to 1, or one per column"

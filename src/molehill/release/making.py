@@ -163,13 +163,15 @@ def prepare(
 
 
 def _correlations(view: View, settings: Settings) -> list[Analysis]:
-    """Correlations between the replaced numbers, of the first few: as far as they vary together in some records."""
+    """Correlations between the replaced numbers, of the first few: as far as enough records of both vary."""
     frame, schema = view.table.frame, view.schema
     numbers = [name for name in settings.replace if schema[name].kind not in ("categorical", "date")]
     found = []
     for one, other in combinations(numbers, 2):
         both = frame[[one, other]].dropna()
-        if min(len(both), settings.records or len(both)) >= _CORRELATED and both.nunique().min() > 1:
+        # A column that is one value but for a few records may be only that in a released table.
+        few = [len(both) - both[name].value_counts().max() for name in both] if len(both) else [0]
+        if min(few) * min(1.0, (settings.records or np.inf) / len(frame)) >= _CORRELATED:
             found.append(correlation(one, other))
     return found[:_MOST_CORRELATIONS]
 

@@ -6,11 +6,13 @@ keep how columns go together, and the trace is measured by holding out either ha
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from molehill.errors import InputError
 from molehill.evaluation.evaluation import Evaluation, evaluate
 from molehill.evaluation.measure import describe_measures
 from molehill.models import BUILT_IN
@@ -62,7 +64,11 @@ def evaluate_new_people(
     about: dict[str, Any] = {"linked": False, "seed": job.seed("evaluation")}
     risks = [one for one in job.measures if one.family == "risk"]
     utilities = [one for one in job.measures if one.family == "utility"]
-    holdouts = {name: hold_out(job, posterior, name) for name, posterior in posteriors.items()}
+    holdouts: dict[str, Holdout] = {}
+    for name, posterior in posteriors.items():
+        # Half of the records may be too few for a column that hardly varies.
+        with suppress(InputError):
+            holdouts[name] = hold_out(job, posterior, name)
     found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, **about)
     # Who uses the tables makes no difference between what is known and what is not.
     own, columns = job.view.intruder, job.settings.replace

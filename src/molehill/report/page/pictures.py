@@ -153,7 +153,8 @@ def _shapes(dossier: Dossier) -> Iterator[Picture]:
         yield Picture("pairs", "pairs", _specify(pair_matrix(dossier.evaluation, release)), caption)
     for number, column in enumerate(dossier.settings.replace, 1):
         own = shapes[(shapes["column"] == column) & (shapes["scheme"] == release)]
-        found = set(own["curve"])
+        # Of few records beyond the body there may be a tail within groups, and none of all of them.
+        found = set(own.loc[own["by"] == "", "curve"])
         if "level" in found:
             caption = "The share of every level. Differences of a hundredth or two are what another sample would show."
             yield Picture(
@@ -167,7 +168,7 @@ def _shapes(dossier: Dossier) -> Iterator[Picture]:
             if curve in found:
                 figure = shape_curve(dossier.evaluation, column, release, curve=curve)
                 yield Picture(f"{curve}-{number}", "data", _specify(figure), caption, column=number)
-        if "quantile" in found:
+        if "quantile" in set(own["curve"]):
             caption = "Bars of a pair should begin and end together. A short one has lost its tails."
             yield Picture(
                 f"groups-{number}",
