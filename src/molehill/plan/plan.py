@@ -283,18 +283,13 @@ def check_columns(
     for setting in OF_COLUMNS.values():
         value = getattr(settings, setting)
         find_columns(table, list(value) if isinstance(value, Mapping) else [], setting)
-    named = {name for fate in FATES[:3] for name in getattr(settings, fate)}
-    left = [name for name in table.frame.columns if name not in named]
-    if left:
-        shown = ", ".join(map(repr, left[:20])) + (f" and {len(left) - 20} more" if len(left) > 20 else "")
-        problem = f"it is not said what becomes of {shown}"
-        raise InputError("columns", problem, "Name every column of the table under replace, keep or drop")
+    _check_fates(settings, table)
     hidden = [name for name in settings.known if name in settings.drop]
     if hidden:
         problem = f"{hidden[0]!r} is dropped, so that no released record can be found by it"
         raise InputError("known", problem, "Keep it, or take it from the known columns")
-    _check_varying(settings, table)
     findings = tuple(findings or look_at_columns(table))
+    _check_varying(settings, table, findings)
     for found in findings:
         used = found.name not in settings.drop or found.name in (settings.predictors or ())
         # That text is a list of codes can be said; what cannot be compared is no list.
@@ -311,9 +306,22 @@ def check_columns(
     return findings
 
 
-def _check_varying(settings: Settings, table: Table) -> None:
+def _check_fates(settings: Settings, table: Table) -> None:
+    named = {name for fate in FATES[:3] for name in getattr(settings, fate)}
+    left = [name for name in table.frame.columns if name not in named]
+    if left:
+        shown = ", ".join(map(repr, left[:20])) + (f" and {len(left) - 20} more" if len(left) > 20 else "")
+        problem = f"it is not said what becomes of {shown}"
+        remedy = "Name every column of the table under replace, keep or drop"
+        if {*left} & {*settings.decide}:
+            remedy += "; what is marked as left to decide is still open"
+        raise InputError("columns", problem, remedy)
+
+
+def _check_varying(settings: Settings, table: Table, findings: Sequence[Finding]) -> None:
     """Refuse to replace columns in which there is nothing to replace, all of them at once."""
-    alike = [name for name in settings.replace if table.frame[name].nunique() < 2]
+    known = [found.name for found in findings if found.name in settings.replace and not found.problem]
+    alike = [name for name in settings.replace if name in known and table.frame[name].nunique() < 2]
     if alike:
         what = "is the same for every record" if len(alike) == 1 else "are the same for every record"
         empty = [name for name in alike if table.frame[name].isna().all()]
@@ -357,7 +365,10 @@ def _check_levels(settings: Settings, name: str, table: Table) -> None:
     other = sum(level is not None and level not in own for level in find_levels(table.frame[name], name, "levels"))
     if other or len(own) < len(settings.levels[name]):
         what = f"{other:,} levels of {name!r} are not among them" if other else f"one of {name!r} is named twice"
-        raise InputError("levels", what, "Name every level once, in their order")
+        texts = all(isinstance(level, str) for level in own)
+        as_text = texts and pd.api.types.is_numeric_dtype(table.frame[name].dtype)
+        remedy = "; they are numbers: without quotes" if as_text else ""
+        raise InputError("levels", what, f"Name every level once, in their order{remedy}")
 
 
 def model_of(settings: Settings, kind: str) -> str:
