@@ -260,8 +260,10 @@ def _predict_directly(
         )
 
     def predict_every(first: int, step: int) -> None:
-        for number in range(first, len(chosen), step):
-            predict(number)
+        # What JAX is told holds in one thread only, and a model of the user's may ask it.
+        with jax.enable_x64(new_val=True):
+            for number in range(first, len(chosen), step):
+                predict(number)
 
     # Every table has random numbers of its own: which thread draws it makes no difference.
     step = min(workers(), len(chosen))
