@@ -94,18 +94,18 @@ def gradient(data: pd.DataFrame, times: int) -> float:
         return best(call, 4 * times)
 
 
-def run_whole(records: int) -> dict[str, Any]:
+def run_whole(records: int, kept: Path | None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "survey.parquet"
         consumer_survey(records, seed=1).to_parquet(path)
         begun = time.perf_counter()
         table = read_table(path)
-        kept = [str(name) for name in table.frame if name != "income"]
+        others = [str(name) for name in table.frame if name != "income"]
         how: dict[str, Any] = {"compare": (), "datasets": 5, "seed": 1, **LIMITS}
-        release = synthesize(table, Settings(replace="income", keep=kept, known=KNOWN, **how), progress=False)
-        release.save(Path(folder) / "out")
+        release = synthesize(table, Settings(replace="income", keep=others, known=KNOWN, **how), progress=False)
+        made = release.save(kept or Path(folder) / "out")
         seconds = time.perf_counter() - begun
-        size = (Path(folder) / "out" / "internal" / "report.html").stat().st_size / 2**20
+        size = (made / "internal" / "report.html").stat().st_size / 2**20
     stages = {name: round(value, 1) for name, value in release.seconds.items()}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     chosen = None if release.search is None else release.search.chosen.to_dict().get("leaf")
@@ -124,13 +124,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, nargs="+", default=[5_000, 50_000, 500_000])
     parser.add_argument("--run", type=int, metavar="RECORDS", help="a whole release of so many records instead")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where to leave that release")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         print(json.dumps(measure(given.one)))
         return
     if given.run:
-        print(json.dumps(run_whole(given.run), indent=2))
+        print(json.dumps(run_whole(given.run, given.keep), indent=2))
         return
     found = {}
     for records in given.records:
