@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +32,11 @@ from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.synthesizer import Data
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import as_table
+from risk import best
 
 KNOWN = ("gender", "age", "region")
 LIMITS: dict[str, Any] = {"lower": -100_000.0, "upper": 2_000_000.0}
 TREES = 20
-
-
-def best(call: Callable[[], Any], times: int) -> float:
-    """The least seconds of some calls: what nothing else has disturbed."""
-    seconds = []
-    for _ in range(times):
-        begun = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - begun)
-    return min(seconds)
 
 
 def measure(records: int) -> dict[str, float]:

@@ -323,10 +323,8 @@ def _check_varying(settings: Settings, table: Table, findings: Sequence[Finding]
     known = [found.name for found in findings if found.name in settings.replace and not found.problem]
     alike = [name for name in settings.replace if name in known and table.frame[name].nunique() < 2]
     if alike:
-        what = "is the same for every record" if len(alike) == 1 else "are the same for every record"
-        empty = [name for name in alike if table.frame[name].isna().all()]
-        what = "has no value" if alike == empty and len(alike) == 1 else what
-        raise InputError("replace", f"{', '.join(map(repr, alike))} {what}", "Keep it as it is, or drop it")
+        problem = f"there are fewer than two different values to replace in {', '.join(map(repr, alike))}"
+        raise InputError("replace", problem, "Keep such a column as it is, or drop it")
 
 
 def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bool) -> None:
@@ -474,7 +472,7 @@ def tell_plan(plan: Plan) -> str:
     if len(plan.drawn) > 1:
         told.append(f"Drawn one after the other, each given those before it: {', '.join(map(printable, plan.drawn))}.")
         if plan.better != plan.drawn:
-            told.append(f"Few missing and few levels first would be: {', '.join(map(printable, plan.better))}.")
+            told.append(f"An order that may carry more: {', '.join(map(printable, plan.better))}.")
     for rule, broken in plan.rules.items():
         told.append(f"Kept in every record: {printable(rule)}" + (f" ({broken:,} break it now)." if broken else "."))
     told.append(f"Estimate: {_tell_time(plan.seconds)} on two cores, {plan.bytes / 2**20:,.0f} MiB beside the table.")

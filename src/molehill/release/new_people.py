@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from molehill.errors import InputError
 from molehill.evaluation.evaluation import Evaluation, evaluate
 from molehill.evaluation.measure import describe_measures
 from molehill.models import BUILT_IN
 from molehill.plan.plan import model_of
 from molehill.release.making import LEAVES, Job, fit_quietly
 from molehill.risk.holdout import Holdout, compare_halves
-from molehill.synthesis.fitting import draw
+from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.utility import agreement
 
@@ -67,7 +66,7 @@ def evaluate_new_people(
     holdouts: dict[str, Holdout] = {}
     for name, posterior in posteriors.items():
         # Half of the records may be too few for a column that hardly varies.
-        with suppress(InputError):
+        with suppress(NothingCountsError):
             holdouts[name] = hold_out(job, posterior, name)
     found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, **about)
     # Who uses the tables makes no difference between what is known and what is not.

@@ -50,7 +50,7 @@ from molehill.tables.table import Table, find_columns
 SITES = ("feature", "left", "child", "shares", "lean")
 # Trees of a forest, and how many of them a table is drawn from.
 TREES, WINDOW = 200, 20
-# Of more records fewer trees are grown, so that all of them are worked through as often; each of them is surer.
+# Of more records fewer trees are grown, so that the time of a fit grows no faster than the table.
 MANY_RECORDS, FEWEST_TREES = 25_000, 40
 # Share of the predictors that a part is tried to be parted by, chosen by chance: trees that differ make a finer mean.
 TRIED = 0.5
