@@ -124,9 +124,7 @@ def test_the_suggested_order_leaves_the_last_of_a_sum_behind_the_others():
 def test_columns_in_which_there_is_nothing_to_replace_are_refused_by_the_plan_all_at_once():
     table = PEOPLE.assign(one="x", none=np.nan)
     given = {**CALL, "replace": ("one", "marital", "none"), "constraints": (), "lower": {}, "upper": {}}
-    with pytest.raises(
-        InputError, match="fewer than two different values to replace in 'one', 'none'"
-    ):
+    with pytest.raises(InputError, match="fewer than two different values to replace in 'one', 'none'"):
         plan_settings(table, Settings(**{**given, "drop": ("wages", "benefits", "total")}))
 
 
