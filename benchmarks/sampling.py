@@ -196,6 +196,8 @@ def gradients() -> None:
         whole = [_seconds(ready) for _ in range(200)]
     components, size = np.asarray(mixture.b).shape
     white, outcome, counted = (prepared[name] for name in ("white", "counted_outcome", "counted_weights"))
+    # Records that share a row of the design stand together; the kernel by hand has a row for each.
+    white = np.repeat(white, outcome.shape[1] // white.shape[1], axis=1)
     white, outcome, counted = white.reshape(-1, size), outcome.ravel(), counted.ravel()
     arguments = (white, outcome, counted, np.asarray(mixture.b), np.zeros(components), np.full(components, -2.3))
     outputs = (np.empty((components, size)), np.empty(components), np.empty(components))

@@ -20,7 +20,9 @@ from molehill import Settings, read_settings, write_table
 from molehill.baselines import multiply_noise, topcode
 from molehill.cli.main import app
 from molehill.cli.options import read_given
+from molehill.parts.dataset import write_dataset
 from molehill.tables.populations import consumer_survey
+from molehill.tables.table import as_table, to_arrow
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -79,7 +81,7 @@ SHOWN = [
 
 @pytest.mark.parametrize(("page", "command"), SHOWN, ids=[f"{page} {command[0]}" for page, command in SHOWN])
 def test_a_command_of_a_page_can_be_given(page, command, tmp_path, monkeypatch):
-    """Quick commands run on files of these names; of the others, the options and the settings must exist."""
+    """Quick commands run on files or folders of these names; of the others, options and settings must exist."""
     runner, name = CliRunner(), command[0]
     if name not in QUICK_COMMANDS:
         told = runner.invoke(app, [*command[: 2 if name == "reproduce" else 1], "--help"])
@@ -96,6 +98,9 @@ def test_a_command_of_a_page_can_be_given(page, command, tmp_path, monkeypatch):
         table = multiply_noise(survey, "income", seed=1) if released else survey
         table = topcode(table, "income") if file.startswith("topcoded") else table
         write_table(table, tmp_path / file.replace("*", "1"))
+    for folder in (word for word in command if word.endswith("/")):
+        table = multiply_noise(survey, "income", seed=1) if folder.startswith("synth") else survey
+        write_dataset([to_arrow(as_table(table).frame)], tmp_path / folder)
     done = runner.invoke(app, [word.replace("*", "1") for word in command])
     assert done.exit_code == 0, done.output
 

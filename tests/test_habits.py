@@ -148,6 +148,8 @@ def test_what_the_security_policy_points_to_exists():
 
 LOADERS = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 NETWORK = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "urllib"}
+# Pieces of work go to workers and back, as packets that only those who hold the keys of a cluster can send.
+ALLOWED = {"src/molehill/cluster.py": {"cloudpickle", "pickle", "socket", "urllib"}}
 BUILT_IN = {"__import__", "compile", "eval", "exec"}
 METHODS = {"eval", "query", "read_pickle", "to_pickle"}
 
@@ -171,7 +173,7 @@ def test_the_source_runs_no_text_loads_no_pickle_and_opens_no_connection():
     sources = sorted((ROOT / "src").rglob("*.py"))
     assert len(sources) > 50
     found = {str(path.relative_to(ROOT)): dangers(ast.parse(read(path))) for path in sources}
-    assert {path: names for path, names in found.items() if names} == {}
+    assert {path: names for path, names in found.items() if names} == ALLOWED
     bad = "import pickle\nfrom urllib import request\nframe.query('x')\neval('1')\nnp.load(path, allow_pickle=True)"
     assert dangers(ast.parse(bad)) == {"pickle", "urllib", "query", "eval", "allow_pickle"}
 

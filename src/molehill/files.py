@@ -78,7 +78,7 @@ def write_text(path: Path, text: str, *, private: bool = False, argument: str = 
 
 
 @contextmanager
-def folder_written_whole(path: str | Path) -> Iterator[Path]:
+def folder_written_whole(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """Give a temporary folder to fill; let it take the place of `path` once the block ends without an error.
 
     Killed at any moment, `path` is the old folder or the new one. Where the system cannot let two folders change places
@@ -89,6 +89,8 @@ def folder_written_whole(path: str | Path) -> Iterator[Path]:
     ----------
     path
         Where the folder shall be; one that is there is replaced.
+    private
+        Open to its owner only (mode 0700).
     """
     # Of a link, what it leads to is replaced.
     target = Path(os.path.realpath(path))
@@ -101,7 +103,7 @@ def folder_written_whole(path: str | Path) -> Iterator[Path]:
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
     try:
         yield temporary
-        temporary.chmod(0o755)
+        temporary.chmod(0o700 if private else 0o755)
         _take_place(temporary, target)
     finally:
         # What was replaced, or what was not finished.

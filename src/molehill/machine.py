@@ -1,15 +1,26 @@
-"""The machine at hand: its cores, the threads that share them, and JAX set up. Called, never done by importing."""
+"""The machine at hand: its cores, the threads that share them, JAX set up, and where pieces of work run.
 
+Called, never done by importing.
+"""
+
+import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
+from typing import Any, Protocol
+
+from threadpoolctl import threadpool_limits
 
 
 def workers() -> int:
-    """How many cores this process may use."""
+    """How many cores this process may use; fewer, if `MOLEHILL_CORES` says so."""
+    given = os.environ.get("MOLEHILL_CORES", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -53,6 +64,82 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+class Executor(Protocol):
+    """Where pieces of work run, if not here one after the other; `shares_files` if they see the files that are here."""
+
+    shares_files: bool
+
+    def spread(
+        self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
+    ) -> Iterator[Any]:
+        """Give `function(*shared, *call)` for every call, in order; who stops asking ends what is not begun."""
+        ...
+
+
+_EXECUTOR: ContextVar[Executor | None] = ContextVar("executor", default=None)
+
+
+@contextmanager
+def executing(executor: Executor | None) -> Iterator[None]:
+    """Let pieces of work run there, within the block; None for here."""
+    token = _EXECUTOR.set(executor)
+    try:
+        yield
+    finally:
+        _EXECUTOR.reset(token)
+
+
+def call_alone(function: Callable[..., Any], *given: Any) -> Any:
+    """Call a function with one thread for the libraries of linear algebra, here as anywhere.
+
+    With more threads they may add numbers in another order, and bytes would depend on the number of cores.
+    """
+    with threadpool_limits(1, user_api="blas"):
+        return function(*given)
+
+
+@cache
+def hash_code() -> str:
+    """Hash the files of this package: whoever changes it makes other results."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def sees_files() -> bool:
+    """Whether pieces of work can read and write the files of this machine."""
+    executor = _EXECUTOR.get()
+    return executor is None or executor.shares_files
+
+
+def is_spreading() -> bool:
+    """Whether pieces of work run elsewhere."""
+    return _EXECUTOR.get() is not None
+
+
+def spread(
+    function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], *, shared: tuple[Any, ...] = ()
+) -> Iterator[Any]:
+    """Give `function(*shared, *call)` for every call, in order, wherever `executing` has pieces of work run.
+
+    Here each is made as it is asked for. The function is of the module level and depends on its arguments alone, so
+    that it makes no difference where it runs; `shared` are the large ones, which travel once. A single call is made
+    here, so that what it is made of may be spread in its place; a piece that runs elsewhere is not spread further.
+    """
+    listed, executor = list(calls), _EXECUTOR.get()
+    if executor is None or len(listed) < 2:
+        return (call_alone(function, *shared, *call) for call in listed)
+    return executor.spread(function, listed, shared)
+
+
+def prepare_xla() -> None:
+    """Say how JAX computes, before it starts: opening a packet that holds a model may start it."""
+    # One thread for the arithmetic of a chain: the other cores run the other chains. Read when JAX starts.
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+
+
 @cache
 def prepare_jax() -> None:
     """Let JAX use every core for chains, and keep compiled code for the next run; what is set already stays.
@@ -60,8 +147,7 @@ def prepare_jax() -> None:
     `fit` calls it. It must be called before anything runs on JAX in this process: where JAX is running already, chains
     share the devices that it has.
     """
-    # One thread for the arithmetic of a chain: the other cores run the other chains. Read when JAX starts.
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+    prepare_xla()
     # Here, because measuring risk must not wait for JAX to load.
     import jax  # noqa: PLC0415
 

@@ -15,7 +15,8 @@ from scipy.special import gammaln
 
 from molehill.errors import InputError
 from molehill.models import multinomial, negative_binomial, normal_linear, poisson
-from molehill.synthesis.synthesizer import Synthesizer
+from molehill.synthesis.synthesizer import Data, Synthesizer
+from molehill.synthesis.weighting import weighted
 from molehill.tables.table import Table
 
 RNG = np.random.default_rng(11)
@@ -137,7 +138,8 @@ def test_the_density_is_the_one_written_down(name):
 def test_the_moved_model_is_the_same_in_other_coordinates(name):
     synthesizer, inputs = made(name), dict(learned(made(name)).inputs)
     assert isinstance(synthesizer.engine, partial)
-    moved, move = synthesizer.engine.keywords["moved"], synthesizer.engine.keywords["move"]
+    moved, move, collapse = (synthesizer.engine.keywords[part] for part in ("moved", "move", "collapse"))
+    few = collapse(Data(inputs, np.ones(COUNT)))
     sites = {key: jnp.asarray(value) for key, value in DRAWS[name].items()}
 
     def of_beta(beta, inputs):
@@ -147,9 +149,9 @@ def test_the_moved_model_is_the_same_in_other_coordinates(name):
         there = move(sites, inputs)
         trace = numpyro.handlers.trace(numpyro.handlers.substitute(moved, there)).get_trace(**inputs)
         stretch = jnp.linalg.slogdet(jax.jacobian(of_beta)(jnp.ravel(sites["beta"]), inputs))[1]
-        return trace["beta"]["value"], stretch + log_density(moved, (), inputs, there)[0]
+        return trace["beta"]["value"], stretch + log_density(weighted(moved, few.weights), (), inputs, there)[0]
 
-    beta, value = jax.jit(in_other_coordinates)(inputs)
+    beta, value = jax.jit(in_other_coordinates)(few.inputs)
     np.testing.assert_allclose(beta, sites["beta"], rtol=1e-9, atol=1e-12)
     # The density of z is that of beta over the volume that the change of coordinates gives it.
     assert float(value) == pytest.approx(density_of(synthesizer, inputs, DRAWS[name]), rel=1e-9)

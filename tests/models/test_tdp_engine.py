@@ -127,6 +127,37 @@ def test_the_likelihood_in_blocks_is_the_sum_over_the_records(records):
         jax.tree.map(lambda own, other: np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9), ours, theirs)
 
 
+@pytest.mark.parametrize(("rows", "together"), [(1, 16), (40, 4), (900, 1)])
+def test_records_that_share_a_row_have_the_likelihood_of_single_ones(rows, together):
+    rng, size = np.random.default_rng(rows), 12
+    design = rng.normal(size=(rows, size))[rng.integers(0, rows, 1100)]
+    outcome, weights = rng.normal(size=1100), rng.uniform(0, 1, 1100) * (np.arange(1100) % 7 > 0)
+    made = prepared(Data({"design": design, "outcome": outcome}, weights))
+    records = made["counted_weights"].shape[1]
+    assert records // made["white"].shape[1] == together
+    assert float(made["counted_weights"].sum()) == pytest.approx(weights.sum(), rel=1e-13)
+    # Every record with a weight stands at a row of its own design.
+    stood = np.repeat(np.asarray(made["white"] @ made["factor"]), together, axis=1).reshape(-1, size)
+    told = np.column_stack([stood, made["counted_outcome"].ravel(), made["counted_weights"].ravel()])
+    there = np.column_stack([design, outcome, weights])
+    for_both = [part[part[:, -1] > 0] for part in (told, there)]
+    ours, theirs = (part[np.argsort(part[:, -1])] for part in for_both)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
+    keys = jax.random.split(jax.random.key(1), 3)
+    point = (jax.random.normal(keys[0], (4, size)), jax.random.normal(keys[1], (4,)), jnp.full(4, np.log(0.25)))
+
+    def plain(b, log_sigma, log_pi):
+        residual = (outcome[:, None] - design @ jnp.linalg.solve(made["factor"], b.T)) * jnp.exp(-log_sigma)
+        return weights @ logsumexp(log_pi - log_sigma - 0.5 * residual**2 - 0.5 * np.log(2 * np.pi), axis=1)
+
+    def grouped(b, log_sigma, log_pi):
+        return tdp_engine.weighted_loglik(b, log_sigma, log_pi, made)
+
+    both = (jax.jit(jax.value_and_grad(f, (0, 1, 2)))(*point) for f in (grouped, plain))
+    for own, other in zip(*both, strict=True):
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-7), own, other)
+
+
 def test_shares_move_by_the_gradient_of_their_likelihood():
     rng = np.random.default_rng(3)
     density, weights = rng.uniform(0, 1, (5, COMPONENTS, 64)), rng.uniform(0, 1, (5, 64))

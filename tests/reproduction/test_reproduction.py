@@ -254,7 +254,7 @@ def test_a_stage_is_told_apart_by_all_that_decides_it(tmp_path, monkeypatch):
     run_stages([replace(stages[0], facts={"number": 3})], folder, workers=1, tell=told.append)
     assert len(told) == 3
     # Another state of the code computes everything anew.
-    monkeypatch.setattr("molehill.reproduction.stages._hash_code", lambda: "changed")
+    monkeypatch.setattr("molehill.reproduction.stages.hash_code", lambda: "changed")
     run_stages(stages, folder, workers=1, tell=told.append)
     assert len(told) == 5
     data = pd.DataFrame({"y": [1, 2]})

@@ -1,5 +1,6 @@
 """From a posterior to tables like the one given: types, missing values, levels and labels are kept."""
 
+import stat
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 
 from molehill.errors import InputError
 from molehill.models import normal_linear, semicontinuous
-from molehill.synthesis.fitting import draw
+from molehill.synthesis.fitting import draw, draw_to
 from molehill.synthesis.posterior import put_back
 from molehill.synthesis.synthesizer import Synthesizer
+from molehill.tables.formats.formats import read_table
 from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table
 from people import COUNT, PEOPLE, WAGES, made_posterior, quick_fit, user_fit
@@ -28,6 +30,20 @@ def test_tables_are_spread_over_chains_and_draws():
     tables = draw(marked_posterior, datasets=20, seed=1)
     used = [round(float(np.median(table["pay"] / PEOPLE["age"])) / 1e6) for table in tables]
     assert used == [75 + 150 * k for k in range(20)]
+
+
+def test_tables_go_straight_to_disk_one_at_a_time(tmp_path):
+    posterior = user_fit()
+    paths = draw_to(tmp_path / "out", posterior, datasets=3, seed=4)
+    assert [path.name for path in paths] == ["synthetic_01.parquet", "synthetic_02.parquet", "synthetic_03.parquet"]
+    one_by_one = [table for batch in posterior.predict_tables(3, seed=4, at_once=1) for table in batch]
+    for path, table in zip(paths, one_by_one, strict=True):
+        assert read_table(path).frame["pay"].tolist() == table["pay"].tolist()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(InputError, match=r"folder: .* exists already"):
+        draw_to(tmp_path / "out", posterior, datasets=3, seed=4)
+    with pytest.raises(InputError, match="repeat each other"):
+        draw_to(tmp_path / "more", posterior, datasets=10**6, seed=4)
 
 
 # Tables like the one given.

@@ -5,10 +5,11 @@ Each command imports what it needs when it is called: help must not wait for pan
 
 import json
 import os
+import re
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing import active_children
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,10 +25,13 @@ from molehill.cli.options import SettingsCommand, read_given
 from molehill.errors import InputError
 
 if TYPE_CHECKING:
+    from molehill.parts.dataset import Dataset
     from molehill.plan.settings import Settings
     from molehill.risk.intruder import Intruder
 
 NOTHING_FOUND = 3
+# Names of files in folders of results, which may be written over.
+_RESULTS = r"(groups|measures|records|risk|shapes|top|utility)\.(csv|parquet)"
 EXIT_CODES = (
     "Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 3 no release keeps the targets, "
     "130 interrupted, 143 terminated."
@@ -61,6 +65,14 @@ Encoding = Annotated[str | None, typer.Option(help="Encoding of a text file; els
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what exists.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+Scheduler = cli_reproduce.Scheduler
+Memory = Annotated[
+    float | None,
+    typer.Option(
+        help="GiB to hold at once, in every process, of a folder of Parquet files or of a larger one; else half of "
+        "what is free."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 app = typer.Typer(
@@ -130,24 +142,46 @@ def risk(
     encoding: Encoding = None,
     out: Annotated[Path | None, typer.Option(help="Write record-level risk and weights here (owner only).")] = None,
     chart: Annotated[Path | None, typer.Option(help="Write the chart here: .html, .svg or .png.")] = None,
+    memory: Memory = None,
+    scheduler: Scheduler = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Say how risky a confidential table is, record by record.
 
+    A folder of Parquet files is one table, which is measured in parts; --out is then a folder too.
+
     Example: molehill risk survey.csv --known gender,age,region --sensitive income --radius 0.2 --order 2
     """
     from molehill.charts import risk_histogram, save_chart
+    from molehill.cli.parts import bytes_of, goes_in_parts, names_of, refuse_options
     from molehill.cli.terminal import parse_codes, plain_risk, print_profile, record_level
+    from molehill.cluster import connect
+    from molehill.parts.dataset import open_dataset
+    from molehill.parts.risk import confidential_risk_in_parts
     from molehill.risk.profile import profile_risk
     from molehill.tables.cells import declare_missing
 
     for path, argument in ((out, "out"), (chart, "chart")):
-        _refuse_existing(path, argument, overwrite=overwrite)
+        _refuse_existing(path, argument, overwrite=overwrite, read=[data])
+    policies = {"cover": cover, "small_patterns": small_patterns, "missing": missing}
+    if goes_in_parts(data, memory):
+        refuse_options({"chart": chart, "missing_codes": missing_codes, "encoding": encoding})
+        dataset = open_dataset(data)
+        intruder = _intruder(names_of(dataset), known, sensitive, radius, floor, breaks, kind, policies)
+        with connect(scheduler), _working("Measuring the risk in parts"):
+            found = confidential_risk_in_parts(dataset, intruder, order=order, out=out, memory=bytes_of(memory))
+        if as_json:
+            _print_json(plain_risk(found, found.profile))
+        else:
+            print_profile(found, found.profile)
+        return
+    if scheduler is not None:
+        problem = "the risk of a table in memory is measured here, in a moment"
+        raise InputError("scheduler", problem, "Leave it out, or give a folder of Parquet files")
     with _working("Reading the table"):
         table = declare_missing(molehill.read_table(data, encoding=encoding), parse_codes(missing_codes or []))
     with _working("Measuring the risk"):
-        policies = {"cover": cover, "small_patterns": small_patterns, "missing": missing}
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
         result = molehill.confidential_risk(table, intruder, order=order)
     profile = profile_risk(result, table)
@@ -190,31 +224,47 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Folder for all results, record-level ones included (owner only).")
     ] = None,
+    memory: Memory = None,
+    scheduler: Scheduler = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what released tables give away and what they keep, whoever made them.
 
+    Folders of Parquet files are tables, which are measured in parts: identification risk, matches, and distances of
+    the sensitive columns.
+
     Example: molehill evaluate survey.csv synthetic_*.csv --known gender,age,region --sensitive income --radius 0.2
     --against topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
+    from molehill.cli.parts import goes_in_parts, name_releases, names_of, refuse_options
     from molehill.cli.terminal import parse_codes, plain_evaluation, read_releases
+    from molehill.cluster import connect
     from molehill.evaluation.measures.utility import default_analyses
     from molehill.files import write_text
+    from molehill.parts.dataset import open_dataset
     from molehill.report.others import report_tables
     from molehill.tables.cells import declare_missing
     from molehill.utility import regression as fit_formula
 
     for path, argument in ((out, "out"), (report, "report")):
-        _refuse_existing(path, argument, overwrite=overwrite)
+        _refuse_existing(path, argument, overwrite=overwrite, read=[confidential, *released])
     if unlinked and key is not None:
         raise InputError("key", "nobody's records have none", "Give --key or --unlinked, not both")
+    policies = {"cover": cover, "missing": missing}
+    if any(goes_in_parts(path, memory) for path in (confidential, *released)):
+        whole = {"regression": regression, "report": report, "key": key, "unlinked": unlinked, "out": out}
+        refuse_options(whole | {"missing_codes": missing_codes, "encoding": encoding})
+        dataset = open_dataset(confidential)
+        intruder = _intruder(names_of(dataset), known, sensitive, radius, floor, breaks, kind, policies)
+        with connect(scheduler):
+            _evaluate_in_parts(dataset, name_releases(released, against or []), intruder, memory, as_json=as_json)
+        return
     with _working("Reading the tables"):
         codes = parse_codes(missing_codes or [])
         table = declare_missing(molehill.read_table(confidential, encoding=encoding), codes)
         releases = read_releases(released, against or [], encoding, codes)
-    with _working("Measuring risk and utility"):
-        policies = {"cover": cover, "missing": missing}
+    with connect(scheduler), _working("Measuring risk and utility"):
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
         view = intruder.look(table)
         analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]
@@ -229,6 +279,25 @@ def evaluate(
         _print_json(plain_evaluation(result))
     else:
         typer.echo(str(result))
+
+
+def _evaluate_in_parts(
+    dataset: "Dataset", named: dict[str, list[Path]], intruder: "Intruder", memory: float | None, *, as_json: bool
+) -> None:
+    from molehill.cli.parts import bytes_of, lay_out_figures, plain_evaluation, tell_evaluation
+    from molehill.parts.risk import confidential_risk_in_parts, release_risk_in_parts
+
+    with _working("Measuring risk and utility in parts"):
+        bound = bytes_of(memory)
+        own = confidential_risk_in_parts(dataset, intruder, memory=bound)
+        releases = {
+            name: release_risk_in_parts(dataset, paths, intruder, memory=bound) for name, paths in named.items()
+        }
+    risk, utility = lay_out_figures(own, releases)
+    if as_json:
+        _print_json(plain_evaluation(risk, utility, releases))
+    else:
+        typer.echo(tell_evaluation(risk, utility, releases))
 
 
 @app.command()
@@ -273,6 +342,7 @@ def run(
     given: Given = None,
     out: Out = None,
     resume: Resume = False,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -284,6 +354,7 @@ def run(
     goes on, to the same bytes.
     """
     chosen, table = _read(settings, given or [])
+    chosen = chosen if scheduler is None else chosen.but(executor=scheduler)
     folder = out or Path(f"{settings.stem}-release")
     if not quiet:
         from molehill.plan.plan import plan_settings
@@ -309,6 +380,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("molehill-demo"),
     overwrite: Overwrite = False,
     resume: Resume = False,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Release a built-in survey of 6,208 consumer units (simulated, nobody's data), and report on it."""
@@ -323,6 +395,7 @@ def demo(
         lower={"income": -100_000.0},
         upper={"income": 2_000_000.0},
         seed=1,
+        executor=scheduler,
     )
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     release = molehill.run(survey, chosen, out, tell=_stages(quiet=quiet), **how)
@@ -397,6 +470,32 @@ def _working(what: str) -> Any:
     return Console(stderr=True).status(f"{what} ...")
 
 
-def _refuse_existing(path: Path | None, argument: str, *, overwrite: bool) -> None:
-    if path is not None and path.exists() and not overwrite:
+def _is_result(path: Path) -> bool:
+    """Whether a file is of the results of Molehill: parts by their columns, as any dataset has such names."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from molehill.parts.risk import COLUMNS
+
+    if not path.name.startswith("part-"):
+        return re.fullmatch(_RESULTS, path.name) is not None
+    try:
+        return set(parquet.read_schema(path).names) == set(COLUMNS)
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def _refuse_existing(path: Path | None, argument: str, *, overwrite: bool, read: Sequence[Path] = ()) -> None:
+    """Refuse to write over what is there, or, however it is asked for, into, over or around what is read."""
+    if path is None:
+        return
+    written = path.resolve()
+    for other in (one.resolve() for one in read):
+        if written == other or other in written.parents or written in other.parents:
+            raise InputError(argument, f"{str(path)!r} is what is read, or holds it, or lies in it", "Write elsewhere")
+    if path.exists() and not overwrite:
         raise InputError(argument, f"{str(path)!r} exists already", "Choose another name, or add --overwrite")
+    # A folder is replaced whole, with whatever is in it.
+    if path.is_dir() and argument == "out" and not all(map(_is_result, path.iterdir())):
+        problem = f"{str(path)!r} holds other things than results of Molehill, which would be lost"
+        raise InputError(argument, problem, "Choose another name")

@@ -22,6 +22,10 @@ app = typer.Typer(
 Data = Annotated[Path | None, typer.Option(help="Confidential table; without it, simulated data.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer replicates and fits, the same tables.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted study, to the same bytes.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(help='Run pieces of the work on a Dask cluster: "local", "local:2" or an address; the same result.'),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
 
 
@@ -33,15 +37,18 @@ def simulation(
     quick: Quick = False,
     seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
     resume: Resume = False,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Section 2.4 and supplement section 6: counts, radii .30 to .15, orders 1 to 4, 1 to 30 tables."""
+    from molehill.cluster import connect
     from molehill.reproduction import page, stages, studies
 
     frame = studies.read_counts(None if data is None else molehill.read_table(data), seed=seed)
     folder = stages.open_folder(out, resume=resume)
     sizes = {"replicates": 20, "refits": 1} if quick else {}
-    results = studies.run_simulation(frame, folder, seed=seed, tell=_tell(quiet=quiet), **sizes)
+    with connect(scheduler):
+        results = studies.run_simulation(frame, folder, seed=seed, tell=_tell(quiet=quiet), **sizes)
     page.write_simulation(results, folder, _command("simulation", data=data, quick=quick, seed=seed))
     _done(folder, quiet=quiet)
 
@@ -60,10 +67,12 @@ def application(
     quick: Quick = False,
     seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
     resume: Resume = False,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Sections 2.3 and 3.2, supplement section 7: incomes of a survey; the built-in one, the CE sample, or your own."""
     from molehill.cli.terminal import parse_pairs, split_names
+    from molehill.cluster import connect
     from molehill.reproduction import page, stages, studies
     from molehill.reproduction.replicates import Survey
 
@@ -81,7 +90,8 @@ def application(
     frame, survey = studies.read_survey(table, parts)
     folder = stages.open_folder(out, resume=resume)
     sizes = {"replicates": 4, "refits": 1} if quick else {}
-    results = studies.run_application(frame, survey, folder, seed=seed, tell=_tell(quiet=quiet), **sizes)
+    with connect(scheduler):
+        results = studies.run_application(frame, survey, folder, seed=seed, tell=_tell(quiet=quiet), **sizes)
     called = name or ("survey" if data is None else "CE-sample" if parts is None else "own-survey")
     command = _command("application", data=data, quick=quick, seed=seed)
     page.write_application(results, folder, command, called.replace(" ", "-"))

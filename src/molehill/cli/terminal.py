@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from molehill.errors import InputError
+from molehill.parts.risk import RiskInParts
 from molehill.plan.settings import FATES, Settings, printable
 from molehill.plan.suggest import Suggestion
 from molehill.report.dossier import tell_cost, tell_runners_up
@@ -138,13 +139,21 @@ def record_level(result: ConfidentialRisk) -> pd.DataFrame:
     )
 
 
-def plain_risk(result: ConfidentialRisk, profile: RiskProfile) -> dict[str, Any]:
+def _size(result: ConfidentialRisk | RiskInParts) -> tuple[int, int]:
+    """How many records and patterns there are."""
+    if isinstance(result, RiskInParts):
+        return result.records, result.patterns
+    return len(result.risk), result.patterns.number
+
+
+def plain_risk(result: ConfidentialRisk | RiskInParts, profile: RiskProfile) -> dict[str, Any]:
     """Give the summary of a risk as JSON takes it."""
     patterns = profile.patterns
+    records, number = _size(result)
     return {
-        "records": len(result.risk),
+        "records": records,
         "order": result.order,
-        "patterns": result.patterns.number,
+        "patterns": number,
         "distribution": dict(zip(profile.distribution["measure"], profile.distribution["value"], strict=True)),
         "above": profile.above.to_dict("records"),
         "histogram": profile.histogram.to_dict("records"),
@@ -155,14 +164,15 @@ def plain_risk(result: ConfidentialRisk, profile: RiskProfile) -> dict[str, Any]
     }
 
 
-def print_profile(result: ConfidentialRisk, profile: RiskProfile) -> None:
+def print_profile(result: ConfidentialRisk | RiskInParts, profile: RiskProfile) -> None:
     """Print the summary of a risk, values as ranges."""
     console = Console(highlight=False)
+    records, number = _size(result)
     known, sensitive = result.schema.having("known"), result.schema.having("sensitive")
     console.print(
         Text(
-            f"Identification risk of order {result.order}: {len(result.risk):,} records, "
-            f"{result.patterns.number:,} patterns of {', '.join(known) or 'no known column'}"
+            f"Identification risk of order {result.order}: {records:,} records, "
+            f"{number:,} patterns of {', '.join(known) or 'no known column'}"
         ),
         style="bold",
     )
@@ -170,9 +180,9 @@ def print_profile(result: ConfidentialRisk, profile: RiskProfile) -> None:
         console.print(Text(f"Sensitive: {name} ({result.schema[name].kind}: {result.schema[name].reason})"))
     bars = _grid("risk", "records", "share", "")
     widest = max(profile.histogram["share"].max(), 1e-12)
-    for low, high, records, share in profile.histogram.to_numpy().tolist():
-        bar = "█" * round(40 * share / widest) or ("▏" if records else "")
-        bars.add_row(f"{low:.2f} to {high:.2f}", f"{records:,.0f}", f"{share:.1%}", Text(bar, "blue"))
+    for low, high, of_bin, share in profile.histogram.to_numpy().tolist():
+        bar = "█" * round(40 * share / widest) or ("▏" if of_bin else "")
+        bars.add_row(f"{low:.2f} to {high:.2f}", f"{of_bin:,.0f}", f"{share:.1%}", Text(bar, "blue"))
     console.print(bars)
     measures = _grid("measure", "risk")
     for row in profile.distribution.itertuples():
@@ -207,7 +217,7 @@ def plain_evaluation(evaluation: "Evaluation") -> dict[str, Any]:
     """Give the risk and utility of releases as JSON takes it."""
     # An estimate of the confidential table, such as a median, can be the value of a record.
     compared = evaluation.utility[evaluation.utility["scheme"] != "confidential"]
-    return {"risk": _rows(evaluation.risk), "utility": _rows(compared), "top": _rows(evaluation.top)}
+    return {"risk": rows_of(evaluation.risk), "utility": rows_of(compared), "top": rows_of(evaluation.top)}
 
 
 def plain_search(found: "Searched") -> dict[str, Any]:
@@ -217,10 +227,10 @@ def plain_search(found: "Searched") -> dict[str, Any]:
         "targets": list(map(str, found.targets)),
         "verdict": found.verdict,
         "released": found.fit_to_publish,
-        "chosen": _rows(found.points.iloc[[found.place]])[0],
-        "runners_up": _rows(found.runners_up),
-        "points": _rows(found.points),
-        "standing_in_the_way": _rows(found.standing_in_the_way),
+        "chosen": rows_of(found.points.iloc[[found.place]])[0],
+        "runners_up": rows_of(found.runners_up),
+        "points": rows_of(found.points),
+        "standing_in_the_way": rows_of(found.standing_in_the_way),
         "probability": _number(found.probability),
         "probability_low": _number(found.probability_low),
         "probability_high": _number(found.probability_high),
@@ -262,7 +272,8 @@ def _tell(unit: str, value: float) -> str:
     return "" if np.isnan(value) else f"{value:,.0f}" if unit == "count" else f"{value:.4f}"
 
 
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Give the rows of a frame as JSON takes them."""
     # JSON has no word for what is missing but null.
     return frame.astype(object).where(frame.notna(), None).to_dict("records")  # pyright: ignore[reportReturnType]
 

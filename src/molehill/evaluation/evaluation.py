@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,14 @@ from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
+from molehill.machine import spread
 from molehill.risk.holdout import Holdout
-from molehill.risk.identification import confidential_risk
+from molehill.risk.identification import ConfidentialRisk, confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.labels import align_rows
-from molehill.tables.table import find_columns
+from molehill.tables.table import Table, find_columns
 from molehill.utility import Analysis
 from molehill.utility.distances import Method
 
@@ -217,32 +218,54 @@ def evaluate(
     expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)
     scenes = _set_scenes(view, schemes, options, expected, reference, holdouts or {})
 
-    column = ", ".join(view.intruder.sensitive)
-    rows = {
-        family: [
-            row
-            for name, scene in scenes.items()
-            for row in measure_scene([one for one in taken if one.family == family], scene, name, column)
-        ]
-        for family in ("risk", "utility")
-    }
-    # Nobody's records have no risk.
-    own = {name: scene for name, scene in scenes.items() if scene.is_linked or not scene.is_release}
-    realised = {
-        name: scene.risk.realised if scene.is_release else scene.confidential.risk for name, scene in own.items()
-    }
-    first = next((scene for scene in own.values() if scene.is_release), None)
+    confidential, beside = scenes[CONFIDENTIAL].confidential, None if reference is None else scenes[reference]
+    shared = (view, view.table, confidential, beside, taken)
+    found = dict(zip(scenes, spread(_look_at, list(scenes.items()), shared=shared), strict=True))
+    own = {name: one for name, one in found.items() if one.realised is not None}
+    first = next((one for name, one in own.items() if name != CONFIDENTIAL), None)
+    realised = {name: one.realised for name, one in own.items()}
     return Evaluation(
-        pd.DataFrame(rows["risk"], columns=COLUMNS),
-        pd.DataFrame(rows["utility"], columns=COLUMNS),
-        pd.concat([_describe(name, scene) for name, scene in own.items()], ignore_index=True),
-        top_records(
-            scenes[CONFIDENTIAL].confidential, view.table, realised, released=None if first is None else _rank(first)
-        ),
-        pd.concat([_list_records(name, scene) for name, scene in scenes.items()], ignore_index=True),
+        pd.DataFrame([row for one in found.values() for row in one.rows["risk"]], columns=COLUMNS),
+        pd.DataFrame([row for one in found.values() for row in one.rows["utility"]], columns=COLUMNS),
+        pd.concat([one.groups for one in own.values()], ignore_index=True),
+        top_records(confidential, view.table, realised, released=None if first is None else first.rank),
+        pd.concat([one.records for one in found.values()], ignore_index=True),
         describe_measures(taken),
         list_shapes(scenes),
     )
+
+
+class _Seen(NamedTuple):
+    """What is told of one scene: rows of figures by family, groups, records; and of people's records their risk."""
+
+    rows: Mapping[str, list[tuple[Any, ...]]]
+    groups: pd.DataFrame | None
+    records: pd.DataFrame
+    realised: Floats | None
+    rank: Floats | None
+
+
+def _look_at(
+    view: View,
+    _table: Table,
+    _confidential: ConfidentialRisk,
+    _reference: Scene | None,
+    measures: Sequence[Measure],
+    name: str,
+    scene: Scene,
+) -> _Seen:
+    """Take all measures of a scene. What the scenes share is named, so that it travels once."""
+    column = ", ".join(view.intruder.sensitive)
+    rows = {
+        family: measure_scene([one for one in measures if one.family == family], scene, name, column)
+        for family in ("risk", "utility")
+    }
+    # Nobody's records have no risk.
+    if scene.is_release and not scene.is_linked:
+        return _Seen(rows, None, _list_records(name, scene), None, None)
+    realised = scene.risk.realised if scene.is_release else scene.confidential.risk
+    rank = _rank(scene) if scene.is_release else None
+    return _Seen(rows, _describe(name, scene), _list_records(name, scene), realised, rank)
 
 
 def _several(given: Any, alone: Any) -> tuple[Any, ...]:
@@ -276,7 +299,7 @@ def _check_names(schemes: Mapping[str, Any], posteriors: Any, reference: Any) ->
                 raise InputError(argument, f"there is no release {name!r}", nearest(name, schemes))
     for name, posterior in known.items():
         # By what it can do: to ask for its type would load JAX.
-        if not callable(getattr(posterior, "predict_tables", None)):
+        if not callable(getattr(posterior, "predict_batch", None)):
             problem = f"that of {name!r} is of type {type(posterior).__name__}, not a Posterior"
             raise InputError("posteriors", problem, "Give what `fit` gave")
     return known
@@ -363,9 +386,9 @@ def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
 def _tell_evaluation(evaluation: Evaluation) -> str:
     """An evaluation as text: one line a measure, one column a scheme, values of records as ranges only."""
     parts = [f"{cut_name(evaluation.schemes[0])}: {judge(evaluation).sentence}"]
-    parts += _tell_figures("Risk (95% intervals over the tables)", evaluation.risk)
+    parts += tell_figures("Risk (95% intervals over the tables)", evaluation.risk)
     # An estimate such as a median can be the value of a record: only what compares with it is printed.
-    parts += _tell_figures("Utility", evaluation.utility[evaluation.utility["scheme"] != CONFIDENTIAL])
+    parts += tell_figures("Utility", evaluation.utility[evaluation.utility["scheme"] != CONFIDENTIAL])
     for (which, column), rows in evaluation.top.groupby(["list", "column"], sort=False):
         wide = rows.pivot_table(index=["rank", "range"], columns="scheme", values="risk", sort=False)
         wide = wide.reset_index().rename_axis(columns=None)
@@ -374,7 +397,8 @@ def _tell_evaluation(evaluation: Evaluation) -> str:
     return "\n\n".join(parts)
 
 
-def _tell_figures(title: str, figures: pd.DataFrame) -> list[str]:
+def tell_figures(title: str, figures: pd.DataFrame) -> list[str]:
+    """Tell rows of risk or utility: for every column its name, and a line for every measure."""
     parts = []
     for column, rows in figures.groupby("column", sort=False):
         told = rows.assign(told=[_tell(*row) for row in rows[["value", "low", "high"]].to_numpy(dtype=float)])

@@ -1,5 +1,6 @@
 """Expected risk: the mean over hundreds of tables that a posterior could release, with its Monte Carlo error."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -7,8 +8,10 @@ import numpy as np
 
 from molehill.arrays import Floats, freeze
 from molehill.errors import InputError, check_choice, check_whole
+from molehill.machine import spread
 from molehill.risk.identification import release_risk
 from molehill.risk.intruder import Intruder, View
+from molehill.tables.table import Table
 
 if TYPE_CHECKING:
     # It needs JAX, which whoever has a posterior has loaded; to evaluate other people's files must not wait for it.
@@ -94,8 +97,8 @@ def expected_risk(
     view = intruder if isinstance(intruder, View) else intruder.look(posterior.table)
     blocks, runs = np.zeros((BLOCKS, view.records)), np.zeros((runs_number, view.records))
     number = 0
-    for tables in posterior.predict_tables(datasets, seed=seed, at_once=max(1, _BATCH // view.records)):
-        for row in release_risk(view, tables).by_table:
+    for rows in spread_batches(_measure_batch, posterior, view, datasets, seed):
+        for row in rows:
             blocks[number * BLOCKS // datasets] += row
             # Every run takes one table of each stretch of the chains; the few tables after the last full stretch none.
             if number // runs_number < tables_in_run:
@@ -105,6 +108,22 @@ def expected_risk(
     runs /= tables_in_run
     mean, error = blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(BLOCKS)
     return ExpectedRisk(freeze(mean), freeze(error), freeze(blocks), freeze(runs), datasets, tables_in_run)
+
+
+def spread_batches(
+    measure: Callable[..., Iterable[Floats]], posterior: "Posterior", view: View, datasets: int, seed: int
+) -> Iterator[Iterable[Floats]]:
+    """Give `measure(posterior, view, table, datasets, seed, at_once, start)` of batch after batch of tables."""
+    at_once = min(datasets, max(1, _BATCH // view.records))
+    calls = [(datasets, seed, at_once, start) for start in range(0, datasets, at_once)]
+    return spread(measure, calls, shared=(posterior, view, view.table))
+
+
+def _measure_batch(
+    posterior: "Posterior", view: View, _table: Table, datasets: int, seed: int, at_once: int, start: int
+) -> Floats:
+    """Give the risk of every record in every table of a batch."""
+    return release_risk(view, posterior.predict_batch(datasets, start, seed=seed, at_once=at_once)).by_table
 
 
 def _count_runs(posterior: "Posterior", datasets: int, tables_in_run: int) -> int:

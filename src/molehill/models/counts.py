@@ -27,9 +27,10 @@ from jax.scipy.special import betainc, gammainc, gammaincc
 from molehill.arrays import Floats
 from molehill.errors import InputError
 from molehill.models.amounts import check_support, find_amounts
+from molehill.synthesis.collapsing import collapse_records
 from molehill.synthesis.design import WIDEST_CORRELATED, learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
-from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
 from molehill.synthesis.transforms import Support
 from molehill.synthesis.weighting import who_counts
 from molehill.tables.schema import Kind
@@ -74,6 +75,7 @@ def poisson(
         learn=partial(_learn_counts, column, predictors, support=support, breaks=breaks, kinds=kinds),
         start=_start_poisson,
         functionals=_poisson_functionals,
+        engine=partial(model_engine, collapse=collapse_records),
     )
 
 
@@ -127,7 +129,7 @@ def negative_binomial(
         ),
         start=_start_negative_binomial,
         functionals=_negative_binomial_functionals,
-        engine=partial(model_engine, accept=0.95, moved=_moved_model, move=_moved_sites),
+        engine=partial(model_engine, accept=0.95, moved=_moved_model, move=_moved_sites, collapse=_collapse),
     )
 
 
@@ -158,15 +160,15 @@ def _start_poisson(key: jax.Array, inputs: Inputs, weights: jax.Array) -> dict[s
     return {"beta": _start_counts(key, inputs, weights)}
 
 
-def _poisson_functionals(draw: Draw, inputs: Inputs, weights: jax.Array) -> dict[str, jax.Array]:
-    mean = jnp.exp(inputs["design"] @ draw["beta"])
-    each = dist.Poisson(mean).log_prob(jnp.asarray(inputs["outcome"]))
-    watched = mean[spread_rows(mean.shape[0])]
-    return {
-        "predictive_mean": watched,
-        "predictive_variance": watched,
-        "weighted_loglik": jnp.sum(jnp.where(weights > 0, weights * each, 0.0))[None],
-    }
+def _poisson_functionals(
+    draw: Draw, inputs: Inputs, weights: jax.Array, *, likelihood: jax.Array | None = None
+) -> dict[str, jax.Array]:
+    design = inputs["design"]
+    if likelihood is None:
+        each = dist.Poisson(jnp.exp(design @ draw["beta"])).log_prob(jnp.asarray(inputs["outcome"]))
+        likelihood = jnp.sum(jnp.where(weights > 0, weights * each, 0.0))
+    watched = jnp.exp(design[spread_rows(design.shape[0])] @ draw["beta"])
+    return {"predictive_mean": watched, "predictive_variance": watched, "weighted_loglik": likelihood[None]}
 
 
 # Negative binomial.
@@ -178,15 +180,15 @@ def _negative_binomial_model(design: Any, outcome: Any = None) -> None:
     _observe(design, outcome, beta)
 
 
-def _moved_model(design: Any, outcome: Any = None) -> None:
+def _moved_model(design: Any, outcome: Any, gram: Any) -> None:
     """The same model in the coordinates z: beta itself where the data rule, its prior where they say little of it.
 
     With F the factor of D Omega D, X the design and R R' = I + F' X' X F, it is beta = F R'^-1 z. A coefficient and its
-    D form a funnel, which neither beta nor F^-1 beta alone gets into and out of.
+    D form a funnel, which neither beta nor F^-1 beta alone gets into and out of. X' X, `gram`, is made once.
     """
     size = design.shape[1]
     factor = _prior_factor(size)
-    root = _moving_root(design, factor)
+    root = _moving_root(gram, factor)
     z = numpyro.sample("z", dist.MultivariateNormal(jnp.zeros(size), covariance_matrix=root.T @ root))
     beta = numpyro.deterministic("beta", factor @ solve_triangular(root.T, z, lower=False))
     _observe(design, outcome, beta)
@@ -195,12 +197,18 @@ def _moved_model(design: Any, outcome: Any = None) -> None:
 def _moved_sites(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
     """Sites of the model as those of the moved one."""
     factor = jnp.diag(sites["D"]) @ sites.get("Omega_cholesky", jnp.eye(len(sites["D"])))
-    z = _moving_root(inputs["design"], factor).T @ solve_triangular(factor, sites["beta"], lower=True)
+    z = _moving_root(inputs["gram"], factor).T @ solve_triangular(factor, sites["beta"], lower=True)
     return {name: value for name, value in sites.items() if name != "beta"} | {"z": z}
 
 
-def _moving_root(design: Any, factor: Any) -> jax.Array:
-    return jnp.linalg.cholesky(jnp.eye(design.shape[1]) + factor.T @ (design.T @ design) @ factor)
+def _moving_root(gram: Any, factor: Any) -> jax.Array:
+    return jnp.linalg.cholesky(jnp.eye(len(gram)) + factor.T @ gram @ factor)
+
+
+def _collapse(data: Data) -> Data:
+    """Give the distinct records, and the cross products of the whole design."""
+    few, design = collapse_records(data), np.asarray(data.inputs["design"])
+    return few._replace(inputs={**few.inputs, "gram": design.T @ design})
 
 
 def _prior_factor(size: int) -> jax.Array:
@@ -255,14 +263,18 @@ def _start_negative_binomial(key: jax.Array, inputs: Inputs, weights: jax.Array)
     return values if size == 1 else {**values, "Omega_cholesky": jnp.eye(size)}
 
 
-def _negative_binomial_functionals(draw: Draw, inputs: Inputs, weights: jax.Array) -> dict[str, jax.Array]:
-    predictor = inputs["design"] @ draw["beta"]
-    each = _negative_binomial(predictor, draw["inverse_phi"]).log_prob(jnp.asarray(inputs["outcome"]))
-    mean = jnp.exp(predictor[spread_rows(predictor.shape[0])])
+def _negative_binomial_functionals(
+    draw: Draw, inputs: Inputs, weights: jax.Array, *, likelihood: jax.Array | None = None
+) -> dict[str, jax.Array]:
+    design, inverse = inputs["design"], draw["inverse_phi"]
+    if likelihood is None:
+        each = _negative_binomial(design @ draw["beta"], inverse).log_prob(jnp.asarray(inputs["outcome"]))
+        likelihood = jnp.sum(jnp.where(weights > 0, weights * each, 0.0))
+    mean = jnp.exp(design[spread_rows(design.shape[0])] @ draw["beta"])
     return {
         "predictive_mean": mean,
-        "predictive_variance": mean + mean**2 * draw["inverse_phi"],
-        "weighted_loglik": jnp.sum(jnp.where(weights > 0, weights * each, 0.0))[None],
+        "predictive_variance": mean + mean**2 * inverse,
+        "weighted_loglik": likelihood[None],
     }
 
 

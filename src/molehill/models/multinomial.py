@@ -15,9 +15,10 @@ import numpyro.distributions as dist
 from jax.scipy.linalg import solve_triangular
 
 from molehill.arrays import Floats
+from molehill.synthesis.collapsing import collapse_records
 from molehill.synthesis.design import code_levels, learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
-from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
 from molehill.synthesis.weighting import who_counts
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table, find_columns
@@ -71,7 +72,7 @@ def multinomial(
         learn=learn,
         start=_start,
         functionals=_functionals,
-        engine=partial(model_engine, warmup=250, moved=_moved_model, move=_moved_sites),
+        engine=partial(model_engine, warmup=250, moved=_moved_model, move=_moved_sites, collapse=_collapse),
         levels=lambda learned: {column: learned.facts["levels"]},
     )
 
@@ -81,31 +82,33 @@ def _model(design: Any, outcome: Any) -> None:
     _observe(design, outcome, beta)
 
 
-def _moved_model(design: Any, outcome: Any) -> None:
+def _moved_model(design: Any, outcome: Any, root: Any, prior_root: Any) -> None:
     """The same model in coordinates z = L' beta, with L L' about the precision of the posterior.
 
     It is that of the prior and of the records if no predictor mattered. Levels that are rare and design columns that
-    overlap make coefficients go together; z's do not.
+    overlap make coefficients go together; z's do not. L and the factor of the prior of z are made once, by `_collapse`.
     """
-    root, scale = _precision_root(design, outcome), _prior_scale(design, outcome)
-    spread = root.T * scale.T.reshape(-1)
-    z = numpyro.sample("z", dist.MultivariateNormal(jnp.zeros(len(root)), covariance_matrix=spread @ spread.T))
+    z = numpyro.sample("z", dist.MultivariateNormal(jnp.zeros(len(root)), scale_tril=prior_root))
     flat = solve_triangular(root.T, z, lower=False)
-    beta = numpyro.deterministic("beta", flat.reshape(scale.T.shape).T)
+    beta = numpyro.deterministic("beta", flat.reshape(outcome.shape[1] - 1, design.shape[1]).T)
     _observe(design, outcome, beta)
 
 
 def _moved_sites(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
     """Sites of the model as those of the moved one."""
-    root = _precision_root(inputs["design"], inputs["outcome"])
-    return {"z": root.T @ sites["beta"].T.reshape(-1)}
+    return {"z": inputs["root"].T @ sites["beta"].T.reshape(-1)}
 
 
-def _precision_root(design: Any, outcome: Any) -> jax.Array:
-    shares = (jnp.sum(outcome, axis=0) + 1.0)[1:] / (len(outcome) + outcome.shape[1])
-    each = jnp.diag(shares) - jnp.outer(shares, shares)
-    prior = jnp.diag(_prior_scale(design, outcome).T.reshape(-1) ** -2.0)
-    return jnp.linalg.cholesky(jnp.kron(each, design.T @ design) + prior)
+def _collapse(data: Data) -> Data:
+    """Give the distinct records, and the factors of the moved model, which are of all records, whatever they weigh."""
+    few = collapse_records(data)
+    design, outcome = (np.asarray(data.inputs[name], dtype=np.float64) for name in ("design", "outcome"))
+    scale = np.asarray(_prior_scale(design, outcome)).T.reshape(-1)
+    shares = (outcome.sum(axis=0) + 1.0)[1:] / (len(outcome) + outcome.shape[1])
+    each = np.diag(shares) - np.outer(shares, shares)
+    root = np.linalg.cholesky(np.kron(each, design.T @ design) + np.diag(scale**-2.0))
+    spread = root.T * scale
+    return few._replace(inputs={**few.inputs, "root": root, "prior_root": np.linalg.cholesky(spread @ spread.T)})
 
 
 def _prior_scale(design: Any, outcome: Any) -> jax.Array:
@@ -133,11 +136,13 @@ def _start(key: jax.Array, inputs: Inputs, weights: jax.Array) -> dict[str, jax.
     return {"beta": beta + 0.05 * jax.random.normal(key, beta.shape)}
 
 
-def _functionals(draw: Draw, inputs: Inputs, weights: jax.Array) -> dict[str, jax.Array]:
-    shares = jax.nn.log_softmax(_logits(inputs["design"], draw["beta"]))
-    each = jnp.sum(jnp.where(inputs["outcome"], shares, 0.0), axis=1)
-    watched = jnp.exp(shares[spread_rows(shares.shape[0], 13), 1:])
-    return {
-        "predictive_probability": watched.reshape(-1),
-        "weighted_loglik": jnp.sum(jnp.where(weights > 0, weights * each, 0.0))[None],
-    }
+def _functionals(
+    draw: Draw, inputs: Inputs, weights: jax.Array, *, likelihood: jax.Array | None = None
+) -> dict[str, jax.Array]:
+    rows = spread_rows(inputs["design"].shape[0], 13)
+    watched = jax.nn.softmax(_logits(inputs["design"][rows], draw["beta"]))[:, 1:]
+    if likelihood is None:
+        logs = jax.nn.log_softmax(_logits(inputs["design"], draw["beta"]))
+        each = jnp.sum(jnp.where(inputs["outcome"], logs, 0.0), axis=1)
+        likelihood = jnp.sum(jnp.where(weights > 0, weights * each, 0.0))
+    return {"predictive_probability": watched.reshape(-1), "weighted_loglik": likelihood[None]}

@@ -20,7 +20,8 @@ from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice
 from molehill.models.amounts import check_support, draw_truncated_normal, learn_amount
 from molehill.synthesis.design import learn_design, spread_rows
-from molehill.synthesis.synthesizer import Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.sampling.nuts import model_engine
+from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
 from molehill.synthesis.transforms import TRANSFORMS, Support, Transform, restore, transformed_support
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
@@ -82,6 +83,7 @@ def normal_linear(
         learn=learn,
         start=partial(_start, prior_scale=prior_scale),
         functionals=_functionals,
+        engine=partial(model_engine, collapse=_collapse),
     )
 
 
@@ -116,12 +118,30 @@ def _start(key: jax.Array, inputs: Inputs, weights: jax.Array, *, prior_scale: f
     return {"beta": beta + jitter[1:], "sigma": sigma * jnp.exp(jitter[0])}
 
 
-def _functionals(draw: Draw, inputs: Inputs, weights: jax.Array) -> dict[str, jax.Array]:
-    mean = inputs["design"] @ draw["beta"]
-    each = norm.logpdf(inputs["outcome"], mean, draw["sigma"])
-    watched = mean[spread_rows(mean.shape[0])]
+def _collapse(data: Data) -> Data:
+    """Give as many records as the design has columns, and one more, that say of beta and sigma what all records say.
+
+    The likelihood depends on the records by their number and by their squares and products, which a weighted QR keeps
+    in so many rows. All rows weigh the same, and their weights have the sum of all.
+    """
+    weights = np.asarray(data.weights, dtype=np.float64)
+    both = np.column_stack([np.asarray(data.inputs[name]) for name in ("design", "outcome")])
+    rows: Any = np.linalg.qr(both * np.sqrt(weights)[:, None], mode="r")
+    each = weights.sum() / len(rows)
+    design, outcome = rows[:, :-1] / np.sqrt(each), rows[:, -1] / np.sqrt(each)
+    return Data({**data.inputs, "design": design, "outcome": outcome}, np.full(len(rows), each))
+
+
+def _functionals(
+    draw: Draw, inputs: Inputs, weights: jax.Array, *, likelihood: jax.Array | None = None
+) -> dict[str, jax.Array]:
+    design = inputs["design"]
+    if likelihood is None:
+        each = norm.logpdf(inputs["outcome"], design @ draw["beta"], draw["sigma"])
+        likelihood = jnp.sum(jnp.where(weights > 0, weights * each, 0.0))
+    watched = design[spread_rows(design.shape[0])] @ draw["beta"]
     return {
         "predictive_mean": watched,
         "predictive_variance": jnp.full_like(watched, draw["sigma"] ** 2),
-        "weighted_loglik": jnp.sum(jnp.where(weights > 0, weights * each, 0.0))[None],
+        "weighted_loglik": likelihood[None],
     }

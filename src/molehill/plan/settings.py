@@ -304,6 +304,12 @@ class Settings(BaseModel):
         ge=0,
         lt=2**63,
     )
+    executor: Name | None = setting(
+        None,
+        "Where pieces of the work run: left out, here; on a worker for every core; or on a Dask cluster. The result is "
+        "the same.",
+        '"local", "local:2" (so many workers), or the address of a scheduler such as "tls://host:8786"',
+    )
     breaks: dict[Name, Annotated[tuple[float, ...], Field(min_length=1)]] = setting(
         {}, "Groups of a numeric known column or predictor: where each begins.", "lists of numbers"
     )

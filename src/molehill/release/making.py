@@ -182,7 +182,8 @@ def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | No
         raise InputError("settings", problem, "Give it again: synthesize(data, settings, synthesizer=...)")
     own = {} if synthesizer is None else {"synthesizer": "own"}
     seed = secrets.randbits(62) if settings.seed is None else settings.seed
-    return complete_settings(settings, table).but(seed=seed, **own)
+    # Where it was made decides nothing of a release, and is not told by it.
+    return complete_settings(settings, table).but(seed=seed, executor=None, **own)
 
 
 def choose_synthesizer(view: View, settings: Settings, rules: Rules = NO_RULES) -> AnySynthesizer:

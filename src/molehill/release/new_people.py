@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from molehill.arrays import Booleans
 from molehill.evaluation.evaluation import Evaluation, evaluate
 from molehill.evaluation.measure import describe_measures
+from molehill.machine import is_spreading, spread
 from molehill.models import BUILT_IN
 from molehill.plan.plan import model_of
 from molehill.release.making import LEAVES, Job, fit_quietly
 from molehill.risk.holdout import Holdout, compare_halves
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
+from molehill.tables.table import Table
 from molehill.utility import agreement
 
 # Tables that are made to see how columns go together, and from either half of the records.
@@ -40,20 +43,28 @@ def find_parts(job: Job, *, progress: bool) -> Job:
     models = {model_of(settings, job.view.schema[name].kind) for name in settings.replace}
     if settings.leaf != "auto" or not all("leaf" in BUILT_IN[name].takes for name in models):
         return job
+    leaves = sorted((leaf for leaf in LEAVES if leaf <= max(job.view.records / 4, LEAVES[0])), reverse=True)
     tried, fresh = dict[float, float](), 0.0
-    for leaf in sorted((leaf for leaf in LEAVES if leaf <= max(job.view.records / 4, LEAVES[0])), reverse=True):
-        own: dict[str, Any] = {"seed": job.seed("parts", f"{leaf:g}"), "progress": progress}
-        fitted = fit_quietly(job.model_at(leaf), job.table, np.ones(job.view.records), **own)
-        tables = draw(fitted, datasets=_TABLES, seed=job.seed("draw parts", f"{leaf:g}"), records=job.view.records)
-        exact = {name: () for name in settings.replace if job.view.schema[name].kind == "categorical"}
-        pairs = agreement(job.table, tables, settings.replace, columns=settings.replace, ways=2, breaks=exact).sets
-        fresh = float(pairs["fresh"].mean())
-        tried[leaf] = float(np.maximum(pairs["distance"] - np.sqrt(2) * pairs["fresh"], 0.0).mean())
+    calls = [(leaf, progress and not is_spreading()) for leaf in leaves]
+    for leaf, found in zip(leaves, spread(_try_parts, calls, shared=(job, job.table)), strict=False):
+        tried[leaf], fresh = found
         if tried[leaf] <= _TENTH * fresh:
             break
     least = min(tried.values())
     chosen = max(leaf for leaf, lost in tried.items() if lost <= least + _TENTH * fresh)
     return replace(job, settings=settings.but(leaf=chosen), model=job.model_at(chosen))
+
+
+def _try_parts(job: Job, table: Table, leaf: float, progress: bool) -> tuple[float, float]:  # noqa: FBT001
+    """Say how much farther apart pairs of columns lie than two samples would, and what a fresh sample shows."""
+    columns, schema = job.settings.replace, job.view.schema
+    own: dict[str, Any] = {"seed": job.seed("parts", f"{leaf:g}"), "progress": progress}
+    fitted = fit_quietly(job.model_at(leaf), table, np.ones(job.view.records), **own)
+    tables = draw(fitted, datasets=_TABLES, seed=job.seed("draw parts", f"{leaf:g}"), records=job.view.records)
+    exact = {name: () for name in columns if schema[name].kind == "categorical"}
+    pairs = agreement(table, tables, columns, columns=columns, ways=2, breaks=exact).sets
+    lost = np.maximum(pairs["distance"] - np.sqrt(2) * pairs["fresh"], 0.0)
+    return float(lost.mean()), float(pairs["fresh"].mean())
 
 
 def evaluate_new_people(
@@ -80,11 +91,14 @@ def hold_out(job: Job, posterior: Posterior, name: str) -> Holdout:
     """Fit the same to either half of the records, and see whether tables lie nearer to those that were fitted to."""
     random = np.random.default_rng(job.seed("halves", name))
     half = random.permutation(job.view.records) < job.view.records // 2
-    made = []
-    for number, side in enumerate((half, ~half)):
-        own: dict[str, Any] = {"seed": job.seed("half", name, number), "patience": 0, "progress": False}
-        fitted = fit_quietly(posterior.synthesizer, job.table, np.where(side, posterior.weights, 0.0), **own)
-        how: dict[str, Any] = {"seed": job.seed("draw half", name, number), "unconverged": "allow"}
-        made.append(draw(fitted, datasets=_HALF_TABLES, records=job.view.records, **how))
-    first, second = made
+    calls = [(name, number, side) for number, side in enumerate((half, ~half))]
+    first, second = spread(_fit_half, calls, shared=(job, job.table, posterior))
     return compare_halves(job.table, half, first, second, job.settings.replace, seed=job.seed("asked", name))
+
+
+def _fit_half(job: Job, table: Table, posterior: Posterior, name: str, number: int, side: Booleans) -> list[Any]:
+    """Fit the same to one half of the records, and draw tables from it."""
+    own: dict[str, Any] = {"seed": job.seed("half", name, number), "patience": 0, "progress": False}
+    fitted = fit_quietly(posterior.synthesizer, table, np.where(side, posterior.weights, 0.0), **own)
+    how: dict[str, Any] = {"seed": job.seed("draw half", name, number), "unconverged": "allow"}
+    return draw(fitted, datasets=_HALF_TABLES, records=job.view.records, **how)

@@ -3,15 +3,19 @@
 `synthesize` strings the parts of the library together and adds nothing of its own: its docstring shows the calls.
 """
 
+import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from molehill.arrays import Floats
+from molehill.cluster import connect
 from molehill.errors import InputError
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures import MEASURES
+from molehill.machine import call_alone, is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.release.making import PAPER, Job, Tell, assemble, fit_quietly, make_baselines, prepare, timed_stage
 from molehill.release.new_people import evaluate_new_people, find_parts
@@ -23,6 +27,7 @@ from molehill.synthesis.fitting import draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import LEAST_BULK
 from molehill.synthesis.synthesizer import AnySynthesizer
+from molehill.tables.table import Table
 from molehill.utility import Analysis
 
 
@@ -72,13 +77,18 @@ def synthesize(
     if impossible:
         raise InputError("targets", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
     job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
-    how: dict[str, Any] = {"checkpoint": checkpoint, "progress": progress, "tell": tell}
+    with connect(settings.executor):
+        return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, tell=tell))
+
+
+def _make(job: Job, **how: Any) -> Release:
+    settings = job.settings
     if settings.records is not None:
-        with timed_stage("finding how much to tell apart", seconds := {}, tell):
-            job = find_parts(job, progress=progress)
+        with timed_stage("finding how much to tell apart", seconds := {}, how["tell"]):
+            job = find_parts(job, progress=how["progress"])
         return _make_fixed(job, **how, seconds=seconds)
     # A forest is grown in a second: how much it tells apart is found by trying, with a rule to keep or without.
-    return search(job, **how).release(tell) if settings.targets or job.leaves else _make_fixed(job, **how)
+    return search(job, **how).release(how["tell"]) if settings.targets or job.leaves else _make_fixed(job, **how)
 
 
 def _make_fixed(
@@ -93,19 +103,22 @@ def _make_fixed(
     settings, seconds = job.settings, dict(seconds)
     with timed_stage("measuring the risk", seconds, tell):
         schemes, risk = _plan(job)
-    posteriors: dict[str, Posterior] = {}
-    released = next(iter(schemes))
-    # Schemes are made with random numbers of their own: rises between them are judged against independent runs.
-    for name, weights in schemes.items():
-        with timed_stage(f"fitting: {name}", seconds, tell):
-            folder = None if checkpoint is None else Path(checkpoint) / name.replace(" ", "-")
-            # What is only shown beside the release need not be made to converge at any cost; the report says so.
-            how: dict[str, Any] = {"patience": 2 if name == released else 0, "start_from": posteriors.get(released)}
-            how["effective"] = max(LEAST_BULK, settings.datasets)
-            own: dict[str, Any] = {"seed": job.seed("fit", name), "checkpoint": folder, "progress": progress}
-            posteriors[name] = fit_quietly(job.model, job.table, weights, **how, **own)
-        # Nothing else is worth fitting if there is nothing to compare it with.
-        _check_converged(posteriors[released])
+    released, *beside = schemes
+    folder = None if checkpoint is None else Path(checkpoint)
+    with timed_stage(f"fitting: {released}", seconds, tell):
+        # What is only shown beside the release need not be made to converge at any cost; the report says so.
+        first, _ = _fit_named(job, job.table, None, folder, released, schemes[released], 2, progress)
+    # Nothing else is worth fitting if there is nothing to compare it with.
+    _check_converged(first)
+    posteriors = {released: first}
+    pieces = is_spreading() and len(beside) > 1
+    how: tuple[Any, ...] = (0, progress and not pieces)
+    shared = (job, job.table, first, folder if sees_files() or not pieces else None)
+    fits = spread(_fit_named, [(name, schemes[name], *how) for name in beside], shared=shared)
+    for name in beside:
+        if tell is not None:
+            tell(f"fitting: {name}")
+        posteriors[name], seconds[f"fitting: {name}"] = next(fits)
     tables: dict[str, Sequence[Any]] = {}
     with timed_stage("drawing tables", seconds, tell):
         for name, posterior in posteriors.items():
@@ -116,6 +129,27 @@ def _make_fixed(
     about: dict[str, Any] = {"weights": schemes, "risk": risk, "fitting": fitting, "seconds": seconds, "tell": tell}
     by = None if settings.records is None else evaluate_new_people
     return assemble(job, tables, posteriors, **about, evaluated_by=by)
+
+
+def _fit_named(
+    job: Job,
+    table: Table,
+    first: Posterior | None,
+    folder: Path | None,
+    name: str,
+    weights: Floats,
+    patience: int,
+    progress: bool,  # noqa: FBT001 (a piece of work has no names for what it is given)
+) -> tuple[Posterior, float]:
+    """Fit a scheme, from the draws of the first one on if there is one, and tell how many seconds it took.
+
+    Schemes are made with random numbers of their own: rises between them are judged against independent runs.
+    """
+    begun = time.perf_counter()
+    own = None if folder is None else folder / name.replace(" ", "-")
+    how: dict[str, Any] = {"patience": patience, "start_from": first, "checkpoint": own, "progress": progress}
+    how |= {"seed": job.seed("fit", name), "effective": max(LEAST_BULK, job.settings.datasets)}
+    return fit_quietly(job.model, table, weights, **how), time.perf_counter() - begun
 
 
 def _check_converged(posterior: Posterior) -> None:

@@ -115,7 +115,7 @@ def _read_begun(note: Path) -> dict[str, Any] | None:
 
 
 def _describe(settings: Settings, table: Table) -> dict[str, Any]:
-    fields = settings.model_dump(mode="json", exclude={"seed"})
+    fields = settings.model_dump(mode="json", exclude={"seed", "executor"})
     return {
         "settings": {name: _digest(json.dumps(value)) for name, value in fields.items()},
         "columns": {name: _digest_column(table, name) for name in table.frame.columns},

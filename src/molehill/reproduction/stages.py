@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pandas as pd
 
 from molehill.errors import InputError
 from molehill.files import written_whole
+from molehill.machine import call_alone, hash_code, is_spreading, spread
 from molehill.release.making import Tell
 
 Arrays = Mapping[str, np.ndarray]
@@ -79,8 +79,11 @@ def run_stages(stages: Sequence[Stage], folder: Path, *, workers: int, tell: Tel
 
 
 def _compute(stages: Sequence[Stage], workers: int) -> Iterator[tuple[Stage, Arrays]]:
+    if is_spreading():
+        yield from zip(stages, spread(_compute_stage, [(stage,) for stage in stages]), strict=True)
+        return
     if workers == 1 or len(stages) < 2:
-        yield from ((stage, stage.compute(*stage.arguments)) for stage in stages)
+        yield from ((stage, call_alone(_compute_stage, stage)) for stage in stages)
         return
     # A fork would copy the threads of JAX in the middle of their work.
     context = multiprocessing.get_context("spawn")
@@ -88,25 +91,19 @@ def _compute(stages: Sequence[Stage], workers: int) -> Iterator[tuple[Stage, Arr
     ended = (signal.SIGINT, signal.SIG_DFL)
     pool = ProcessPoolExecutor(min(workers, len(stages)), context, initializer=signal.signal, initargs=ended)
     try:
-        futures = [pool.submit(stage.compute, *stage.arguments) for stage in stages]
+        futures = [pool.submit(call_alone, _compute_stage, stage) for stage in stages]
         yield from ((stage, future.result()) for stage, future in zip(stages, futures, strict=True))
     finally:
         # Whoever interrupts a study does not wait for the stages that have not begun.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-@cache
-def _hash_code() -> str:
-    """Hash the package: whoever changes it gets every stage anew, and not a part from before."""
-    package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
+def _compute_stage(stage: Stage) -> Arrays:
+    return stage.compute(*stage.arguments)
 
 
 def _fingerprint(stage: Stage) -> str:
-    facts = {**stage.facts, "code": _hash_code(), "versions": {name: version(name) for name in _VERSIONS}}
+    facts = {**stage.facts, "code": hash_code(), "versions": {name: version(name) for name in _VERSIONS}}
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
 
 

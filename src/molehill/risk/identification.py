@@ -174,8 +174,11 @@ def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
         order=orders[view.pattern_of_cell],
         radius=view.radius,
         floor=view.floor,
+        scan=view.scan,
     )
-    totals = np.bincount(view.pattern_of_cell, covered.total, minlength=len(sizes))
+    # From the smallest up, so that a sum of several cells does not depend on how they happen to be numbered.
+    rising = np.argsort(covered.total, kind="stable") if view.by_cell is not view.patterns else slice(None)
+    totals = np.bincount(view.pattern_of_cell[rising], covered.total[rising], minlength=len(sizes))
     risk, pattern_size = covered.inside, np.empty(view.records, dtype=balls.count_type(view.records))
 
     def finish(first: int, last: int) -> None:
@@ -242,12 +245,8 @@ def _measure_released(view: View, readings: Sequence[Reading]) -> ReleaseRisk:
     others = view.intruder.cover == "others"
     for number, match in enumerate(matches):
         alone = kernels.risk_from_counts(match.within, match.size, match.linked, others, by_table[number])
-        if alone and view.intruder.small_patterns == "error":
-            raise InputError(
-                "small_patterns",
-                f"in released table {number + 1}, {alone} records are alone in their pattern",
-                "Use coarser known columns, or small_patterns='protect' (risk 1)",
-            )
+        if view.intruder.small_patterns == "error":
+            refuse_alone(number + 1, alone)
     linked = np.stack([match.linked for match in matches])
     by_table[:, ~view.part] = np.nan
     return ReleaseRisk(freeze(by_table), freeze(by_table.mean(axis=0)), freeze(linked))
@@ -364,17 +363,39 @@ def _coverable(sizes: Integers, order: int, intruder: Intruder) -> tuple[Integer
     """For every pattern the order to work out, and how many records can be covered or not; 0: it is protected."""
     others = intruder.cover == "others"
     small = (sizes == 1) | (sizes < order + others)
-    if intruder.small_patterns == "error" and (small & (sizes > 0)).any():
-        found = sizes[small & (sizes > 0)]
-        raise InputError(
-            "small_patterns",
-            f"{len(found)} patterns ({int(found.sum())} records) are too small for risk of order {order}",
-            "Use coarser known columns, a lower order, or small_patterns='protect' (risk 1) or 'marginal' (order 1)",
-        )
+    if intruder.small_patterns == "error":
+        refuse_small(*count_small(sizes, order, intruder), order)
     orders = np.where(small, 1, order)
     coverable = sizes - orders if others else sizes.copy()
     coverable[small if intruder.small_patterns == "protect" else sizes <= 1] = 0
     return orders, coverable
+
+
+def count_small(sizes: Integers, order: int, intruder: Intruder) -> tuple[int, int]:
+    """How many patterns, of these sizes, are too small for an order, and how many records they have."""
+    small = (sizes == 1) | (sizes < order + (intruder.cover == "others"))
+    found = sizes[small & (sizes > 0)]
+    return len(found), int(found.sum())
+
+
+def refuse_small(patterns: int, records: int, order: int) -> None:
+    """Refuse patterns that are too small for an order, if there is one."""
+    if patterns:
+        raise InputError(
+            "small_patterns",
+            f"{patterns} patterns ({records} records) are too small for risk of order {order}",
+            "Use coarser known columns, a lower order, or small_patterns='protect' (risk 1) or 'marginal' (order 1)",
+        )
+
+
+def refuse_alone(table: int, records: int) -> None:
+    """Refuse a released table, counted from 1, in which linked records are alone in their pattern."""
+    if records:
+        raise InputError(
+            "small_patterns",
+            f"in released table {table}, {records} records are alone in their pattern",
+            "Use coarser known columns, or small_patterns='protect' (risk 1)",
+        )
 
 
 def _count_policies(view: View, order: int) -> dict[str, int]:

@@ -106,18 +106,45 @@ class Intruder:
             object.__setattr__(self, name, FrozenDict(given) if isinstance(given, Mapping) else given)
         object.__setattr__(self, "likely", FrozenDict(_check_likely(self.likely, self.sensitive)))
 
-    def look(self, data: Any) -> "View":
+    def look(self, data: Any, *, schema: Schema | None = None) -> "View":
         """Read, type and pattern a confidential table; every argument that concerns it is checked before any work.
 
         What another intruder saw is looked at anew, as far as need be: the patterns of the same known columns are
         found once.
+
+        Parameters
+        ----------
+        data
+            The table.
+        schema
+            What `decide` said of a larger table, some of whose patterns these are, whole: nothing is decided anew, and
+            what that table was checked for is not checked again.
         """
         if not isinstance(data, View):
-            return _see(self, as_table(data), None)
+            return _see(self, as_table(data), None, schema)
         if data.intruder == self:
             return data
         alike = (self.known, self.breaks) == (data.intruder.known, data.intruder.breaks)
-        return _see(self, data.table, data.patterns if alike else None)
+        return _see(self, data.table, data.patterns if alike else None, None if data.whole else data.schema)
+
+    def decide(self, data: Any) -> Schema:
+        """Settle role and kind of the columns that matter; all that concerns arguments and kinds is checked."""
+        table = as_table(data)
+        known = find_columns(table, self.known, "known")
+        sensitive = find_columns(table, self.sensitive, "sensitive")
+        if not sensitive:
+            raise InputError("sensitive", "no column is named", "Name the columns to protect")
+        schema = infer_schema(
+            table,
+            known=known,
+            sensitive=sensitive,
+            kinds=self.kinds,
+            breaks=self.breaks,
+            missing=self.missing,
+            columns=[*known, *sensitive],
+        )
+        _settle_reach(self, schema)
+        return schema
 
 
 def _check_likely(given: Any, sensitive: Sequence[str]) -> dict[str, float]:
@@ -164,6 +191,10 @@ class View:
         with any. A missing value is close to nothing but another one.
     radius, floor
         For every numeric sensitive column.
+    whole
+        Whether it is all of the table; else only some of its patterns are here, each whole.
+    scan
+        The order in which three or more numeric columns are looked at, where a larger table decided it.
     """
 
     intruder: Intruder
@@ -178,6 +209,8 @@ class View:
     part: Booleans
     radius: Floats
     floor: Floats
+    whole: bool = True
+    scan: tuple[int, ...] | None = None
 
     def __repr__(self) -> str:
         return f"View({self.records:,} records in {self.patterns.number:,} patterns)"
@@ -268,12 +301,15 @@ class Reading:
     @cached_property
     def own_cells(self) -> Integers:
         """The cell of every confidential record's own released one, -1 if there is none."""
-        return self.cells if self.rows is None else np.where(self.rows >= 0, self.cells[self.rows], -1)
+        # Who has none is given a last one, which is of no cell.
+        return self.cells if self.rows is None else np.append(self.cells, -1)[self.rows]
 
     @cached_property
     def own_values(self) -> Floats:
         """The values of every confidential record's own released one."""
-        return self.values if self.rows is None else self.values[self.rows]
+        if self.rows is None:
+            return self.values
+        return np.concatenate([self.values, np.zeros((1, self.values.shape[1]))])[self.rows]
 
 
 def look(data: Any, intruder: Intruder | None) -> View:
@@ -310,6 +346,14 @@ def read_released(view: View, released: Any, key: str | None = None, *, linked: 
     return [_read(view, table, _link_records(view, table, key) if linked else nobody) for table in tables]
 
 
+def read_part(view: View, table: Table, rows: NDArray[np.intp]) -> Reading:
+    """Read some records of a released table: all those whose pattern may be one of the view, which is no whole table.
+
+    `rows` says where every confidential record's own released one is, -1 where it is elsewhere.
+    """
+    return _read(view, table, rows)
+
+
 def _alike(one: View, other: View) -> bool:
     """Whether two views read a released table in the same way; the radius does not matter."""
     return (
@@ -317,24 +361,19 @@ def _alike(one: View, other: View) -> bool:
     )
 
 
-def _see(intruder: Intruder, table: Table, patterns: Patterns | None) -> View:
-    known = find_columns(table, intruder.known, "known")
-    sensitive = find_columns(table, intruder.sensitive, "sensitive")
-    if not sensitive:
-        raise InputError("sensitive", "no column is named", "Name the columns to protect")
-    schema = infer_schema(
-        table,
-        known=known,
-        sensitive=sensitive,
-        kinds=intruder.kinds,
-        breaks=intruder.breaks,
-        missing=intruder.missing,
-        columns=[*known, *sensitive],
-    )
-    numeric = tuple(name for name in sensitive if schema[name].kind != "categorical")
-    exact = [name for name in sensitive if name not in numeric]
+def _settle_reach(intruder: Intruder, schema: Schema) -> tuple[tuple[str, ...], Floats, Floats]:
+    """Give the numeric sensitive columns, and the relative radius and the floor of each."""
+    numeric = tuple(name for name in intruder.sensitive if schema[name].kind != "categorical")
     dates = frozenset(name for name in numeric if schema[name].kind == "date")
-    relative, least = _check_radius(intruder.radius, intruder.floor, numeric, dates)
+    return numeric, *_check_radius(intruder.radius, intruder.floor, numeric, dates)
+
+
+def _see(intruder: Intruder, table: Table, patterns: Patterns | None, larger: Schema | None = None) -> View:
+    known, sensitive = list(intruder.known), list(intruder.sensitive)
+    own = intruder.decide(table) if larger is None else larger
+    schema = Schema(tuple(own[name] for name in (*known, *sensitive)))
+    numeric, relative, least = _settle_reach(intruder, schema)
+    exact = [name for name in sensitive if name not in numeric]
 
     patterns = patterns or learn_patterns(table, known, intruder.breaks)
     several = intruder.missing != "error" and len(sensitive) > 1
@@ -345,10 +384,10 @@ def _see(intruder: Intruder, table: Table, patterns: Patterns | None) -> View:
     if exact_cells:
         pattern_of_cell = np.zeros(by_cell.number, dtype=np.int64)
         pattern_of_cell[by_cell.codes] = patterns.codes
-    values, part = _read_sensitive(table, numeric, exact, intruder.missing, "data")
+    values, part = _read_sensitive(table, numeric, exact, intruder.missing, "data", whole=larger is None)
     cells = by_cell.codes if part.all() else np.where(part, by_cell.codes, -1)
     places = (patterns, by_cell, pattern_of_cell, cells)
-    return View(intruder, table, schema, *places, numeric, values, part, relative, least)
+    return View(intruder, table, schema, *places, numeric, values, part, relative, least, larger is None)
 
 
 def _read(view: View, table: Table, rows: NDArray[np.intp] | None) -> Reading:
@@ -356,12 +395,13 @@ def _read(view: View, table: Table, rows: NDArray[np.intp] | None) -> Reading:
     if not table.frame.columns.equals(view.table.frame.columns):
         find_columns(table, [*view.schema.having("known"), *sensitive], "released")
     exact = [name for name in sensitive if name not in view.numeric]
-    values, part = _read_sensitive(table, view.numeric, exact, view.intruder.missing, "released")
-    patterns = match_patterns(view.patterns, table)
+    whole = view.whole
+    values, part = _read_sensitive(table, view.numeric, exact, view.intruder.missing, "released", whole=whole)
+    patterns = match_patterns(view.patterns, table, whole=whole)
     if view.complete:
-        cells = match_patterns(view.by_cell, table) if exact else patterns
+        cells = match_patterns(view.by_cell, table, whole=whole) if exact else patterns
     else:
-        cells = match_patterns(view.by_cell, _mark_gaps(table, view.numeric))
+        cells = match_patterns(view.by_cell, _mark_gaps(table, view.numeric), whole=whole)
     size = view.size
     if patterns is not view.patterns.codes or not (part.all() and view.part.all()):
         patterns, cells = np.where(part, patterns, -1), np.where(part, cells, -1)
@@ -399,7 +439,7 @@ def _mark_gaps(table: Table, numeric: Sequence[str]) -> Table:
 
 
 def _read_sensitive(
-    table: Table, numeric: Sequence[str], exact: Sequence[str], missing: Missing, argument: str
+    table: Table, numeric: Sequence[str], exact: Sequence[str], missing: Missing, argument: str, *, whole: bool
 ) -> tuple[Floats, Booleans]:
     """Numeric values, (records, columns), 0 where missing, and which records take part."""
     present, columns = [], []
@@ -412,21 +452,22 @@ def _read_sensitive(
         columns.append(values)
     present += [table.frame[name].notna().to_numpy() for name in exact]
     part = np.asarray(np.all(present, axis=0) if missing == "error" else np.any(present, axis=0))
-    if not part.all():
-        _check_missing(part, missing, argument)
+    if whole and not part.all():
+        rows = np.flatnonzero(~part)
+        check_missing(len(part), len(rows), int(rows[0]), missing, argument)
     if len(columns) == 1:
         return columns[0].reshape(-1, 1), part
     return (np.column_stack(columns) if columns else np.empty((len(part), 0))), part
 
 
-def _check_missing(part: Booleans, missing: Missing, argument: str) -> None:
-    if not part.any():
+def check_missing(records: int, gaps: int, first: int, missing: Missing, argument: str) -> None:
+    """Refuse a table with so many records that take no part, the first of them in that row, counted from 0."""
+    if gaps == records:
         raise InputError(argument, "no record has all its sensitive values", "Choose other sensitive columns")
     if missing == "error":
-        rows = np.flatnonzero(~part)
         raise InputError(
             argument,
-            f"{len(rows)} records have a missing sensitive value, the first in row {rows[0] + 1}",
+            f"{gaps} records have a missing sensitive value, the first in row {first + 1}",
             "Impute or remove them, or choose missing='keep' to leave them out",
         )
 

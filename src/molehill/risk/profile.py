@@ -16,6 +16,15 @@ from molehill.tables.table import Table, as_table
 
 THRESHOLDS = (0.5, 0.8, 0.95)
 BINS = 20
+# Shares of the records at which the risk of the confidential table is told.
+SHARES = {
+    "minimum": 0.0,
+    "25% quantile": 0.25,
+    "median": 0.5,
+    "75% quantile": 0.75,
+    "99% quantile": 0.99,
+    "maximum": 1.0,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,44 +69,108 @@ def profile_risk(risk: ConfidentialRisk, data: Any, *, patterns: int = 10) -> Ri
     if len(table.frame) != len(risk.risk):
         raise InputError("data", "it is not the table that the risk was computed from", "Give that table")
     values = risk.risk[~np.isnan(risk.risk)]
-    quantiles = np.quantile(values, [0.0, 0.25, 0.5, 0.75, 0.99, 1.0])
-    measures = ("minimum", "25% quantile", "median", "75% quantile", "99% quantile", "maximum")
-    distribution = pd.DataFrame({"measure": ("mean", *measures), "value": [values.mean(), *quantiles]})
-    numbers = [int((values > threshold).sum()) for threshold in THRESHOLDS]
-    above = pd.DataFrame({"threshold": THRESHOLDS, "records": numbers, "share": np.array(numbers) / len(values)})
-    touched = {name: number for name, number in risk.policies.items() if number}
-    policies = pd.DataFrame({"policy": list(touched), "records": list(touched.values())})
-    riskiest = _riskiest_patterns(risk, _numeric(risk, table), patterns)
-    return RiskProfile(distribution, above, count_bins(values), riskiest, policies)
+    columns = numeric_columns(risk, table)
+    ends = {name: range_ends(column[~np.isnan(risk.risk)]) for name, column in columns.items()}
+    riskiest = tell_patterns(rank_patterns(risk, columns, patterns), ends)
+    figures = (float(values.mean()), np.quantile(values, list(SHARES.values())), count_above(values))
+    return lay_out(*figures, count_bins(values), riskiest, risk.policies)
+
+
+def lay_out(
+    mean: float,
+    quantiles: Sequence[float] | Floats,
+    above: Sequence[int],
+    histogram: pd.DataFrame,
+    patterns: pd.DataFrame,
+    policies: Mapping[str, int],
+) -> RiskProfile:
+    """Set figures of a risk out in the frames of a profile; the quantiles are at `SHARES`."""
+    distribution = pd.DataFrame({"measure": ("mean", *SHARES), "value": [mean, *quantiles]})
+    shares = np.array(above) / histogram["records"].sum()
+    over = pd.DataFrame({"threshold": THRESHOLDS, "records": list(above), "share": shares})
+    touched = {name: number for name, number in policies.items() if number}
+    told = pd.DataFrame({"policy": list(touched), "records": list(touched.values())})
+    return RiskProfile(distribution, over, histogram, patterns, told)
+
+
+def count_above(risk: Floats) -> list[int]:
+    """Count the records above each threshold."""
+    return [int((risk > threshold).sum()) for threshold in THRESHOLDS]
 
 
 def count_bins(risk: Floats, bins: int = BINS) -> pd.DataFrame:
     """Count records in bins of risk of the same width; the last one includes 1."""
-    counts, edges = np.histogram(risk, bins=bins, range=(0.0, 1.0))
-    return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "records": counts, "share": counts / len(risk)})
+    return tell_bins(np.histogram(risk, bins=bins, range=(0.0, 1.0))[0], len(risk))
 
 
-def _riskiest_patterns(risk: ConfidentialRisk, columns: Mapping[str, Floats], number: int) -> pd.DataFrame:
+def tell_bins(counts: Integers, records: int) -> pd.DataFrame:
+    """Set the numbers of records in bins of risk of the same width out in a frame."""
+    edges = np.histogram_bin_edges(np.empty(0), bins=len(counts), range=(0.0, 1.0))
+    return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "records": counts, "share": counts / records})
+
+
+@dataclass(frozen=True, eq=False)
+class RankedPatterns:
+    """The riskiest patterns: their known values in words, and of each `records`, `mean`, `highest` and `first`.
+
+    `first` is the row of the first record; `spans` has, by column, the smallest and the largest value of the riskiest
+    tenth, NaN if there is none.
+    """
+
+    known: pd.DataFrame
+    figures: pd.DataFrame
+    spans: Mapping[str, Floats]
+
+    def best(self, number: int) -> "RankedPatterns":
+        """Give so many, ranked by mean risk, then the larger first, and then the one that comes first in the table."""
+        of = self.figures
+        ranked = np.lexsort((of["first"], -of["records"], -of["mean"]))[:number]
+        frames = [frame.iloc[ranked].reset_index(drop=True) for frame in (self.known, self.figures)]
+        return RankedPatterns(frames[0], frames[1], {name: spans[ranked] for name, spans in self.spans.items()})
+
+
+def rank_patterns(
+    risk: ConfidentialRisk, columns: Mapping[str, Floats], number: int, rows: Integers | None = None
+) -> RankedPatterns:
+    """Find the riskiest patterns; `rows` are the records' own, where they are some of a larger table."""
     part = np.flatnonzero(~np.isnan(risk.risk))
     codes, values = risk.patterns.codes[part], risk.risk[part]
     sizes = np.bincount(codes, minlength=risk.patterns.number)
     means = np.bincount(codes, values, minlength=len(sizes)) / np.maximum(sizes, 1)
-    # By mean risk, and among equals the larger pattern first; patterns without a record are left out.
-    ranked = np.lexsort((-sizes, -means))
+    # By mean risk, and among equals the larger pattern first, and then the one that comes first in the table.
+    first = np.full(len(sizes), len(risk.risk))
+    first[codes[::-1]] = part[::-1]
+    ranked = np.lexsort((first, -sizes, -means))
     chosen = ranked[sizes[ranked] > 0][:number]
     members = [part[codes == pattern] for pattern in chosen]
     tenth = [m[np.argsort(-risk.risk[m], kind="stable")][: max(len(m) // 10, 2)] for m in members]
-    measures: dict[str, Any] = {
+    figures = {
         "records": sizes[chosen],
-        "mean risk": means[chosen],
-        "highest risk": [risk.risk[m].max() for m in members],
+        "mean": means[chosen],
+        "highest": [risk.risk[m].max() for m in members],
+        "first": (first if rows is None else np.append(rows, -1)[first])[chosen],
     }
-    for name, column in columns.items():
-        ends = range_ends(column[part])
-        measures[f"{name} of the riskiest tenth"] = [value_range(column[m], ends) for m in tenth]
+    spans = {name: np.array([_span(column[m]) for m in tenth]).reshape(-1, 2) for name, column in columns.items()}
     known = risk.patterns.labels().iloc[chosen].reset_index(drop=True)
+    return RankedPatterns(known, pd.DataFrame(figures), spans)
+
+
+def _span(values: Floats) -> tuple[float, float]:
+    there = values[~np.isnan(values)]
+    return (float(there.min()), float(there.max())) if len(there) else (np.nan, np.nan)
+
+
+def tell_patterns(ranked: RankedPatterns, ends: Mapping[str, Floats]) -> pd.DataFrame:
+    """Tell the riskiest patterns, their values between round numbers (`range_ends`)."""
+    measures: dict[str, Any] = {
+        "records": ranked.figures["records"],
+        "mean risk": ranked.figures["mean"],
+        "highest risk": ranked.figures["highest"],
+    }
+    for name, spans in ranked.spans.items():
+        measures[f"{name} of the riskiest tenth"] = [value_range(span, ends[name]) for span in spans]
     # Known columns may have any name, so the measures go under a heading of their own.
-    return pd.concat({"known": known, "measure": pd.DataFrame(measures)}, axis=1)
+    return pd.concat({"known": ranked.known, "measure": pd.DataFrame(measures)}, axis=1)
 
 
 def range_ends(values: Floats) -> Floats:
@@ -106,10 +179,15 @@ def range_ends(values: Floats) -> Floats:
     The smallest is about a fiftieth of the typical size, so that small values share one range.
     """
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
-    if not len(sizes):
+    return ends_for(float(np.median(sizes)), float(sizes.max())) if len(sizes) else ends_for(np.nan, np.nan)
+
+
+def ends_for(typical: float, largest: float) -> Floats:
+    """Round numbers for values of a typical and a largest size, both NaN where all are zero: see `range_ends`."""
+    if np.isnan(typical):
         return np.array([-1.0, 0.0, 1.0])
-    least = int(np.floor(np.log10(np.median(sizes)))) - 1
-    most = int(np.floor(np.log10(sizes.max()))) + 1
+    least = int(np.floor(np.log10(typical))) - 1
+    most = int(np.floor(np.log10(largest))) + 1
     steps = np.array([step * 10.0**power for power in range(min(least, most), most + 1) for step in (1, 2, 5)])
     return np.concatenate([-steps[::-1], [0.0], steps])
 
@@ -190,7 +268,7 @@ def pattern_groups(risk: ConfidentialRisk) -> Groups:
 def size_groups(risk: ConfidentialRisk, table: Table) -> list[Groups]:
     """Group the records by the size of each numeric sensitive column, in ranges between round numbers."""
     groups = []
-    for column, values in _numeric(risk, table).items():
+    for column, values in numeric_columns(risk, table).items():
         present = ~np.isnan(values)
         ends = range_ends(values[present])
         places = np.searchsorted(ends, values, side="right")
@@ -258,7 +336,7 @@ def top_records(
         list ("riskiest", "released", or "largest" for each numeric sensitive column), column (of the largest), rank,
         range (of the sensitive values, never a value), scheme, risk.
     """
-    columns = _numeric(risk, table)
+    columns = numeric_columns(risk, table)
     part = np.flatnonzero(~np.isnan(risk.risk))
     lists = {("riskiest", ""): part[np.argsort(-risk.risk[part], kind="stable")][:number]}
     if released is not None:
@@ -279,6 +357,7 @@ def top_records(
     return pd.DataFrame(rows, columns=["list", "column", "rank", "range", "scheme", "risk"])
 
 
-def _numeric(risk: ConfidentialRisk, table: Table) -> dict[str, Floats]:
+def numeric_columns(risk: ConfidentialRisk, table: Table) -> dict[str, Floats]:
+    """Give the values of the sensitive columns that are amounts or counts."""
     names = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind not in ("categorical", "date")]
     return {name: column_numbers(table, name) for name in names}

@@ -17,13 +17,15 @@ import pandas as pd
 
 from molehill.arrays import named_seed
 from molehill.errors import InputError, check_choice, check_whole, is_whole
-from molehill.machine import prepare_jax
+from molehill.files import folder_written_whole
+from molehill.machine import call_alone, is_spreading, prepare_jax, sees_files, spread
 from molehill.synthesis.posterior import (
     Posterior,
     check_blind,
     learn_again,
     modelled_columns,
     predict_from,
+    see_before,
     share_accepted,
     spread_draws,
 )
@@ -46,6 +48,7 @@ from molehill.synthesis.synthesizer import (
     Link,
     Synthesizer,
 )
+from molehill.tables.formats.formats import write_table
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table, find_columns
 
@@ -69,6 +72,7 @@ def fit(
     effective: int = LEAST_BULK,
     patience: int = 2,
     engine: Literal["default", "nuts"] = "default",
+    shards: int = 1,
     checkpoint: str | Path | None = None,
     start_from: Posterior | None = None,
     progress: bool = True,
@@ -95,6 +99,9 @@ def fit(
         then counts as warm-up, and of the rest `draws` are kept, evenly spaced.
     engine
         "default" for the synthesizer's own sampler, "nuts" for NUTS with Stan's warm-up.
+    shards
+        How many devices of JAX share the records of every chain, for tables so large that one device is slow: 2, 4, 8
+        or 16, and as many devices as that times the chains. The draws are the same but for rounding.
     checkpoint
         Folder for checkpoints: an interrupted call, made again, goes on where it stopped and ends with the same bytes.
     start_from
@@ -107,14 +114,13 @@ def fit(
         raise InputError(
             "synthesizer", problem, "Give one of molehill.models, or Synthesizer(model, sensitive='income')"
         )
-    prepare_jax()
     table = as_table(data)
     check_choice("engine", engine, ("default", "nuts"))
     folder = None if checkpoint is None else Path(checkpoint)
-    how = _How(seed, chains, warmup, draws, effective, patience, engine, folder, start_from, progress)
+    how = _How(seed, chains, warmup, draws, effective, patience, engine, folder, start_from, progress, shards)
     _check_how(how)
     find_columns(table, synthesizer.sensitive, "sensitive")
-    posterior = _fit(synthesizer, table, weights, how)
+    posterior = call_alone(_fit, synthesizer, table, weights, how)
     problems = posterior.diagnostics.problems
     if problems:
         warnings.warn("the fit has not converged: " + "; ".join(problems), ConvergenceWarning, stacklevel=2)
@@ -135,6 +141,7 @@ class _How:
     checkpoint: Path | None
     start_from: Posterior | None
     progress: bool
+    shards: int = 1
     title: str = ""
     after_others: bool = False
 
@@ -144,8 +151,15 @@ class _How:
         start_from = None if self.start_from is None else self.start_from.parts.get(part)
         return replace(self, seed=seed, checkpoint=checkpoint, start_from=start_from, **changes)
 
+    def as_piece(self, pieces: int) -> "_How":
+        """How to sample one of so many pieces of work: elsewhere there is no bar, and there may be no files."""
+        if pieces < 2 or not is_spreading():
+            return self
+        return replace(self, checkpoint=self.checkpoint if sees_files() else None, progress=False)
+
 
 def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> Posterior:
+    prepare_jax()
     if isinstance(synthesizer, Synthesizer):
         return _sample(synthesizer, table, weights, how)
     if isinstance(synthesizer, DirectSynthesizer):
@@ -159,42 +173,63 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
 
 def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: _How) -> Posterior:
     """Fit the parts of one column, each on its own."""
-    fitted, without = {}, []
-    for number, (name, part) in enumerate(synthesizer.parts(table).items()):
+    fitted: dict[str, Posterior | None] = {}
+    calls, parts = {}, synthesizer.parts(table)
+    for number, (name, part) in enumerate(parts.items()):
         own_seed = int(np.random.SeedSequence([how.seed, number]).generate_state(1)[0])
         own = None if name in synthesizer.unweighted else weights
         its = how.of(name, name, own_seed, title=name)
-        if own is None and its.start_from is not None and _is_fitted(part, table, its.start_from):
-            # The same posterior under all weights.
-            fitted[name] = its.start_from
-            continue
-        try:
-            fitted[name] = _sample(part, table, own, its)
-        except NothingCountsError:
+        # The same posterior under all weights.
+        same = own is None and its.start_from is not None and _is_fitted(part, table, its.start_from)
+        fitted[name] = its.start_from if same else None
+        if not same:
+            calls[name] = (part, own, its)
+    pieces = [(part, own, its.as_piece(len(calls))) for part, own, its in calls.values()]
+    without = []
+    for name, found in zip(calls, spread(_sample_if_counting, pieces, shared=(table,)), strict=True):
+        if isinstance(found, NothingCountsError):
             without.append(name)
             if not set(without) < set(synthesizer.optional):
-                raise
-    posterior = _join(synthesizer, table, weights, fitted)
+                raise found
+            del fitted[name]
+        else:
+            fitted[name] = found
+    posterior = _join(synthesizer, table, weights, {name: part for name, part in fitted.items() if part is not None})
     told = [f"{name}: no record of it has a weight, and it is drawn like the others" for name in without]
     return replace(posterior, given_up=(*posterior.given_up, *told))
 
 
+def _sample_if_counting(table: Table, part: Synthesizer, weights: Any, how: _How) -> "Posterior | NothingCountsError":
+    """Fit a part, or give why that cannot be done: whether that matters is for the others to say."""
+    try:
+        return _fit(part, table, weights, how)
+    except NothingCountsError as error:
+        return error
+
+
 def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: _How) -> Posterior:
     """Fit the columns of a chain, each given the true values of those before it."""
-    fitted = {}
+    calls = {}
     for number, link in enumerate(synthesizer.links):
         name = ", ".join(link.sensitive)
         # The first column is fitted as it would be alone.
         own_seed = named_seed(how.seed, "link", name) if number else how.seed
-        # What is replaced later is not there to be conditioned on. The name of a column may hold anything.
-        later = [column for after in synthesizer.links[number + 1 :] for column in after.sensitive]
-        seen = replace(table, frame=table.frame.drop(columns=later))
+        # The name of a column may hold anything, and is no name of a folder.
         own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
-        fitted[name] = _fit(link, seen, _without_empty(synthesizer, link, table, weights), own)
-    posterior = _join(synthesizer, table, weights, fitted)
+        counted = _without_empty(synthesizer, link, table, weights)
+        calls[name] = (synthesizer, number, counted, own.as_piece(len(synthesizer.links)))
+    made = spread(_fit_link, list(calls.values()), shared=(table,))
+    posterior = _join(synthesizer, table, weights, dict(zip(calls, made, strict=True)))
     if not synthesizer.rules.constraints:
         return posterior
     return replace(posterior, accepted=share_accepted(posterior, how.seed))
+
+
+def _fit_link(table: Table, chain: Chain, place: int, weights: Any, how: _How) -> Posterior:
+    """Fit one column of a chain; its posterior is of the whole table, which all of them share."""
+    fitted = _fit(chain.links[place], see_before(chain, place, table), weights, how)
+    parts = {name: replace(part, table=table) for name, part in fitted.parts.items()}
+    return replace(fitted, table=table, parts=parts)
 
 
 def _without_empty(chain: Chain, link: Link, table: Table, weights: Any) -> Any:
@@ -316,6 +351,7 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
             data,
             seed=how.seed,
             chains=how.chains,
+            shards=how.shards,
             checkpoint=how.checkpoint,
             enough=lambda run: not judge(run).problems,
             # Where there is something simpler, it is tried as soon as this will not do.
@@ -362,6 +398,52 @@ def draw(
     list
         Frames of pandas, or `Table`s with their labels if the confidential data were a `Table` with labels.
     """
+    _check_drawing(posterior, datasets, seed, unconverged)
+    if records is not None:
+        check_whole("records", records, 1)
+        _check_nobody(posterior)
+    return next(posterior.predict_tables(datasets, seed=seed, records=records))
+
+
+def draw_to(
+    folder: str | Path,
+    posterior: Posterior,
+    *,
+    datasets: int,
+    seed: int,
+    ending: str = ".parquet",
+    unconverged: Literal["error", "allow"] = "error",
+) -> list[Path]:
+    """Draw synthetic tables straight to disk, one after the other: no more than one of them is in memory.
+
+    Parameters
+    ----------
+    folder
+        Where the files shall be, which appear all at once; readable by the owner only, as nothing is measured yet. It
+        must not exist yet.
+    posterior, datasets, unconverged
+        As in `draw`.
+    seed
+        The same posterior and seed give the same tables: others than `draw`, which makes all of them at once.
+    ending
+        The format of the files, as in `molehill.write_table`.
+
+    Returns
+    -------
+    list
+        The paths of the tables.
+    """
+    _check_drawing(posterior, datasets, seed, unconverged)
+    if Path(folder).exists():
+        raise InputError("folder", f"{str(folder)!r} exists already", "Choose another name")
+    names = [f"synthetic_{number:0{max(2, len(str(datasets)))}}{ending}" for number in range(1, datasets + 1)]
+    with folder_written_whole(folder, private=True) as temporary:
+        for name, (table,) in zip(names, posterior.predict_tables(datasets, seed=seed, at_once=1), strict=True):
+            write_table(table, temporary / name, private=True)
+    return [Path(folder) / name for name in names]
+
+
+def _check_drawing(posterior: Posterior, datasets: int, seed: int, unconverged: str) -> None:
     check_choice("unconverged", unconverged, ("error", "allow"))
     _check_seed(seed)
     problems, size = posterior.diagnostics.problems, posterior.diagnostics.effective_size
@@ -376,10 +458,6 @@ def draw(
             f"{datasets} tables from {size:.0f} effective draws would repeat each other",
             f"Draw at most {int(size)}, or fit with more draws",
         )
-    if records is not None:
-        check_whole("records", records, 1)
-        _check_nobody(posterior)
-    return next(posterior.predict_tables(datasets, seed=seed, records=records))
 
 
 def _single_parts(posterior: Posterior) -> list[Posterior]:

@@ -154,19 +154,24 @@ class Posterior:
             How many new records every table has, of nothing but the replaced columns: see `draw`.
         """
         size = min(datasets, at_once or datasets)
-        starts = range(0, datasets, size)
-        for start in starts:
-            own = seed if len(starts) == 1 else named_seed(seed, "batch", start)
-            batch = _Batch(datasets, start, min(start + size, datasets))
-            how = {"levels": _levels(self), "modelled": modelled_columns(self), "emptied": _emptied(self)}
-            turns = []
-            # A record more is one draw more from the same parameters.
-            for turn in range(-(-(records or 1) // len(self.table.frame))):
-                with jax.enable_x64(new_val=True):
-                    values = _predict(self, batch, named_seed(own, "turn", turn) if turn else own, None)
-                turns.append([put_back(self.table, one, **how) for one in values])
-            made = zip(*turns, strict=True)
-            yield [as_given(one[0] if records is None else _join_turns(self, one, records)) for one in made]
+        for start in range(0, datasets, size):
+            yield self.predict_batch(datasets, start, seed=seed, at_once=size, records=records)
+
+    def predict_batch(
+        self, datasets: int, start: int, *, seed: int, at_once: int, records: int | None = None
+    ) -> list[Any]:
+        """Draw the tables from `start` on of `predict_tables`, as many as it makes at a time."""
+        own = seed if at_once >= datasets else named_seed(seed, "batch", start)
+        batch = _Batch(datasets, start, min(start + at_once, datasets))
+        how = {"levels": _levels(self), "modelled": modelled_columns(self), "emptied": _emptied(self)}
+        turns = []
+        # A record more is one draw more from the same parameters.
+        for turn in range(-(-(records or 1) // len(self.table.frame))):
+            with jax.enable_x64(new_val=True):
+                values = _predict(self, batch, named_seed(own, "turn", turn) if turn else own, None)
+            turns.append([put_back(self.table, one, **how) for one in values])
+        made = zip(*turns, strict=True)
+        return [as_given(one[0] if records is None else _join_turns(self, one, records)) for one in made]
 
     def drawing_by(self, **options: Any) -> "Posterior":
         """Give the same fit with other ways to draw: those of `options` that it, or some of its parts, has."""
@@ -349,7 +354,8 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
     columns = [name for link in chain.links for name in link.sensitive]
     for place, (name, link) in enumerate(posterior.parts.items()):
         own = seed if place == 0 else named_seed(seed, "link", name)
-        seen, replaced = link.table.frame.columns, tuple(columns[: columns.index(link.synthesizer.sensitive[0])])
+        seen = see_before(chain, place, posterior.table).frame.columns
+        replaced = tuple(columns[: columns.index(link.synthesizer.sensitive[0])])
         tables = [Drawn(replace(table, frame=table.frame[seen]), replaced) for table in full] if place else None
         ruled = link.synthesizer.sensitive if chain.rules else ()
         without = [name for name in seen if name not in ruled]
@@ -367,6 +373,12 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
         for row, table in enumerate(full):
             broken[row] |= chain.rules.broken(table.frame)
     return drawn, broken
+
+
+def see_before(chain: Chain, place: int, table: Table) -> Table:
+    """Give a table without the columns that are replaced after a link: these are not there to be conditioned on."""
+    later = [column for after in chain.links[place + 1 :] for column in after.sensitive]
+    return replace(table, frame=table.frame.drop(columns=later))
 
 
 def _find_supports(

@@ -379,18 +379,25 @@ def stray_cells(table: Table, name: str) -> StrayCells:
         return StrayCells()
     found, uniques = pd.factorize(np.array([_as_cell(value) for value in column[present]], dtype=object))
     cells, counts = [str(cell) for cell in uniques], np.bincount(found, minlength=len(uniques))
+    wrong, others = judge_cells(cells, counts)
+    if not len(wrong):
+        return StrayCells()
     codes = np.full(len(column), -1)
     codes[present] = found
+    rows = np.flatnonzero(np.isin(codes, wrong)) + 1
+    texts = [cells[index] for index in wrong[np.argsort(-counts[wrong], kind="stable")]]
+    return StrayCells(tuple(rows.tolist()), tuple(dict.fromkeys(texts)), others)
+
+
+def judge_cells(cells: list[str], counts: np.ndarray) -> tuple[np.ndarray, str]:
+    """Say which of the different cells of a column, each so often there, keep it from being numbers, or dates."""
     for others, fits in (("numbers", _is_number), ("dates", lambda cell: _DATE.fullmatch(cell) is not None)):
         good = np.array([fits(cell) for cell in cells], dtype=bool)
         if MOSTLY * counts.sum() <= counts[good].sum() < counts.sum():
             if others == "numbers" and _are_codes(cells, counts, good):
-                return StrayCells()
-            wrong = np.flatnonzero(~good)
-            rows = np.flatnonzero(np.isin(codes, wrong)) + 1
-            texts = [cells[index] for index in wrong[np.argsort(-counts[wrong], kind="stable")]]
-            return StrayCells(tuple(rows.tolist()), tuple(dict.fromkeys(texts)), others)
-    return StrayCells()
+                break
+            return np.flatnonzero(~good), others
+    return np.empty(0, dtype=np.int64), ""
 
 
 def numbers_as_text(table: Table, name: str) -> bool:
@@ -398,7 +405,11 @@ def numbers_as_text(table: Table, name: str) -> bool:
     column = table.frame[name]
     if not _may_have_text(column):
         return False
-    cells = [_as_cell(value) for value in pd.unique(column.dropna().astype(object))]
+    return are_numbers([_as_cell(value) for value in pd.unique(column.dropna().astype(object))])
+
+
+def are_numbers(cells: Sequence[str]) -> bool:
+    """Whether the different cells of a column of text are numbers, more and other ones than a list of codes has."""
     same = len({len(cell) for cell in cells}) == 1 and all(cell.isdigit() for cell in cells)
     return len(cells) > FEW and not same and all(map(_is_number, cells))
 

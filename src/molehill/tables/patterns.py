@@ -79,24 +79,35 @@ def learn_patterns(
     return Patterns(tuple(codings), tuple(all_keys), codes, arrays)
 
 
-def match_patterns(patterns: Patterns, table: Table, argument: str = "released") -> Codes:
-    """Look up the pattern of every record of another table; -1 where it is none of the learned ones."""
+def match_patterns(patterns: Patterns, table: Table, argument: str = "released", *, whole: bool = True) -> Codes:
+    """Look up the pattern of every record of another table; -1 where it is none of the learned ones.
+
+    A column of which no value was learned is an error, unless this is not the whole of the tables.
+    """
     columns = [table.frame[coding.name].array for coding in patterns.codings]
     if len(table.frame) == len(patterns.codes) and all(map(_same_values, columns, patterns.columns)):
         return patterns.codes
     codes, known = np.zeros(len(table.frame), dtype=np.int64), np.ones(len(table.frame), dtype=bool)
     for coding, keys in zip(patterns.codings, patterns.keys, strict=True):
         column_codes = _match_column(coding, table, argument)
-        if (column_codes < 0).all():
-            raise InputError(
-                argument,
-                f"no value of column {coding.name!r} occurs in the confidential table",
-                "Code the column as it is coded there (the same labels, or the same numbers)",
-            )
+        if whole and (column_codes < 0).all():
+            raise coded_otherwise(coding.name, argument)
         combined = codes * coding.number + column_codes
         codes = np.minimum(np.searchsorted(keys, combined), len(keys) - 1)
         known &= (column_codes >= 0) & (keys[codes] == combined)
     return np.where(known, codes, -1).astype(patterns.codes.dtype)
+
+
+def occurs(patterns: Patterns, table: Table, argument: str = "released") -> dict[str, bool]:
+    """Say of every column whether a value of another table, or a missing one, was learned."""
+    codings = [coding for coding in patterns.codings if coding.name in table.frame]
+    return {coding.name: bool((_match_column(coding, table, argument) >= 0).any()) for coding in codings}
+
+
+def coded_otherwise(name: str, argument: str) -> InputError:
+    """Make the error about a column that has no value in common with the confidential one."""
+    problem = f"no value of column {name!r} occurs in the confidential table"
+    return InputError(argument, problem, "Code the column as it is coded there (the same labels, or the same numbers)")
 
 
 def _join(codes: Codes, number: int, column: np.ndarray, levels: int) -> tuple[Codes, NDArray[np.int64]]:

@@ -20,7 +20,8 @@ Role = Literal["known", "sensitive", "predictor", "carried"]
 Kind = Literal["categorical", "count", "continuous", "semicontinuous", "date"]
 Missing = Literal["error", "keep"]
 
-_LOOKED_AT = 10_000
+# Records whose values tell a kind, of more than so many.
+LOOKED_AT = 10_000
 # More different days than this say nothing that is common to many records.
 _FEW_DATES = 50
 _AMOUNT = 10_000
@@ -162,8 +163,13 @@ def _check_role(table: Table, name: str, roles: Sequence[Role]) -> None:
     if "sensitive" in roles and not holds_dates(table.frame[name]):
         _check_cells(table, name)
         if numbers_as_text(table, name):
-            problem = f"{name!r} holds numbers that are written as text"
-            raise InputError("sensitive", problem, f"Say that they are numbers: missing_codes={{{name!r}: []}}")
+            raise numbers_in_text(name)
+
+
+def numbers_in_text(name: str) -> InputError:
+    """Make the error about a sensitive column of numbers that are written as text."""
+    problem = f"{name!r} holds numbers that are written as text"
+    return InputError("sensitive", problem, f"Say that they are numbers: missing_codes={{{name!r}: []}}")
 
 
 def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
@@ -220,8 +226,8 @@ def _look_at(table: Table, name: str) -> tuple[Kind, str]:
 
 def _kind_of_numbers(values: Floats) -> tuple[Kind, str]:
     looked_at = values
-    if len(values) > _LOOKED_AT:
-        looked_at = values[np.linspace(0, len(values) - 1, _LOOKED_AT).astype(np.int64)]
+    if len(values) > LOOKED_AT:
+        looked_at = values[np.linspace(0, len(values) - 1, LOOKED_AT).astype(np.int64)]
     zeros = float(np.mean(looked_at == 0))
     # Many different values mostly show among the first hundred; only to count few takes them all.
     different = len(np.unique(looked_at[:100]))
@@ -232,7 +238,7 @@ def _kind_of_numbers(values: Floats) -> tuple[Kind, str]:
     if not all((part == np.floor(part)).all() for part in (looked_at, values)):
         return _amount("numbers with fractions", zeros, both_signs=both_signs and zeros > 0)
     if different <= FEW and len(looked_at) >= REPEATS * different:
-        seen = "" if len(looked_at) == len(values) else f" in {_LOOKED_AT:,} records looked at"
+        seen = "" if len(looked_at) == len(values) else f" in {LOOKED_AT:,} records looked at"
         return (
             "categorical",
             f"whole numbers, {different} different {'one' if different == 1 else 'ones'}{seen}",
@@ -255,15 +261,7 @@ def _check_cells(table: Table, name: str) -> None:
     """Refuse a column that is neither text nor numbers: numbers but for some cells, or what nobody can compare."""
     stray = stray_cells(table, name)
     if stray.rows:
-        shown = ", ".join(str(row) for row in stray.rows[:5]) + (" and more" if len(stray.rows) > 5 else "")
-        cells = f"{len(stray.rows):,} cell{'' if len(stray.rows) == 1 else 's'}"
-        where = f"in row{'' if len(stray.rows) == 1 else 's'} {shown} (the first record is row 1)"
-        problem = f"the column {name!r} holds {stray.others}, but for {cells} {where}"
-        remedy = (
-            f"Declare these cells missing by missing_codes (risk and evaluate: --missing-codes {name}=CODE), or "
-            "correct them; a list of codes is categorical by kinds"
-        )
-        raise InputError("data", problem, remedy)
+        raise stray_among(name, stray.others, len(stray.rows), stray.rows[:5])
     column = table.frame[name]
     if column.dtype != object:
         return
@@ -276,6 +274,18 @@ def _check_cells(table: Table, name: str) -> None:
             f"the column {name!r} holds values that are neither all text, all numbers, all dates nor all true or false"
         )
         raise InputError("data", problem, "Make them one kind, or leave the column out")
+
+
+def stray_among(name: str, others: str, number: int, rows: Sequence[int]) -> InputError:
+    """Make the error about a column of numbers or dates but for some cells, of which the first rows are told."""
+    shown = ", ".join(map(str, rows)) + (" and more" if number > len(rows) else "")
+    cells = f"{number:,} cell{'' if number == 1 else 's'}"
+    where = f"in row{'' if number == 1 else 's'} {shown} (the first record is row 1)"
+    remedy = (
+        f"Declare these cells missing by missing_codes (risk and evaluate: --missing-codes {name}=CODE), or "
+        "correct them; a list of codes is categorical by kinds"
+    )
+    return InputError("data", f"the column {name!r} holds {others}, but for {cells} {where}", remedy)
 
 
 def _reason_not_numeric(column: pd.Series) -> str | None:
@@ -381,5 +391,10 @@ def refuse_infinite(values: Floats, name: str, argument: str = "data") -> None:
     """Refuse the numbers of a column if one of them is infinite, naming its row and no value."""
     rows = np.flatnonzero(np.isinf(values))
     if len(rows):
-        problem = f"the column {name!r} is infinite in row {rows[0] + 1}"
-        raise InputError(argument, problem, "Correct it, or make it missing")
+        raise infinite_in(name, int(rows[0]), argument)
+
+
+def infinite_in(name: str, row: int, argument: str = "data") -> InputError:
+    """Make the error about an infinite number of a column, in a row counted from 0."""
+    problem = f"the column {name!r} is infinite in row {row + 1}"
+    return InputError(argument, problem, "Correct it, or make it missing")

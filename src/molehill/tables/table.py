@@ -196,11 +196,16 @@ def check_memory(size: int, argument: str, records: int = 0, columns: int = 0) -
     records, columns
         How many it has, as far as its file says.
     """
-    needed, free = size + records * (_RECORD_BYTES + _CELL_BYTES * columns), available_memory()
+    needed, free = memory_needed(size, records, columns), available_memory()
     if free is not None and needed > free:
         what = f"it has {records:,} records of {columns:,} columns, which need" if records else "it needs"
         problem = f"{what} about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free"
         raise InputError(argument, problem, "Give fewer records or columns, or a larger machine")
+
+
+def memory_needed(size: int, records: int, columns: int) -> int:
+    """Say about how many bytes it takes to work on a table whose values take so many."""
+    return size + records * (_RECORD_BYTES + _CELL_BYTES * columns)
 
 
 def tidy_name(name: str) -> str:
@@ -247,15 +252,18 @@ def from_arrow(arrow: pa.Table, argument: str) -> pd.DataFrame:
     return pd.DataFrame({name: series_from_arrow(arrow[name]) for name in arrow.column_names})
 
 
-def series_from_arrow(column: pa.ChunkedArray) -> pd.Series:
-    """Turn one Arrow column into a pandas one."""
+def series_from_arrow(column: pa.ChunkedArray, *, gaps: bool = False) -> pd.Series:
+    """Turn one Arrow column into a pandas one; with `gaps` it is of the type that it has beside missing values."""
     # Left to itself, Arrow makes whole numbers with gaps into fractions, and true/false into objects.
     kind = column.type
     if pa.types.is_decimal(kind) or pa.types.is_null(kind):
         return column.cast(pa.float64()).to_pandas()
-    if column.null_count and pa.types.is_boolean(kind):
+    gaps = gaps or bool(column.null_count)
+    if gaps and pa.types.is_boolean(kind):
         return column.to_pandas(types_mapper={kind: pd.BooleanDtype()}.get)
-    if column.null_count and pa.types.is_integer(kind) and kind != pa.uint64():
+    if gaps and kind == pa.uint64():
+        return column.cast(pa.float64(), safe=False).to_pandas()
+    if gaps and pa.types.is_integer(kind):
         return column.cast(pa.int64()).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     return column.to_pandas(date_as_object=False)
 

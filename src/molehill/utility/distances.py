@@ -203,14 +203,22 @@ def _pooled_differences(own: Floats, other: Floats) -> tuple[Floats, Floats, Flo
 
 def _ecdf_measures(own: Floats, other: Floats) -> dict[str, float]:
     _, difference, below = _pooled_differences(own, other)
-    number, total = len(own) * len(other), len(own) + len(other)
+    total = len(own) + len(other)
+    return {"U_m": float(np.abs(difference).max()), "U_a": float((difference**2).mean())} | expect_ecdf(
+        float((below * (total - below)).mean()), len(own), len(other)
+    )
+
+
+def expect_ecdf(spread: float, first: int, second: int) -> dict[str, float]:
+    """Say what a fresh sample would show of U_m and U_a, for tables with so many values.
+
+    `spread` is the mean, over the pooled points, of (points at or below) times (points above).
+    """
+    number, total = first * second, first + second
     # Under random labels the number of confidential points at or below z is hypergeometric.
-    fresh = float((below * (total - below)).mean() / (number * (total - 1)))
     return {
-        "U_m": float(np.abs(difference).max()),
-        "U_a": float((difference**2).mean()),
         "U_m_fresh": _KOLMOGOROV_MEAN * float(np.sqrt(total / number)),
-        "U_a_fresh": fresh,
+        "U_a_fresh": float(spread / (number * (total - 1))),
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -364,6 +364,7 @@ def test_draws_keep_within_the_ends_of_every_record_and_possible_says_which_leve
 
 @settings(max_examples=60, deadline=None)
 @given(NUMBERS, st.integers(1, 40), st.integers(0, 10**6))
+@example([5.0, 5.0, -5.0], 5, 26)
 def test_with_a_support_every_draw_lies_within_it(numbers, times, seed):
     values = np.repeat(np.array(numbers), times)
     assume(len(np.unique(values)) > 1)

@@ -24,10 +24,9 @@ def test_picks_are_those_counted_by_hand():
 class Alternating:
     """What a posterior could release: by turns the one and the other table, then only the second."""
 
-    def predict_tables(self, datasets, **_):
+    def predict_batch(self, datasets, start, *, at_once, **_):
         tables = [MOVED, AWAY] * (datasets // 4) + [AWAY] * (datasets // 2)
-        for start in range(0, datasets, 7):
-            yield tables[start : start + 7]
+        return tables[start : start + at_once]
 
 
 def test_expected_picks_are_means_over_tables_in_blocks():

@@ -1,11 +1,13 @@
 """Chains: right moments, the same bytes for the same seed, and nothing confidential in the cache."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from arviz_stats.base.array import array_stats
 
@@ -187,18 +189,19 @@ def test_a_chunk_is_compiled_once_whatever_the_first_state(monkeypatch, compiled
     compile_ = sampling._compile
 
     def watch(*arguments):
-        start, chunk, placed = compile_(*arguments)
+        made = compile_(*arguments)
 
         def counted(*state):
-            result = chunk(*state)
+            result = made.move(*state)
             after_chunk.append(sum(compiled))
             return result
 
-        return start, counted, placed
+        return replace(made, move=counted)
 
     monkeypatch.setattr(sampling, "_compile", watch)
     sample(Engine("weak", begin, sweep, 20, 40), {"centre": CENTRE}, seed=1, progress=False)
-    assert len(after_chunk) == 6
+    # Six chunks of either chain.
+    assert len(after_chunk) == 12
     assert len(set(after_chunk)) == 1
     assert after_chunk[0] > 0
 
@@ -282,3 +285,110 @@ def test_where_jax_runs_already_chains_share_its_device(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1"]
     assert np.fromfile(tmp_path / "place").shape == (2 * 40 * 3,)
+
+
+# Devices share the records of a chain. How many there are is set when JAX starts.
+
+SHARED = """
+    import sys
+    import jax, jax.numpy as jnp, numpy as np
+    from molehill.machine import prepare_jax
+    prepare_jax()
+    from molehill.models import tdp_engine
+    from molehill.synthesis.sampling import chains as sampling
+    from molehill.synthesis.sampling.nuts import model_engine
+    from molehill.synthesis.synthesizer import Data, Synthesizer
+    from people import wages
+
+    random = np.random.default_rng(1)
+    count = 4001
+    age = random.normal(size=count)
+    inputs = {"age": age, "pay": 2 * age + random.normal(size=count)}
+    data = Data(inputs, random.uniform(0, 1, count))
+    engine = model_engine(Synthesizer(wages, ("pay",)), data, warmup=10, draws=20)
+
+    def run(shards, **settings):
+        return sampling.sample(engine, data, seed=1, shards=shards, progress=False, **settings).draws["slope"]
+
+    alone, shared = run(1), run(2)
+    print(alone.shape, np.abs(alone - shared)[:, :5].max() < 1e-8, (alone == shared).all())
+
+    # Stopped after the first chunk, and gone on with.
+    write, sampling.LONGEST_CHUNK = sampling.write_chunk, 5
+    def stop(*given):
+        write(*given)
+        raise KeyboardInterrupt
+    sampling.write_chunk = stop
+    try:
+        run(2, checkpoint=sys.argv[1])
+    except KeyboardInterrupt:
+        sampling.write_chunk = write
+    print((run(2, checkpoint=sys.argv[1]) == shared).all())
+    try:
+        run(1, checkpoint=sys.argv[1])
+    except ValueError as error:
+        print("other data, settings or versions" in str(error))
+
+    # The likelihood of the mixture and its gradient, of 16 blocks.
+    with jax.enable_x64(True):
+        design = np.column_stack([np.ones(count), age])
+        made = tdp_engine.prepare(Data({"design": design, "outcome": inputs["pay"]}, data.weights), least_sigma=0.0)
+        engine = tdp_engine.tdp_engine(None, components=3, priors="weak", least_sigma=0.0, warmup=1)
+        plain = {name: jnp.asarray(value) for name, value in made.items()}
+        mesh = jax.sharding.Mesh(np.array(jax.devices()), ("records",))
+        placed = sampling._place(engine, made, mesh)
+        print([part.data.shape[0] for part in placed["white"].addressable_shards])
+        point = (jnp.ones((3, 2)) * jnp.arange(3.0)[:, None], jnp.zeros(3), jnp.log(jnp.array([0.2, 0.3, 0.5])))
+        both = jax.value_and_grad(tdp_engine.weighted_loglik, (0, 1, 2))
+        theirs = jax.jit(both)(*point, plain)
+        with jax.set_mesh(mesh):
+            divided = jax.jit(lambda point, data: both(*point, data))
+            ours = divided(point, placed)
+            compiled = divided.lower(point, placed).compile().as_text()
+        close = jax.tree.map(lambda a, b: np.allclose(a, b, rtol=1e-11, atol=1e-9), ours, theirs)
+        print(all(jax.tree.leaves(close)), "all-reduce" in compiled)
+    try:
+        sampling.sample(engine, data, seed=1, shards=4, progress=False)
+    except ValueError as error:
+        print("8 devices" in str(error))
+"""
+
+
+def test_devices_share_the_records_of_a_chain(tmp_path):
+    done = run_python(SHARED, tmp_path / "kept", JAX_NUM_CPU_DEVICES="4")
+    assert done.returncode == 0, done.stderr
+    draws, resumed, refused, blocks, mixture, too_many = done.stdout.splitlines()
+    assert draws == "(2, 20) True False"
+    assert resumed == refused == too_many == "True"
+    assert blocks == "[4, 4, 4, 4]"
+    assert mixture == "True True"
+
+
+SHARED_FIT = """
+    import sys, warnings
+    import numpy as np, pandas as pd
+    from molehill.models import tdp_mixture
+    from molehill.synthesis.fitting import fit
+    warnings.simplefilter("ignore")
+    random = np.random.default_rng(1)
+    data = pd.DataFrame({"age": random.normal(size=4001)})
+    data["pay"] = np.exp(data["age"] + random.normal(size=4001) * random.choice([0.3, 1.0], 4001))
+    for shards, seed, draws in ((1, 1, 10), (2, 1, 10), (1, 1, 600), (2, 2, 600)):
+        told = fit(tdp_mixture("pay", ["age"], components=2), data, seed=seed, warmup=1 if draws == 10 else 200,
+            draws=draws, patience=0, shards=shards, progress=False)
+        if draws == 10:
+            np.save(f"{sys.argv[1]}/{shards}.npy", told.draws["sigma"])
+        else:
+            told.diagnostics.table.to_csv(f"{sys.argv[1]}/{shards}.csv")
+"""
+
+
+@pytest.mark.slow
+def test_a_fit_whose_records_are_shared_is_that_of_one_device(tmp_path):
+    done = run_python(SHARED_FIT, tmp_path, JAX_NUM_CPU_DEVICES="4")
+    assert done.returncode == 0, done.stderr
+    alone, shared = (np.load(tmp_path / f"{shards}.npy") for shards in (1, 2))
+    assert np.abs(alone - shared)[:, :3].max() < 1e-8
+    alone, shared = (pd.read_csv(tmp_path / f"{shards}.csv", index_col=0) for shards in (1, 2))
+    z = (alone["mean"] - shared["mean"]) / np.hypot(alone["error"], shared["error"])
+    assert z.abs().max() < 4

@@ -127,7 +127,10 @@ class Grid:
         near = _distance(inner, np.clip(inner, low, high), scale)
         far = _distance(inner, high if side > 0 else low, scale)
         # What lies beyond the nearest end is exponential again: nothing is lost where hardly any mass is left.
-        distance = near - np.log1p(share * np.expm1(-rate * np.maximum(far - near, 0.0))) / rate
+        with np.errstate(over="ignore"):
+            # Where all values lie at the inner end, the rate is so large that a product with it may be infinite.
+            beyond = np.expm1(-rate * np.maximum(far - near, 0.0))
+        distance = near - np.log1p(share * beyond) / rate
         return np.clip(_step(inner, side * distance, scale), low, high)
 
     def _draw_heaps(

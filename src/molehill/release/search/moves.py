@@ -23,6 +23,7 @@ from molehill.release.search.points import (
     find_breaking,
     fit_scheme,
     measure_point,
+    try_several,
 )
 from molehill.release.search.ranking import rank_points
 
@@ -55,15 +56,13 @@ def try_moves(bench: Bench) -> Iterator[Point]:
 
 def _part_less(bench: Bench, left: Callable[[], int]) -> Iterator[Point]:
     """Measure forests that tell fewer and fewer records apart; with a rule on risk, until it is kept."""
-    for leaf in bench.job.leaves:
-        if bench.fits and left() < 1:
+    points = try_several(bench, [Scheme(leaf=leaf) for leaf in bench.job.leaves[: max(left(), 1)]])
+    for point in points:
+        if point is None:
             return
-        fitted = fit_scheme(bench, Scheme(leaf=leaf))
-        if fitted is None:
-            return
-        point = measure_point(bench, fitted)
         yield point
-        if bench.rules_risk and _settles(point) and _settles(confirm_point(bench, point)):
+        settled = bench.rules_risk and _settles(point) and _settles(confirm_point(bench, point))
+        if settled or left() < 1:
             return
 
 

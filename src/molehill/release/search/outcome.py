@@ -18,7 +18,7 @@ from molehill.release.search.points import (
     Point,
     confirm_point,
     find_breaking,
-    fit_scheme,
+    fit_several,
     list_points,
 )
 from molehill.release.search.ranking import rank_points
@@ -108,15 +108,14 @@ def _find_paper(bench: Bench, chosen: Point) -> dict[str, Fitted]:
 def _fit_beside(bench: Bench, chosen: Point, tell: Tell | None) -> dict[str, Fitted]:
     """The paper's weights in a forest that tells as many records apart, which costs next to nothing."""
     leaf = chosen.fitted.scheme.leaf
-    wanted = {name: replace(scheme, leaf=leaf) for name, scheme in PAPER.items() if name in bench.settings.compare}
-    beside = {}
-    for name, scheme in wanted.items() if leaf else ():
-        if name != chosen.name:
-            if tell is not None:
-                tell(f"fitting: {name}")
-            fitted = next((one for one in bench.fits if one.scheme == scheme), None) or fit_scheme(bench, scheme)
-            beside |= {} if fitted is None else {name: fitted}
-    return beside
+    compared = [name for name in PAPER if name in bench.settings.compare and name != chosen.name] if leaf else []
+    wanted = {name: replace(PAPER[name], leaf=leaf) for name in compared}
+    had = {name: fitted for fitted in bench.fits for name, scheme in wanted.items() if fitted.scheme == scheme}
+    lacking = {name: scheme for name, scheme in wanted.items() if name not in had}
+    if tell is not None and lacking:
+        tell(f"fitting: {', '.join(lacking)}")
+    had |= dict(zip(lacking, fit_several(bench, list(lacking.values())), strict=True))
+    return {name: fitted for name in wanted if (fitted := had[name]) is not None}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

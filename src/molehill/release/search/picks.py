@@ -8,13 +8,11 @@ records with the same value neither stands out, and yet every second pick is rig
 import numpy as np
 
 from molehill.arrays import Floats
-from molehill.evaluation.expected import BLOCKS
+from molehill.evaluation.expected import BLOCKS, spread_batches
 from molehill.risk.identification import pick_chances
 from molehill.risk.intruder import View
 from molehill.synthesis.posterior import Posterior
-
-# Tables are made and measured in batches of about this many values.
-_BATCH = 2_000_000
+from molehill.tables.table import Table
 
 
 def expected_picks(posterior: Posterior, view: View, *, datasets: int, seed: int) -> Floats:
@@ -23,8 +21,15 @@ def expected_picks(posterior: Posterior, view: View, *, datasets: int, seed: int
     As `molehill.evaluation.expected.expected_risk` does it for the risk, of as many tables.
     """
     blocks, number = np.zeros((BLOCKS, view.records)), 0
-    for tables in posterior.predict_tables(datasets, seed=seed, at_once=max(1, _BATCH // view.records)):
-        for row in pick_chances(view, tables):
+    for rows in spread_batches(_measure_batch, posterior, view, datasets, seed):
+        for row in rows:
             blocks[number * BLOCKS // datasets] += row
             number += 1
     return blocks * (BLOCKS / datasets)
+
+
+def _measure_batch(
+    posterior: Posterior, view: View, _table: Table, datasets: int, seed: int, at_once: int, start: int
+) -> Floats:
+    """Give the chance of every record in every table of a batch."""
+    return pick_chances(view, posterior.predict_batch(datasets, start, seed=seed, at_once=at_once))

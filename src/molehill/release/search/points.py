@@ -6,7 +6,7 @@ A point that meets the targets is confirmed by measuring it anew, with draws tha
 import hashlib
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from molehill.arrays import Booleans, Floats, named_seed
 from molehill.evaluation.expected import BLOCKS, expected_risk
 from molehill.evaluation.measures.standing_out import find_isolated
 from molehill.evaluation.scene import Options, Scene
+from molehill.machine import is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
 from molehill.release.making import Job, fit_quietly
@@ -202,6 +203,59 @@ def fit_scheme(
     bench: Bench, scheme: Scheme, weights: Floats | None = None, start: Fitted | None = None
 ) -> Fitted | None:
     """Fit the synthesizer with the weights of a scheme; None if so few records count that it cannot be fitted."""
+    fitted = _fit_one(bench, scheme, weights, start)
+    return None if fitted is None else _take_fit(bench, fitted)
+
+
+def fit_several(bench: Bench, schemes: Sequence[Scheme]) -> Iterator[Fitted | None]:
+    """Fit several schemes that know nothing of each other: each a piece of work."""
+    made = spread(_fit_piece, [(scheme,) for scheme in schemes], shared=(_share(bench), bench.job.table))
+    return (None if fitted is None else _take_fit(bench, fitted) for fitted in made)
+
+
+def try_several(bench: Bench, schemes: Sequence[Scheme]) -> Iterator[Point | None]:
+    """Fit, measure and judge several schemes that know nothing of each other, each a piece of work: point after point.
+
+    None where so few records count that nothing can be fitted.
+    """
+    first = len(bench.points)
+    # What an interrupted search has measured is only fitted.
+    known = max(len(bench.saved) - first, 0)
+    calls = [(scheme, place < known) for place, scheme in enumerate(schemes)]
+    for fitted, measured, seconds in spread(_try_piece, calls, shared=(_share(bench), bench.job.table)):
+        if fitted is None:
+            yield None
+        else:
+            yield _take_point(bench, _take_fit(bench, fitted), fitted.posterior, measured, seconds)
+
+
+def _share(bench: Bench) -> Bench:
+    """What pieces of work share of a search: without its points, and what it keeps on disk."""
+    elsewhere: dict[str, Any] = {
+        "progress": bench.progress and not is_spreading(),
+        "saved": (),
+        "fits": [],
+        "points": [],
+    }
+    return replace(bench, store=bench.store if sees_files() else None, **elsewhere)
+
+
+def _fit_piece(bench: Bench, _table: Table, scheme: Scheme) -> Fitted | None:
+    return _fit_one(bench, scheme, None, None)
+
+
+def _try_piece(
+    bench: Bench,
+    _table: Table,
+    scheme: Scheme,
+    known: bool,  # noqa: FBT001 (a piece of work has no names for what it is given)
+) -> tuple[Fitted | None, Measured | None, float]:
+    fitted, begun = _fit_one(bench, scheme, None, None), time.perf_counter()
+    measured = None if fitted is None or known else _measure_fitted(bench, fitted, fitted.posterior)
+    return fitted, measured, time.perf_counter() - begun
+
+
+def _fit_one(bench: Bench, scheme: Scheme, weights: Floats | None, start: Fitted | None) -> Fitted | None:
     view = bench.job.view
     if weights is None:
         weights = weigh(scheme, confidential_risk(view, order=scheme.order) if scheme.order else None, view.records)
@@ -222,28 +276,40 @@ def fit_scheme(
         )
     except NothingCountsError:
         return None
-    seconds = time.perf_counter() - begun
-    if len(bench.points) < len(bench.saved):
-        seconds = float(bench.saved[len(bench.points)]["seconds"][0])
     # Where draws are independent, nothing starts from others.
     warm = start is not None and not posterior.independent
-    fitted = Fitted(len(bench.fits), scheme, weights, posterior, warm, seconds)
-    bench.fits.append(fitted)
-    return fitted
+    return Fitted(0, scheme, weights, posterior, warm, time.perf_counter() - begun)
+
+
+def _take_fit(bench: Bench, fitted: Fitted) -> Fitted:
+    """Add a fit to those of a search."""
+    seconds = fitted.seconds
+    if len(bench.points) < len(bench.saved):
+        seconds = float(bench.saved[len(bench.points)]["seconds"][0])
+    bench.fits.append(replace(fitted, number=len(bench.fits), seconds=seconds))
+    return bench.fits[-1]
 
 
 def measure_point(bench: Bench, fitted: Fitted, posterior: Posterior | None = None) -> Point:
     """Measure and judge a fit, as it predicts or as another posterior of it does."""
-    number, posterior = len(bench.points), posterior or fitted.posterior
-    begun = time.perf_counter()
-    if number < len(bench.saved):
+    posterior, begun = posterior or fitted.posterior, time.perf_counter()
+    saved = len(bench.points) < len(bench.saved)
+    measured = None if saved else _measure_fitted(bench, fitted, posterior)
+    return _take_point(bench, fitted, posterior, measured, time.perf_counter() - begun)
+
+
+def _measure_fitted(bench: Bench, fitted: Fitted, posterior: Posterior) -> Measured:
+    names = (str(fitted.scheme), _digest(fitted.weights), str(posterior.options.get("membership", "")))
+    return measure(bench, posterior, seed=bench.job.seed("search", "measure", *names))
+
+
+def _take_point(bench: Bench, fitted: Fitted, posterior: Posterior, measured: Measured | None, seconds: float) -> Point:
+    """Add a point to those of a search: as it was measured now or, if not, before an interruption; judged, and kept."""
+    number = len(bench.points)
+    if measured is None:
         measured, seconds = _unpack(bench.saved[number]), float(bench.saved[number]["seconds"][1])
-    else:
-        names = (str(fitted.scheme), _digest(fitted.weights), str(posterior.options.get("membership", "")))
-        measured = measure(bench, posterior, seed=bench.job.seed("search", "measure", *names))
-        seconds = time.perf_counter() - begun
-        if bench.store is not None:
-            write_chunk(bench.store, number, [], _pack(measured, (fitted.seconds, seconds)))
+    elif bench.store is not None:
+        write_chunk(bench.store, number, [], _pack(measured, (fitted.seconds, seconds)))
     judgements = judge_measured(bench, measured, fitted, posterior)
     point = Point(number, fitted, posterior, measured, judgements, seconds)
     bench.points.append(point)

@@ -110,6 +110,18 @@ START_DRAWS = 20
 START_STEPS = 300
 
 
+class _Prepared(NamedTuple):
+    """The records as they are, and those that the density is computed from where these are others."""
+
+    records: Data
+    collapsed: Data | None = None
+
+    @property
+    def few(self) -> Data:
+        """What the density is computed from."""
+        return self.records if self.collapsed is None else self.collapsed
+
+
 def model_engine(
     synthesizer: Synthesizer,
     data: Data,
@@ -119,50 +131,85 @@ def model_engine(
     accept: float = ACCEPT,
     moved: Callable[..., Any] | None = None,
     move: Callable[[Draw, Inputs], Draw] | None = None,
+    collapse: Callable[[Data], Data] | None = None,
 ) -> Engine:
-    """NUTS on the unconstrained sites of the model; only the shapes of the data are looked at here.
+    """NUTS on the unconstrained sites of the model; no value of the data is looked at here but by `collapse`.
 
     `moved` is the same model in coordinates that NUTS finds easier, with the sites of the model among its own or as
-    deterministic ones; `move` turns sites to start from into those of the moved model.
+    deterministic ones; `move` turns sites to start from into those of the moved model. `collapse` gives fewer records
+    of the same density, as `collapse_records` does, and what else the moved model takes; the functionals then take the
+    weighted log-likelihood as `likelihood`, and only look at the records that they watch.
     """
     model = moved or synthesizer.model
+    prepare = _prepare_once(data, collapse)
+    prepared = prepare(data)
 
-    def log_density(position: Any, data: Data) -> jax.Array:
-        return jnp.negative(potential_energy(weighted(model, data.weights), (), dict(data.inputs), position))
+    def log_density(position: Any, prepared: _Prepared) -> jax.Array:
+        few = prepared.few
+        return jnp.negative(potential_energy(weighted(model, few.weights), (), dict(few.inputs), position))
 
-    def report(position: Any, data: Data) -> tuple[Mapping[str, jax.Array], Mapping[str, jax.Array]]:
-        sites = constrain_fn(model, (), dict(data.inputs), position, return_deterministic=True)
-        watched = synthesizer.functionals or _watch_all(model)
-        return sites, watched(sites, data.inputs, data.weights)
+    def report(position: Any, prepared: _Prepared) -> tuple[Mapping[str, jax.Array], Mapping[str, jax.Array]]:
+        data, few = prepared.records, prepared.few
+        sites = constrain_fn(model, (), dict(few.inputs), position, return_deterministic=True)
+        watched: Callable[..., Any] = synthesizer.functionals or _watch_all(model)
+        if collapse is None:
+            return sites, watched(sites, data.inputs, data.weights)
+        likelihood = _weighted_loglik(model, sites, few.inputs, few.weights)
+        return sites, watched(sites, data.inputs, data.weights, likelihood=likelihood)
 
-    def guess(key: jax.Array, data: Data) -> Any:
-        guessed = _guess_sites(handlers.seed(weighted(model, data.weights), key), data.inputs)
-        return unconstrain_fn(model, (), dict(data.inputs), guessed)
+    def guess(key: jax.Array, prepared: _Prepared) -> Any:
+        few = prepared.few
+        guessed = _guess_sites(handlers.seed(weighted(model, few.weights), key), few.inputs)
+        return unconstrain_fn(model, (), dict(few.inputs), guessed)
 
-    template = jax.eval_shape(guess, jax.random.key(0), data)
+    template = jax.eval_shape(guess, jax.random.key(0), prepared)
     shapes = jax.tree.map(jnp.shape, template)
 
-    def start(key: jax.Array, data: Data) -> Any:
-        arguments = dict(data.inputs)
+    def start(key: jax.Array, prepared: _Prepared) -> Any:
+        data, arguments = prepared.records, dict(prepared.few.inputs)
         if data.start:
             chosen = jax.random.randint(key, (), 0, START_DRAWS)
             return unconstrain_fn(model, (), arguments, {name: data.start[name][chosen] for name in shapes})
         if synthesizer.start is not None:
-            sites = synthesizer.start(key, arguments, data.weights)
+            sites = synthesizer.start(key, dict(data.inputs), data.weights)
             return unconstrain_fn(model, (), arguments, dict(move(sites, arguments) if move else sites))
         keys = jax.random.split(key, len(shapes))
         position = {
             name: jax.random.uniform(sub, shapes[name], minval=-0.5, maxval=0.5)
             for name, sub in zip(shapes, keys, strict=True)
         }
-        return _climb(lambda z: log_density(z, data), position)
+        return _climb(lambda z: log_density(z, prepared), position)
 
-    def everything(position: Any, key: jax.Array, data: Data) -> Any:
-        return log_density(position, data), report(position, data), start(key, data)
+    def everything(position: Any, key: jax.Array, prepared: _Prepared) -> Any:
+        return log_density(position, prepared), report(position, prepared), start(key, prepared)
 
-    program = _write_out(jax.make_jaxpr(everything)(template, jax.random.key(0), data))
+    program = _write_out(jax.make_jaxpr(everything)(template, jax.random.key(0), prepared))
     name = f"nuts {accept} {program}"
-    return nuts_engine(log_density, start, report, name=name, warmup=warmup, draws=draws, accept=accept)
+    engine = nuts_engine(log_density, start, report, name=name, warmup=warmup, draws=draws, accept=accept)
+    return engine._replace(prepare=prepare, by_record=_by_record)
+
+
+def _prepare_once(data: Data, collapse: Callable[[Data], Data] | None) -> Callable[[Data], _Prepared]:
+    """Give what prepares any data, and these only once: to look for equal records takes a while."""
+
+    def prepare(given: Data) -> _Prepared:
+        return _Prepared(given, None if collapse is None else collapse(given))
+
+    prepared = prepare(data)
+    return lambda given: prepared if given is data else prepare(given)
+
+
+def _by_record(prepared: _Prepared) -> Any:
+    """Say which arrays the density takes a sum along: those of a row per record."""
+    few, records = prepared.few, np.shape(prepared.few.weights)
+    of_few = few._replace(
+        inputs={name: np.shape(value)[:1] == records for name, value in few.inputs.items()},
+        weights=True,
+        start=dict.fromkeys(few.start, False),
+    )
+    if prepared.collapsed is None:
+        return _Prepared(of_few)
+    return _Prepared(jax.tree.map(lambda _: False, prepared.records), of_few)
 
 
 def _guess_sites(model: Callable[..., Any], arguments: Inputs) -> dict[str, Any]:
@@ -200,12 +247,18 @@ def _climb(log_density: Callable[[Any], jax.Array], position: Any) -> Any:
     return position
 
 
-def _watch_all(model: Callable[..., Any]) -> Callable[[Draw, Inputs, jax.Array], Mapping[str, jax.Array]]:
+def _watch_all(model: Callable[..., Any]) -> Callable[..., Mapping[str, jax.Array]]:
     """Watch every site and the weighted log-likelihood: for a model whose labels do not switch."""
 
-    def watch(sites: Draw, arguments: Inputs, weights: jax.Array) -> Mapping[str, jax.Array]:
-        logs, trace = compute_log_probs(weighted(model, weights), (), dict(arguments), dict(sites))
-        observed = jnp.stack([value for name, value in logs.items() if trace[name]["is_observed"]])
-        return {name: jnp.ravel(value) for name, value in sites.items()} | {"weighted_loglik": observed.sum()[None]}
+    def watch(
+        sites: Draw, arguments: Inputs, weights: jax.Array, likelihood: jax.Array | None = None
+    ) -> Mapping[str, jax.Array]:
+        likelihood = _weighted_loglik(model, sites, arguments, weights) if likelihood is None else likelihood
+        return {name: jnp.ravel(value) for name, value in sites.items()} | {"weighted_loglik": likelihood[None]}
 
     return watch
+
+
+def _weighted_loglik(model: Callable[..., Any], sites: Draw, arguments: Inputs, weights: jax.Array) -> jax.Array:
+    logs, trace = compute_log_probs(weighted(model, weights), (), dict(arguments), dict(sites))
+    return jnp.stack([value for name, value in logs.items() if trace[name]["is_observed"]]).sum()

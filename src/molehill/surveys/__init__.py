@@ -1,0 +1,44 @@
+"""Surveys: estimates under a sampling design, and how rare records are in the population.
+
+`SurveyDesign` names the columns of a design, and `read` makes a `Sample` of them. The estimates of a sample know their
+variances; `population_risk` and `weighted_distances` use its weights; `recognise_design` proposes a design.
+"""
+
+from molehill.surveys.design import Sample, SurveyDesign
+from molehill.surveys.distances import WeightedDistances, weighted_distances, weighted_ecdf
+from molehill.surveys.estimates import (
+    SurveyEstimate,
+    weighted_correlation,
+    weighted_mean,
+    weighted_quantile,
+    weighted_regression,
+    weighted_sd,
+    weighted_share,
+    weighted_table,
+    weighted_total,
+)
+from molehill.surveys.rarity import PopulationRisk, population_risk
+from molehill.surveys.recognising import Recognised, recognise_design
+from molehill.surveys.variances import bootstrap
+
+__all__ = [
+    "PopulationRisk",
+    "Recognised",
+    "Sample",
+    "SurveyDesign",
+    "SurveyEstimate",
+    "WeightedDistances",
+    "bootstrap",
+    "population_risk",
+    "recognise_design",
+    "weighted_correlation",
+    "weighted_distances",
+    "weighted_ecdf",
+    "weighted_mean",
+    "weighted_quantile",
+    "weighted_regression",
+    "weighted_sd",
+    "weighted_share",
+    "weighted_table",
+    "weighted_total",
+]

@@ -1,0 +1,322 @@
+"""How a sample was drawn: the columns that say so, checked and read once."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from molehill.arrays import Floats, freeze
+from molehill.errors import InputError, check_choice, check_names, check_number
+from molehill.tables.schema import column_numbers, refuse_infinite
+from molehill.tables.table import Table, as_table, find_columns
+
+ReplicateMethod = Literal["brr", "fay", "jk1", "jkn", "bootstrap", "successive"]
+Single = Literal["error", "adjust", "certainty"]
+Centre = Literal["estimate", "mean"]
+
+# Directions of replicate weights that are smaller than this are rounding (the square of the tolerance of R's survey).
+_RANK = 1e-10
+
+
+@dataclass(frozen=True)
+class SurveyDesign:
+    """Which columns say how a sample was drawn.
+
+    Attributes
+    ----------
+    weight
+        The design weight: how many units of the population a record stands for.
+    stratum
+        The stratum, if the population was divided before sampling.
+    cluster
+        The cluster (primary sampling unit), if records were not drawn one by one. Clusters are taken as drawn with
+        replacement, or with `population` without; what was drawn within them is in their totals.
+    nested
+        Whether cluster numbers begin again in every stratum, so that cluster 1 of two strata is two clusters.
+    population
+        For the finite population correction: the number of units of the first stage (clusters, or records where there
+        are none) in the stratum, or the fraction of them that was drawn if no value is above 1.
+    single
+        A stratum with a single cluster says nothing of its variance: "error"; "adjust", its distance is taken from the
+        mean of all clusters; "certainty", it was sure to be drawn and has no variance, as with a fraction of 1.
+    replicates
+        Columns of replicate weights; variances then come from these, and not from strata and clusters.
+    method
+        How they were made: "brr" (balanced half-samples), "fay" (with `fay`), "jk1" (one cluster left out), "jkn" (one
+        cluster of a stratum left out; needs `factors`), "bootstrap", "successive" (successive differences, as in the
+        American Community Survey: 4 / R).
+    fay
+        What Fay's method leaves of the weight of the other half, from 0 to below 1.
+    scale
+        What to multiply the squared differences of all replicates by, if not what the method says.
+    factors
+        The same for each replicate: of "jkn", (n_h - 1) / n_h of the stratum in which a cluster was left out.
+    centre
+        What replicates differ from: the "estimate" with the full weights, or the "mean" of the replicates.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"w": [2.0, 2.0, 5.0, 5.0], "area": ["A", "A", "B", "B"]})
+    >>> SurveyDesign(weight="w", stratum="area").read(table)
+    Sample(4 records, 2 strata, 4 units of the first stage, 2 degrees of freedom)
+    """
+
+    weight: str
+    stratum: str | None = None
+    cluster: str | None = None
+    nested: bool = False
+    population: str | None = None
+    single: Single = "error"
+    replicates: tuple[str, ...] = ()
+    method: ReplicateMethod | None = None
+    fay: float = 0.0
+    scale: float | None = None
+    factors: tuple[float, ...] = ()
+    centre: Centre = "estimate"
+
+    def __post_init__(self) -> None:
+        check_choice("single", self.single, get_args(Single))
+        check_choice("centre", self.centre, get_args(Centre))
+        object.__setattr__(self, "replicates", check_names("replicates", self.replicates))
+        object.__setattr__(self, "factors", tuple(as_numbers("factors", self.factors).ravel().tolist()))
+        seen: dict[str, str] = {}
+        for role, name in self.columns:
+            if not isinstance(name, str):
+                problem = f"a column's name must be text, not {type(name).__name__}"
+                raise InputError(role, problem, "Give the name of a column")
+            if name in seen:
+                raise InputError(role, f"{name!r} is the {seen[name]} as well", "Give each column one part")
+            seen[name] = role
+        self._check_replicates()
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Every column that it names, with its part."""
+        single = [("stratum", self.stratum), ("cluster", self.cluster), ("population", self.population)]
+        named = [(role, name) for role, name in single if name is not None]
+        return [("weight", self.weight), *named, *(("replicates", name) for name in self.replicates)]
+
+    def read(self, data: Any) -> "Sample":
+        """Check the columns of a table, and give the arrays that every estimate needs."""
+        table = as_table(data)
+        for role, name in self.columns:
+            find_columns(table, name, role)
+        weights = _read_weights(table, self.weight)
+        cluster, stratum_of = _read_units(table, self)
+        fractions = _read_fractions(table, self, stratum_of[cluster], stratum_of)
+        if not self.replicates:
+            _check_single(self, stratum_of, fractions)
+        replicates = _read_replicates(table, self) if self.replicates else None
+        drawn = (freeze(weights), freeze(cluster), freeze(stratum_of), freeze(fractions))
+        return Sample(*drawn, self.single, replicates)
+
+    def _check_replicates(self) -> None:
+        if not self.replicates:
+            if self.method is not None:
+                raise InputError("method", "there are no replicate weights", "Name their columns in replicates")
+            return
+        if self.method is None:
+            raise InputError("method", "nothing says how the replicate weights were made", _methods())
+        check_choice("method", self.method, get_args(ReplicateMethod))
+        if len(self.replicates) < 2:
+            raise InputError("replicates", "there is one only", "Name all columns of replicate weights")
+        fay = check_number("fay", self.fay)
+        if not 0 <= fay < 1 or (self.method != "fay" and fay > 0):
+            problem = "it must be from 0 to below 1, and 0 for other methods than 'fay'"
+            raise InputError("fay", problem, "Take it from the documentation of the file; 0.5 and 0.3 are usual")
+        if self.scale is not None:
+            check_number("scale", self.scale, above=0.0)
+        if self.method == "jkn" and not self.factors:
+            raise InputError("factors", "'jkn' needs one for each replicate", "Give (n_h - 1) / n_h of each stratum")
+        wrong = not all(np.isfinite(factor) and factor >= 0 for factor in self.factors)
+        if self.factors and (wrong or len(self.factors) != len(self.replicates)):
+            raise InputError("factors", "it is not one number from 0 up for each replicate", "Give one for each")
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """Replicate weights: `times[i]` times `values[r, units[i]]` for record i; and a factor of each replicate."""
+
+    values: Floats
+    units: NDArray[np.int64]
+    times: Floats
+    factors: Floats
+    centre: Centre
+    degrees: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample:
+    """A design as arrays.
+
+    Attributes
+    ----------
+    weights
+        Of every record.
+    cluster
+        The unit of the first stage of every record, numbered from 0: a cluster, or the record itself.
+    stratum_of
+        The stratum of every such unit.
+    fractions
+        The share of its units that was drawn, of every stratum; 0 without a finite population correction.
+    single
+        What a stratum with a single unit means.
+    replicates
+        Replicate weights, if variances are to come from these.
+    """
+
+    weights: Floats
+    cluster: NDArray[np.int64]
+    stratum_of: NDArray[np.int64]
+    fractions: Floats
+    single: Single = "error"
+    replicates: Replicates | None = None
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.weights)
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of variances of the whole sample."""
+        return self.degrees_within(np.ones(self.records, dtype=bool))
+
+    def degrees_within(self, rows: NDArray[np.bool_]) -> float:
+        """Units less strata among records with a weight, or the rank of replicate weights less 1; at least 1."""
+        if self.replicates is not None:
+            return self.replicates.degrees
+        units = np.unique(self.cluster[rows & (self.weights > 0)])
+        return max(float(len(units) - len(np.unique(self.stratum_of[units]))), 1.0)
+
+    def __repr__(self) -> str:
+        strata, units = len(self.fractions), len(self.stratum_of)
+        many = f"{strata:,} strat{'um' if strata == 1 else 'a'}, {units:,} units of the first stage"
+        if self.replicates is not None:
+            many = f"{len(self.replicates.factors):,} replicates"
+        return f"Sample({self.records:,} records, {many}, {self.degrees:.0f} degrees of freedom)"
+
+
+def as_numbers(argument: str, given: Any) -> Floats:
+    """Take numbers as an array; what is none is refused without being quoted."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(argument, "it holds something that is not a number", "Give numbers") from None
+
+
+def _rank(values: Floats) -> int:
+    sizes = np.linalg.eigvalsh(values @ values.T)
+    return int((sizes > _RANK * sizes[-1]).sum())
+
+
+def _read_weights(table: Table, name: str) -> Floats:
+    weights = _read_numbers(table, name, "weight").copy()
+    negative = int((weights < 0).sum())
+    if negative:
+        problem = f"{negative:,} records have a negative value of {name!r}"
+        raise InputError("weight", problem, "A weight is a number of units: correct them, or name another column")
+    if not weights.any():
+        raise InputError("weight", f"{name!r} is zero for every record", "Name another column")
+    return weights
+
+
+def _read_numbers(table: Table, name: str, role: str) -> Floats:
+    values = column_numbers(table, name, role)
+    refuse_infinite(values, name, role)
+    _refuse_missing(np.isnan(values), name, role)
+    return values
+
+
+def _refuse_missing(absent: Any, name: str, role: str) -> None:
+    number = int(np.sum(absent))
+    if number:
+        problem = f"{number:,} records have no value of {name!r}"
+        raise InputError(role, problem, "Fill it in, or leave out records that are not in the sample")
+
+
+def _read_codes(table: Table, name: str | None, role: str) -> NDArray[np.int64] | None:
+    if name is None:
+        return None
+    codes, _ = pd.factorize(table.frame[name])
+    _refuse_missing(codes < 0, name, role)
+    return codes.astype(np.int64)
+
+
+def _read_units(table: Table, design: SurveyDesign) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The unit of every record, and the stratum of every unit."""
+    stratum, cluster = (_read_codes(table, getattr(design, role), role) for role in ("stratum", "cluster"))
+    stratum = np.zeros(len(table.frame), dtype=np.int64) if stratum is None else stratum
+    if cluster is None:
+        return np.arange(len(stratum)), stratum
+    both, pairs = pd.factorize(stratum * (cluster.max() + 1) + cluster)
+    crossing = len(pairs) - (int(cluster.max()) + 1)
+    if crossing and not design.nested:
+        problem = f"clusters of {design.cluster!r} lie in more than one stratum of {design.stratum!r}"
+        remedy = "If their numbers begin again in every stratum, say nested=True; if not, correct stratum or cluster"
+        raise InputError("cluster", problem, remedy)
+    stratum_of = np.empty(len(pairs), dtype=np.int64)
+    stratum_of[both] = stratum
+    return both.astype(np.int64), stratum_of
+
+
+def _read_fractions(
+    table: Table, design: SurveyDesign, stratum: NDArray[np.int64], stratum_of: NDArray[np.int64]
+) -> Floats:
+    """Give the share of its units that was drawn, of every stratum."""
+    drawn = np.bincount(stratum_of).astype(np.float64)
+    name = design.population
+    if name is None:
+        return np.zeros(len(drawn))
+    values = _read_numbers(table, name, "population")
+    if (values <= 0).any():
+        problem = f"{int((values <= 0).sum()):,} records have a value of {name!r} that is not above 0"
+        raise InputError("population", problem, "Give numbers of units, or fractions")
+    by_stratum = np.empty(len(drawn))
+    by_stratum[stratum] = values
+    changing = len(np.unique(stratum[by_stratum[stratum] != values]))
+    if changing:
+        where = f"within {changing:,} of {len(drawn):,} strata" if design.stratum else "and there is no stratum"
+        problem = f"{name!r} is not the same for all records, {where}"
+        raise InputError("population", problem, "Name the stratum that it belongs to, or correct it")
+    if (by_stratum <= 1).all():
+        return by_stratum
+    if (by_stratum < 1).any():
+        problem = f"{name!r} holds fractions and numbers above 1"
+        raise InputError("population", problem, "Give numbers of units in every stratum, or fractions in every one")
+    fewer = int((by_stratum < drawn).sum())
+    if fewer:
+        units = "clusters" if design.cluster else "records"
+        problem = f"in {fewer:,} strata {name!r} is smaller than the number of {units} in the sample"
+        raise InputError("population", problem, f"It is the number of {units} of the stratum in the population")
+    return drawn / by_stratum
+
+
+def _check_single(design: SurveyDesign, stratum_of: NDArray[np.int64], fractions: Floats) -> None:
+    if len(stratum_of) == 1:
+        what = f"{design.cluster!r} is the same for every record" if design.cluster else "there is one record"
+        raise InputError("cluster" if design.cluster else "data", what, "A variance needs two units at least")
+    alone = int(((np.bincount(stratum_of) == 1) & (fractions < 1)).sum())
+    if alone and design.single == "error":
+        units = "cluster" if design.cluster else "record"
+        problem = f"{alone:,} strata of {design.stratum!r} have a single {units}"
+        remedy = "Join such strata, or choose single='adjust', or 'certainty' if the unit was sure to be drawn"
+        raise InputError("stratum", problem, remedy)
+
+
+def _read_replicates(table: Table, design: SurveyDesign) -> Replicates:
+    # Replicates may be negative, as some of the American Community Survey are.
+    values = np.stack([_read_numbers(table, name, "replicates") for name in design.replicates])
+    number = len(values)
+    scales = {"jk1": (number - 1) / number, "jkn": 1.0, "successive": 4 / number}
+    usual = scales.get(design.method or "", 1 / (number * (1 - design.fay) ** 2))
+    factors = np.array(design.factors or np.ones(number)) * (usual if design.scale is None else design.scale)
+    records = np.arange(values.shape[1])
+    degrees = max(float(_rank(values) - 1), 1.0)
+    return Replicates(freeze(values), records, np.ones(len(records)), freeze(factors), design.centre, degrees)
+
+
+def _methods() -> str:
+    return f"Choose a method: {', '.join(map(repr, get_args(ReplicateMethod)))}"

@@ -1,0 +1,524 @@
+"""Estimates of a population from a sample: point, variance and degrees of freedom, as `combine` takes them.
+
+A group, or the records that have a value, is a part of the sample: its estimate uses its records only, but its variance
+the whole design, in which the other records count as nothing. To cut the table would forget clusters and strata.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import betaincinv, stdtrit
+
+from molehill.arrays import Floats
+from molehill.errors import InputError, check_choice, check_number
+from molehill.surveys.design import Sample, as_numbers
+from molehill.surveys.variances import linearised, replicated
+from molehill.tables.schema import Missing
+
+MOST_CELLS = 1_000
+QuantileRule = Literal["linear", "step"]
+
+# As in `molehill.utility`: the quantiles this many errors of the share away show how far the quantile moves.
+_REACH = 1.96
+_SINGULAR = 1e-10
+# Sums of weights that differ by less than this share of their total are equal but for rounding.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyEstimate:
+    """An estimate of the population: numbers, or arrays with one entry for each of several.
+
+    Attributes
+    ----------
+    point, variance, degrees
+        The estimate, its variance, and the degrees of freedom of that; `molehill.utility.combine` takes these.
+    low, high
+        The interval.
+    """
+
+    point: Any
+    variance: Any
+    degrees: Any
+    low: Any
+    high: Any
+
+    @property
+    def error(self) -> Any:
+        """The standard error."""
+        return np.sqrt(self.variance)
+
+
+class _Read(NamedTuple):
+    """Columns of the records that take part, (columns, records), their weights, and which they are."""
+
+    columns: Floats
+    weights: Floats
+    rows: NDArray[np.bool_]
+
+    @property
+    def number(self) -> int:
+        """How many records have a weight."""
+        return int((self.weights > 0).sum())
+
+
+def weighted_mean(
+    sample: Sample, values: Any, *, within: Any = None, missing: Missing = "error", level: float = 0.95
+) -> SurveyEstimate:
+    """Estimate the mean of a population, or of a group of it.
+
+    The sum of weight times value over the sum of the weights, W; the influence of a record is (y - mean) / W.
+
+    Parameters
+    ----------
+    sample
+        As read by `SurveyDesign.read`.
+    values
+        A number for every record of the sample.
+    within
+        True for the records of a group; all by default. Never cut the table: the design would no longer be whole.
+    missing
+        A missing value: "error", or "keep": the record takes no part, as if it were not in the group.
+    level
+        Of the interval, Student's t around the point.
+
+    Examples
+    --------
+    >>> from molehill.surveys import SurveyDesign
+    >>> table = pd.DataFrame({"w": [2.0, 2.0, 6.0, 6.0], "area": list("AABB"), "pay": [1.0, 3.0, 4.0, 8.0]})
+    >>> found = weighted_mean(SurveyDesign(weight="w", stratum="area").read(table), table["pay"])
+    >>> print(f"{found.point} ({found.error:.3f})")
+    5.0 (1.521)
+    """
+    read = _read(sample, [values], within, missing)
+    y, weights = read.columns[0], read.weights
+    point = weights @ y / weights.sum()
+    variance = _variance(
+        sample, read, point, weights * (y - point) / weights.sum(), lambda many: many @ y / many.sum(axis=1)
+    )
+    return _around(point, variance, sample.degrees_within(read.rows), level)
+
+
+def weighted_total(
+    sample: Sample, values: Any, *, within: Any = None, missing: Missing = "error", level: float = 0.95
+) -> SurveyEstimate:
+    """Estimate the total of a population, or of a group of it: the sum of weight times value.
+
+    Parameters
+    ----------
+    sample, values, within, missing, level
+        As in `weighted_mean`. Of numbers of people, give 1 for every record.
+    """
+    read = _read(sample, [values], within, missing)
+    y = read.columns[0]
+    scores = read.weights * y
+    variance = _variance(sample, read, scores.sum(), scores, lambda many: many @ y)
+    return _around(scores.sum(), variance, sample.degrees_within(read.rows), level)
+
+
+def weighted_quantile(
+    sample: Sample,
+    values: Any,
+    share: float,
+    *,
+    rule: QuantileRule = "linear",
+    within: Any = None,
+    missing: Missing = "error",
+    level: float = 0.95,
+) -> SurveyEstimate:
+    """Estimate the value that a share of the population lies below.
+
+    The share of the population at or below the quantile has the variance e^2 under the design, scaled from the observed
+    share F to the wanted one p by p (1 - p) / (F (1 - F)). The interval goes from the quantile of p - t e to that of
+    p + t e (Woodruff). The variance, for `combine`, comes from the distance of the quantiles of p - 1.96 e and
+    p + 1.96 e; its degrees are no more than 1.96 p (1 - p) / e, because so few records lie between these.
+
+    Parameters
+    ----------
+    sample, values, within, missing, level
+        As in `weighted_mean`.
+    share
+        Between 0 and 1.
+    rule
+        "linear": between the middles of the weights of neighbours, type 7 if all weights are equal. "step": where the
+        weighted distribution function reaches the share, and halfway to the next value if it does so exactly.
+
+    References
+    ----------
+    Woodruff, Confidence Intervals for Medians and Other Position Measures (1952).
+    """
+    check_choice("rule", rule, ("linear", "step"))
+    if not 0 < check_number("share", share) < 1:
+        raise InputError("share", "it must be a number between 0 and 1", "For the 90% quantile write 0.9")
+    read = _read(sample, [values], within, missing)
+    y, weights = read.columns[0], read.weights
+    order = np.lexsort((weights, y))
+    invert = _linear if rule == "linear" else _step
+    ordered, heavy = y[order], weights[order]
+    ordered, heavy = ordered[heavy > 0], heavy[heavy > 0]
+    point = float(invert(ordered, heavy, np.array([share]))[0])
+    error = _share_error(sample, read, y <= point, share)
+    degrees = sample.degrees_within(read.rows)
+    if error == 0:
+        return SurveyEstimate(point, 0.0, degrees, point, point)
+    reach = np.array([-_REACH, _REACH, *(float(stdtrit(degrees, (1 + level) / 2)) * np.array([-1, 1]))]) * error
+    ends = np.clip(share + reach, 0.0, 1.0)
+    near_low, near_high, low, high = invert(ordered, heavy, ends)
+    variance = float((error * (near_high - near_low) / (ends[1] - ends[0])) ** 2)
+    few = _REACH * share * (1 - share) / error
+    return SurveyEstimate(point, variance, min(degrees, few), float(low), float(high))
+
+
+def weighted_sd(
+    sample: Sample, values: Any, *, within: Any = None, missing: Missing = "error", level: float = 0.95
+) -> SurveyEstimate:
+    """Estimate the standard deviation of a population, or of a group of it.
+
+    The root of n / (n - 1) times the weighted mean m2 of the squared distances from the weighted mean; n counts records
+    with a weight. The influence is ((y - mean)^2 - m2) / (2 s W); the variance is (n - 1) / n of its linearised one, so
+    that equal weights give the formula of `molehill.utility`.
+
+    Parameters
+    ----------
+    sample, values, within, missing, level
+        As in `weighted_mean`.
+    """
+    read = _read(sample, [values], within, missing, least=2)
+    weights, number = read.weights, read.number
+    y = read.columns[0] - weights @ read.columns[0] / weights.sum()
+    second = weights @ y**2 / weights.sum()
+    spread = np.sqrt(number / (number - 1))
+    point = float(spread * np.sqrt(second))
+    degrees = sample.degrees_within(read.rows)
+    if point == 0:
+        return SurveyEstimate(0.0, 0.0, degrees, 0.0, 0.0)
+    scores = weights * (y**2 - second) / (2 * point * weights.sum())
+
+    def again(many: Floats) -> Floats:
+        total = many.sum(axis=1)
+        return spread * np.sqrt(np.maximum(many @ y**2 / total - (many @ y / total) ** 2, 0.0))
+
+    return _around(point, _variance(sample, read, point, scores, again, (number - 1) / number), degrees, level)
+
+
+def weighted_correlation(
+    sample: Sample,
+    values: Any,
+    others: Any,
+    *,
+    fisher: bool = False,
+    within: Any = None,
+    missing: Missing = "error",
+    level: float = 0.95,
+) -> SurveyEstimate:
+    """Estimate the product-moment correlation in a population, or in a group of it.
+
+    Its interval is that of Fisher's z = atanh(r), turned back. With u and w the columns standardised by weights, the
+    influence on z is (u w - r (u^2 + w^2) / 2) / ((1 - r^2) W); (n - 1) / n as in `weighted_sd`.
+
+    Parameters
+    ----------
+    sample, values, within, missing, level
+        As in `weighted_mean`.
+    others
+        The second column.
+    fisher
+        Whether all is to be on the scale of z, as it is combined over released tables.
+    """
+    read = _read(sample, [values, others], within, missing, least=2)
+    weights, total, number = read.weights, read.weights.sum(), read.number
+    centred = read.columns - (read.columns @ weights / total)[:, None]
+    spreads = np.sqrt(centred**2 @ weights / total)
+    if (spreads <= _ROUNDING * np.abs(read.columns).max(axis=1)).any():
+        problem = "it is the same for every record that takes part"
+        raise InputError("values" if spreads[0] <= spreads[1] else "others", problem, "A constant has no correlation")
+    u, w = centred / spreads[:, None]
+    r = float(np.clip(weights @ (u * w) / total, -1 + 1e-15, 1 - 1e-15))
+    rest = 1 - r**2
+    scores = weights * (u * w - r * (u**2 + w**2) / 2) / (rest * total)
+
+    def again(many: Floats) -> Floats:
+        one, other, three, four, five = (many @ part / many.sum(axis=1) for part in (u, w, u * u, w * w, u * w))
+        found = (five - one * other) / np.sqrt((three - one**2) * (four - other**2))
+        return np.arctanh(np.clip(found, -1 + 1e-15, 1 - 1e-15))
+
+    z, degrees = np.arctanh(r), sample.degrees_within(read.rows)
+    # A perfect relation has no variance, but rounding would give it a large one on this scale.
+    exact = rest <= _ROUNDING
+    variance = 0.0 if exact else _variance(sample, read, z, scores, again, (number - 1) / number)
+    found = _around(z, variance, degrees, level)
+    if fisher:
+        return found
+    return SurveyEstimate(r, float(variance * rest**2), degrees, *map(float, np.tanh([found.low, found.high])))
+
+
+def weighted_share(
+    sample: Sample, hits: Any, *, within: Any = None, missing: Missing = "error", level: float = 0.95
+) -> SurveyEstimate:
+    """Estimate the share of a population, or of a group of it, that has something: say `data["region"] == "N"`.
+
+    The interval is that of Korn and Graubard: exact for a binomial share of as many records as would have the same
+    variance. It stays between 0 and 1, and has a width where the share is 0 or 1.
+
+    Parameters
+    ----------
+    sample, within, missing, level
+        As in `weighted_mean`.
+    hits
+        True (or 1) for the records that have it.
+
+    References
+    ----------
+    Korn and Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive Counts (1998).
+    """
+    read = _read(sample, [hits], within, missing)
+    y, weights = read.columns[0], read.weights
+    if not np.isin(y, (0.0, 1.0)).all():
+        raise InputError("hits", "it is not true or false throughout", "Compare a column with a level of it")
+    point = weights @ y / weights.sum()
+    variance = _variance(
+        sample, read, point, weights * (y - point) / weights.sum(), lambda many: many @ y / many.sum(axis=1)
+    )
+    degrees = sample.degrees_within(read.rows)
+    low, high = _share_ends(np.array([point]), np.array([variance]), read, degrees, level)
+    return SurveyEstimate(float(point), float(variance), degrees, float(low[0]), float(high[0]))
+
+
+def weighted_table(sample: Sample, rows: Any, columns: Any, *, within: Any = None, level: float = 0.95) -> pd.DataFrame:
+    """Estimate the shares of a population in the cells of a two-way table.
+
+    Parameters
+    ----------
+    sample, within, level
+        As in `weighted_mean`.
+    rows, columns
+        Two categories of every record. A missing value is a category of its own.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per cell: `row`, `column`, `share`, `variance`, `degrees`, `low`, `high`, as in `weighted_share`.
+    """
+    (row, row_levels), (column, column_levels) = _levels(sample, rows, "rows"), _levels(sample, columns, "columns")
+    cells = len(row_levels) * len(column_levels)
+    if cells > MOST_CELLS:
+        raise InputError("rows", f"there would be {cells:,} cells, above {MOST_CELLS:,}", "Join categories")
+    code = row * len(column_levels) + column
+    read = _read(sample, [code], within, "error")
+    code, weights = code[read.rows], read.weights
+    total = weights.sum()
+    points = np.bincount(code, weights, cells) / total
+    if sample.replicates is None:
+        # One cell after the other: all at once would be a table of records by cells.
+        places = range(cells)
+        variances = np.array(
+            [_variance(sample, read, 0.0, weights * ((code == k) - points[k]) / total, None) for k in places]
+        )
+    else:
+        again = _cell_shares(code, cells)
+        variances = replicated(sample, read.rows, points, again)
+    degrees = sample.degrees_within(read.rows)
+    low, high = _share_ends(points, variances, read, degrees, level)
+    named = {"row": np.repeat(row_levels, len(column_levels)), "column": np.tile(column_levels, len(row_levels))}
+    found = {"share": points, "variance": variances, "degrees": degrees, "low": low, "high": high}
+    return pd.DataFrame(named | found)
+
+
+def weighted_regression(
+    sample: Sample, outcome: Any, design: Any, *, within: Any = None, missing: Missing = "error", level: float = 0.95
+) -> SurveyEstimate:
+    """Estimate the coefficients that least squares would find in the population, or in a group of it.
+
+    With X the design, W the weights and e the residuals, the influence of a record is (X' W X)^-1 x e: right whether or
+    not the residuals have one variance, unlike that of ordinary least squares. There are d + 1 - k degrees of freedom,
+    with d those of the sample and k coefficients.
+
+    Parameters
+    ----------
+    sample, within, missing, level
+        As in `weighted_mean`.
+    outcome
+        A number for every record.
+    design
+        (records, coefficients), a column of ones for the intercept among them.
+
+    References
+    ----------
+    Binder, On the Variances of Asymptotically Normal Estimators from Complex Surveys (1983).
+    """
+    matrix = as_numbers("design", design)
+    if matrix.ndim != 2:
+        raise InputError("design", "it is not a table of records by coefficients", "Give a column per coefficient")
+    terms = matrix.shape[1]
+    read = _read(sample, [outcome, *matrix.T], within, missing, least=terms + 1)
+    y, x, weights = read.columns[0], read.columns[1:].T, read.weights
+    _check_rank(x, weights)
+    cross = (x * weights[:, None]).T @ x
+    point = np.linalg.solve(cross, x.T @ (weights * y))
+    scores = np.linalg.solve(cross, (x * (weights * (y - x @ point))[:, None]).T).T
+
+    def again(many: Floats) -> Floats:
+        found = [_solve((x * weights[:, None]).T @ x, x.T @ (weights * y)) for weights in many]
+        return np.stack(found)
+
+    variance = _variance(sample, read, point, scores, again)
+    degrees = max(sample.degrees_within(read.rows) + 1 - terms, 1.0)
+    return _around(point, variance, degrees, level)
+
+
+def _variance(
+    sample: Sample,
+    read: _Read,
+    point: Any,
+    scores: Floats,
+    again: Callable[[Floats], Floats] | None,
+    shrink: float = 1.0,
+) -> Any:
+    """The variance from scores, in which records that take no part are nothing, or from replicates if there are any."""
+    if sample.replicates is not None and again is not None:
+        return replicated(sample, read.rows, point, again)
+    whole = np.zeros((sample.records, *scores.shape[1:]))
+    whole[read.rows] = scores
+    return linearised(sample, whole) * shrink
+
+
+def _read(sample: Sample, columns: Sequence[Any], within: Any, missing: Missing, least: int = 1) -> _Read:
+    check_choice("missing", missing, ("error", "keep"))
+    values = np.stack([_numbers(sample, column) for column in columns])
+    rows = np.ones(sample.records, dtype=bool) if within is None else _mask(sample, within)
+    absent = np.asarray(np.isnan(values).any(axis=0))
+    lost = int((absent & rows).sum())
+    if lost and missing == "error":
+        remedy = "Impute them, or choose missing='keep' to leave them out of the estimate and not of the design"
+        raise InputError("values", f"{lost:,} records have no value", remedy)
+    rows = rows & ~absent
+    number = int((sample.weights[rows] > 0).sum())
+    if number < least:
+        problem = f"there are {number} records with a value and a weight where {least} are needed"
+        raise InputError("within" if within is not None else "values", problem, "Use more records, or a larger group")
+    return _Read(values[:, rows], sample.weights[rows], rows)
+
+
+def _numbers(sample: Sample, column: Any) -> Floats:
+    series = pd.Series(column)
+    numeric = pd.api.types.is_numeric_dtype(series.dtype) and series.dtype.kind != "c"
+    if not numeric:
+        raise InputError("values", "they are not numbers", "Give a column of numbers, or true and false")
+    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    if len(values) != sample.records:
+        problem = f"there are {len(values):,} for {sample.records:,} records"
+        raise InputError("values", problem, "Give one for every record of the sample; choose a group by within")
+    if np.isinf(values).any():
+        raise InputError("values", f"row {int(np.isinf(values).argmax()) + 1} is infinite", "Correct it")
+    return values
+
+
+def _mask(sample: Sample, within: Any) -> NDArray[np.bool_]:
+    series = pd.Series(within)
+    if not pd.api.types.is_bool_dtype(series.dtype) or len(series) != sample.records or series.isna().any():
+        problem = "it is not true or false for every record"
+        raise InputError("within", problem, "Compare a column with a value, as in data['region'] == 'N'")
+    return series.to_numpy(dtype=bool)
+
+
+def _levels(sample: Sample, column: Any, argument: str) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
+    held = pd.Categorical(pd.Series(column))
+    if len(held) != sample.records:
+        problem = f"there are {len(held):,} for {sample.records:,} records"
+        raise InputError(argument, problem, "Give one for every record of the sample; choose a group by within")
+    levels = list(held.categories) + (["missing"] if (held.codes < 0).any() else [])
+    code = np.where(held.codes < 0, len(held.categories), held.codes).astype(np.int64)
+    named = np.empty(len(levels), dtype=object)
+    named[:] = levels
+    return code, named
+
+
+def _cell_shares(code: NDArray[np.int64], cells: int) -> Callable[[Floats], Floats]:
+    def again(many: Floats) -> Floats:
+        return np.stack([np.bincount(code, weights, cells) / weights.sum() for weights in many])
+
+    return again
+
+
+def _share_error(sample: Sample, read: _Read, below: NDArray[np.bool_], share: float) -> float:
+    """Standard error of the share of the population below a quantile, of which the sample has not exactly `share`."""
+    weights, number = read.weights, read.number
+    total = weights.sum()
+    seen = float(weights @ below / total)
+    if not _ROUNDING < seen < 1 - _ROUNDING:
+        return float(np.sqrt(share * (1 - share) * (weights**2).sum()) / total)
+    hits = below.astype(np.float64)
+    scores = weights * (hits - seen) / total
+    variance = _variance(sample, read, seen, scores, lambda many: many @ hits / many.sum(axis=1))
+    return float(np.sqrt(variance * share * (1 - share) / (seen * (1 - seen)) * (number - 1) / number))
+
+
+def _share_ends(points: Floats, variances: Floats, read: _Read, degrees: float, level: float) -> tuple[Floats, Floats]:
+    _check_level(level)
+    tail = (1 - level) / 2
+    weights = read.weights
+    plain = float(weights.sum() ** 2 / (weights**2).sum())
+    edge = (points <= _ROUNDING) | (points >= 1 - _ROUNDING)
+    # Of a share that the design fixes, as that of a stratum, everything is known.
+    fixed = ~edge & (variances <= _ROUNDING**2)
+    size = np.full(len(points), plain)
+    np.divide(points * (1 - points), variances, out=size, where=~edge & ~fixed)
+    few = stdtrit(max(read.number - 1.0, 1.0), 1 - tail) / stdtrit(degrees, 1 - tail)
+    size = size * few**2
+    hits = np.clip(points, 0.0, 1.0) * size
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-300), np.maximum(size - hits, 0.0) + 1, tail), 0.0)
+    rest = size - hits
+    high = np.where(rest > 0, betaincinv(hits + 1, np.maximum(rest, 1e-300), 1 - tail), 1.0)
+    return np.where(fixed, points, low), np.where(fixed, points, high)
+
+
+def _linear(values: Floats, weights: Floats, shares: Floats) -> Floats:
+    """Quantiles of sorted values, linear between the middles of their weights."""
+    if len(values) == 1:
+        return np.full(len(shares), values[0])
+    middles = np.cumsum(weights) - weights / 2 - weights[0] / 2
+    return np.interp(shares, middles / middles[-1], values)
+
+
+def _step(values: Floats, weights: Floats, shares: Floats) -> Floats:
+    """Quantiles of sorted values where their distribution function reaches the shares."""
+    last = np.append(values[1:] != values[:-1], True)
+    values, reached = values[last], np.cumsum(weights)[last]
+    slack = _ROUNDING * reached[-1] * len(weights)
+    wanted = shares * reached[-1]
+    places = np.minimum(np.searchsorted(reached, wanted - slack), len(values) - 1)
+    exact = np.abs(reached[places] - wanted) <= slack
+    after = np.minimum(places + 1, len(values) - 1)
+    return np.where(exact, (values[places] + values[after]) / 2, values[places])
+
+
+def _solve(cross: Floats, right: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.solve(cross, right), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.full(len(right), np.nan)
+
+
+def _check_rank(design: Floats, weights: Floats) -> None:
+    heavy = design * np.sqrt(weights)[:, None]
+    sizes = np.sqrt((heavy**2).sum(axis=0))
+    if (sizes == 0).any() or np.linalg.eigvalsh((heavy / sizes).T @ (heavy / sizes))[0] < _SINGULAR:
+        problem = "its columns are empty or tell the same twice, among the records that take part"
+        raise InputError("design", problem, "Leave out columns until each says something of its own")
+
+
+def _check_level(level: float) -> None:
+    if not 0 < check_number("level", level) < 1:
+        raise InputError("level", "it must be a number between 0 and 1", "Write 0.95 for 95%")
+
+
+def _around(point: Any, variance: Any, degrees: float, level: float) -> SurveyEstimate:
+    _check_level(level)
+    reach = float(stdtrit(degrees, (1 + level) / 2)) * np.sqrt(variance)
+    parts = (point, variance, point - reach, point + reach)
+    point, variance, low, high = (float(part) if np.ndim(part) == 0 else part for part in parts)
+    return SurveyEstimate(point, variance, degrees, low, high)

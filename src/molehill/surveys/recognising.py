@@ -1,0 +1,324 @@
+"""Which columns of a table probably say how it was sampled: a proposal with reasons, for somebody to confirm.
+
+A name alone is never enough. A column called weight may hold kilograms, and one called cluster the result of an
+analysis: values must fit the part, and where a name has two meanings they must speak for the one that is proposed.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from molehill.arrays import Floats
+from molehill.surveys.design import ReplicateMethod, SurveyDesign
+from molehill.tables.labels import align_rows
+from molehill.tables.schema import column_numbers
+from molehill.tables.table import Table, as_table
+
+DesignRole = Literal["weight", "stratum", "cluster", "population", "replicates"]
+
+# Names that mean one thing: of public surveys, and words that say "survey" or "design".
+_WEIGHTS = re.compile(
+    r"pwgtp|wgtp|wtfa(_\w+)?|finlwt\d*|finalwgt|fnlwgt|perwt|hhwt|asecwt|marsupwt|wtint\d\w*|wtmec\d\w*|wtss\w*|llcpwt"
+    r"|pweight|(survey|sampling|design|person|household|grossing)_?(weight|wgt|wt)"
+    r"|(weight|wgt|wt)_?(survey|sampling|design|person|household)|(design|hochrechnungs)_?(gewicht|faktor)"
+    r"|poids_?sondage|pondera\w*|factor_?expansion|dweight|pspwght|anweight"
+)
+# Names that may mean kilograms, or something else, as well.
+_DOUBTFUL = re.compile(
+    r"((final|base|sample)_?)?(weights?|wt|wgt|wght|poids|gewicht|gewichtung|peso|pw|w)(_?(final|sample))?\d?"
+)
+_STRATA = re.compile(
+    r"(strat|strata|stratum|stratid|strat_?id|(ve|v|sdmv|var)_?str(a|at|ata|atum)?|estrato|strate|schicht)\w?"
+)
+_CLUSTERS = re.compile(
+    r"(psu|psu_?id|cluster|cluster_?id|clusters|clust|dnum|(ve|v|sdmv)_?psu|ppsu|secu|upm|grappe|klumpen)\w?"
+)
+_POPULATIONS = re.compile(r"(fpc\d?|fpc_\w+|pop_?size|population_?size|n_?pop|stratum_?size)")
+_REPLICATE = re.compile(
+    r"(?P<stem>[a-z_]*?(wgtp|wgt|wt|weight|rep|repl|brr|fay|jkn?|jack|bsw|bs|boot)[a-z_]*)(?P<number>\d+)"
+)
+# How replicates were made, by the beginning of their names.
+_METHODS: tuple[tuple[str, ReplicateMethod], ...] = (
+    (r"(p|)wgtp", "successive"),
+    (r".*brr", "brr"),
+    (r".*(bsw|boot|bs)", "bootstrap"),
+)
+# What labels say.
+_WEIGHT_WORDS = re.compile(
+    r"\b(survey|sampling|sample|design|person'?s?|household|expansion|grossing) (weight|factor)|hochrechnung|de sondage"
+)
+_STRATA_WORDS = re.compile(r"\b(stratum|strata|stratification)\b")
+_CLUSTER_WORDS = re.compile(r"\b(primary sampling unit|psu)\b|\bcluster (number|id)")
+_POPULATION_WORDS = re.compile(r"\bfinite population|\bpopulation size")
+_BODY_WORDS = re.compile(r"\b(kg|kilo\w*|lbs?|pounds?|grams?|body|birth|k(oe|ö)rper\w*|corporel\w*|corporal)\b|_kg|_lb")
+_BODY_COLUMNS = re.compile(r"(height|bmi|stature|taille|gr(oe|ö)(ss|ß)e|altura|waist|hgt|ht)(_?(cm|m|in))?")
+_LEAST_REPLICATES = 8
+_MOST_STRATA = 50
+# No body weighs so much in kilograms or in pounds, on average.
+_HEAVY = 400.0
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """One part of a design: the columns that may have it, and why; `taken` says whether it is in the proposal."""
+
+    role: DesignRole
+    columns: tuple[str, ...]
+    reason: str
+    taken: bool = True
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A proposal: the design, None where no weight was found, and what speaks for and against each column.
+
+    Only names and reasons are in it, no value of the table. Somebody who knows the survey must confirm it.
+    """
+
+    design: SurveyDesign | None
+    suggested: tuple[Suggested, ...]
+
+    def __str__(self) -> str:
+        rows = [("part", "column", "proposed", "reason")]
+        for one in self.suggested:
+            shown = one.columns[0] if len(one.columns) == 1 else f"{one.columns[0]} ... {one.columns[-1]}"
+            rows.append((one.role, shown, "yes" if one.taken else "no", one.reason))
+        return "\n".join(align_rows(rows)) if self.suggested else "nothing looks like a survey design"
+
+
+def recognise_design(data: Any) -> Recognised:
+    """Propose a survey design by names, labels and values of columns.
+
+    Parameters
+    ----------
+    data
+        The table; of a `Table`, labels of columns are read too.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"PWGTP": [12, 30, 7, 55], "psu": [1, 1, 2, 2], "income": [5, 4, 9, 1]})
+    >>> print(recognise_design(table))
+    part     column  proposed  reason
+    weight   PWGTP   yes       its name is that of a survey weight, and its values are above 0
+    cluster  psu     yes       its name is that of clusters, and it has 2 of them
+    """
+    table = as_table(data)
+    replicates = _find_replicates(table)
+    taken = {name for one in replicates for name in one.columns}
+    rest = [name for name in table.frame.columns if name not in taken]
+    # Replicate weights come with a weight.
+    found = [*_find_weights(table, rest, replicates)]
+    weight = _first(found, "weight")
+    population = _find_population(table, rest)
+    strata = _find_strata(table, rest, weight, _first(population, "population"))
+    clusters = _find_clusters(table, rest, weight, _first(strata, "stratum"), _first(population, "population"))
+    found += [*strata, *clusters, *population, *replicates]
+    return Recognised(_propose(table, found), tuple(found))
+
+
+def _propose(table: Table, found: Iterable[Suggested]) -> SurveyDesign | None:
+    chosen = {one.role: one.columns for one in reversed(list(found)) if one.taken}
+    if "weight" not in chosen:
+        return None
+    parts: dict[str, Any] = {role: names[0] for role, names in chosen.items() if role != "replicates"}
+    if "stratum" in parts and "cluster" in parts:
+        parts["nested"] = _begins_again(table, parts["stratum"], parts["cluster"])
+    if "replicates" in chosen:
+        names = chosen["replicates"]
+        parts |= {"replicates": names, "method": _method(names)}
+    return SurveyDesign(**parts)
+
+
+def _first(found: Iterable[Suggested], role: DesignRole) -> str | None:
+    return next((one.columns[0] for one in found if one.role == role and one.taken), None)
+
+
+def _numbers(table: Table, name: str) -> Floats | None:
+    """The values of a column of numbers without gaps; None for another."""
+    column = table.frame[name]
+    if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
+        return None
+    values = column_numbers(table, name)
+    return values if np.isfinite(values).all() else None
+
+
+def _find_weights(table: Table, names: list[str], replicates: list[Suggested]) -> list[Suggested]:
+    found: list[Suggested] = []
+    for name in names:
+        plain = name.lower()
+        label = table.column_labels.get(name, "").lower()
+        called, told = _WEIGHTS.fullmatch(plain), _WEIGHT_WORDS.search(label)
+        if not (called or told or _DOUBTFUL.fullmatch(plain)):
+            continue
+        values = _numbers(table, name)
+        if values is None or (values < 0).any() or not values.any():
+            why = "its name is that of a weight, but it has gaps, is negative somewhere, or holds no numbers"
+            found.append(Suggested("weight", (name,), why, taken=False))
+            continue
+        body = _body_reason(table, plain, label)
+        if (called or told) and not _BODY_WORDS.search(label):
+            above = "above 0" if (values > 0).all() else "0 or more"
+            why = f"its {'name' if called else 'label'} is that of a survey weight, and its values are {above}"
+            found.append(Suggested("weight", (name,), why))
+        elif body:
+            found.append(Suggested("weight", (name,), f"it may be the weight of a body: {body}", taken=False))
+        else:
+            why = _speaks_for(table, values, replicates)
+            kept = why or "it may be the weight of a body, or anything: nothing in its values speaks for a survey"
+            found.append(Suggested("weight", (name,), kept, taken=bool(why)))
+    # One weight at most is proposed: the first whose name means one thing, or else the first.
+    order = sorted(found, key=lambda one: (not one.taken, not _WEIGHTS.fullmatch(one.columns[0].lower())))
+    later = [
+        Suggested(one.role, one.columns, f"{one.reason}; another stands before it", taken=False) if one.taken else one
+        for one in order[1:]
+    ]
+    return [*order[:1], *later]
+
+
+def _body_reason(table: Table, plain: str, label: str) -> str:
+    if _BODY_WORDS.search(label) or _BODY_WORDS.search(plain):
+        return "its name or label says so"
+    beside = [name for name in table.frame.columns if _BODY_COLUMNS.fullmatch(name.lower())]
+    return f"there is {beside[0]!r} as well" if beside else ""
+
+
+def _speaks_for(table: Table, values: Floats, replicates: list[Suggested]) -> str:
+    """Say what in a column whose name has two meanings speaks for a survey weight; empty if nothing does."""
+    mean = float(values.mean())
+    sizes = {other: _numbers(table, other) for other in table.frame.columns if _POPULATIONS.fullmatch(other.lower())}
+    summed = [other for other, size in sizes.items() if size is not None and _adds_up(values, size, size)]
+    # A scale shows one decimal, or two.
+    fine = float(np.mean(np.abs(values * 100 - np.round(values * 100)) > 1e-6))
+    reasons = {
+        "there are replicate weights beside it": bool(replicates),
+        f"within the groups of {(*summed, '')[0]!r} it adds up to this": bool(summed),
+        "its mean is 1, as that of scaled weights": abs(mean - 1) < 1e-3 and bool(np.ptp(values) > 0),
+        "its values are larger than any body's, as numbers of people are": mean > _HEAVY,
+        "its values have more decimals than a scale shows": fine > 0.5 and mean > 1,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _adds_up(weights: Floats, sizes: Floats, groups: Any) -> bool:
+    """Whether weights add up to the sizes within groups, but for one percent."""
+    group, _ = pd.factorize(groups)
+    return bool(np.allclose(np.bincount(group, weights)[group], sizes, rtol=0.01))
+
+
+def _is_called(table: Table, name: str, names: re.Pattern[str], words: re.Pattern[str]) -> str:
+    """Say whether the name or the label of a column means a part of a design; empty if neither does."""
+    if names.fullmatch(name.lower()):
+        return "name"
+    return "label" if words.search(table.column_labels.get(name, "").lower()) else ""
+
+
+def _find_population(table: Table, names: list[str]) -> list[Suggested]:
+    found = []
+    for name in names:
+        called = _is_called(table, name, _POPULATIONS, _POPULATION_WORDS)
+        if not called:
+            continue
+        values = _numbers(table, name)
+        fractions = values is not None and bool(((values > 0) & (values <= 1)).all())
+        if values is None or not (fractions or (values >= 1).all()):
+            continue
+        what = "fractions" if fractions else "numbers of 1 and more"
+        found.append(Suggested("population", (name,), f"its {called} is that of population sizes, and it holds {what}"))
+    return found[:1]
+
+
+def _find_strata(table: Table, names: list[str], weight: str | None, population: str | None) -> list[Suggested]:
+    records = len(table.frame)
+    for name in names:
+        number = table.frame[name].nunique()
+        called = _is_called(table, name, _STRATA, _STRATA_WORDS)
+        if called and name != weight and 2 <= number <= records / 2 and not table.frame[name].isna().any():
+            return [Suggested("stratum", (name,), f"its {called} is that of strata, and it has {number:,} of them")]
+    if weight is None or population is None or table.frame[population].nunique() < 2:
+        return []
+    # Population sizes that differ belong to strata: a category that has one size and one weight for each level.
+    sizes = table.frame[[population, weight]]
+    number = len(sizes.drop_duplicates())
+    for name in names:
+        if name in (weight, population) or number > _MOST_STRATA or table.frame[name].nunique() != number:
+            continue
+        if len(sizes.assign(level=table.frame[name].astype(str)).drop_duplicates()) == number:
+            why = f"{population!r} and {weight!r} have one value for each of its {number} levels"
+            return [Suggested("stratum", (name,), why)]
+    return []
+
+
+def _find_clusters(
+    table: Table, names: list[str], weight: str | None, stratum: str | None, population: str | None
+) -> list[Suggested]:
+    records = len(table.frame)
+    for name in names:
+        number = table.frame[name].nunique()
+        called = _is_called(table, name, _CLUSTERS, _CLUSTER_WORDS)
+        whole = 2 <= number < records and not table.frame[name].isna().any()
+        if not called or not whole or name in (weight, stratum):
+            continue
+        sizes = None if population is None else _numbers(table, population)
+        heavy = None if weight is None else _numbers(table, weight)
+        groups = sizes if stratum is None else table.frame[stratum]
+        why = f"its {called} is that of clusters, "
+        if heavy is not None and sizes is not None and _adds_up(heavy, sizes, groups):
+            why += f"but the weights add up to {population!r}: records were drawn one by one"
+            return [Suggested("cluster", (name,), why, taken=False)]
+        why += f"and it has {number:,} of them"
+        if stratum and _begins_again(table, stratum, name):
+            why += ", whose numbers begin again in every stratum"
+        return [Suggested("cluster", (name,), why)]
+    return []
+
+
+def _begins_again(table: Table, stratum: str, cluster: str) -> bool:
+    pairs = table.frame[[stratum, cluster]].drop_duplicates()
+    return bool(pairs[cluster].duplicated().any())
+
+
+def _find_replicates(table: Table) -> list[Suggested]:
+    stems: dict[str, dict[int, str]] = {}
+    for name in table.frame.columns:
+        match = _REPLICATE.fullmatch(name.lower())
+        if match:
+            stems.setdefault(match["stem"], {})[int(match["number"])] = name
+    found = []
+    for numbered in stems.values():
+        complete = sorted(numbered) == list(range(min(numbered), min(numbered) + len(numbered)))
+        if len(numbered) < _LEAST_REPLICATES or not complete or min(numbered) > 1 or not _are_weights(table, numbered):
+            continue
+        names = tuple(numbered[number] for number in sorted(numbered))
+        method = _method(names)
+        why = f"{len(names)} numbered columns whose means are alike, as those of replicate weights"
+        why += f"; by their names, made by {method!r}" if method else "; how they were made must be said (method)"
+        found.append(Suggested("replicates", names, why, taken=method is not None))
+    return found[:1]
+
+
+def _are_weights(table: Table, numbered: Mapping[int, str]) -> bool:
+    means = []
+    for name in numbered.values():
+        values = _numbers(table, name)
+        if values is None or values.mean() <= 0:
+            return False
+        means.append(float(values.mean()))
+    # Every replicate estimates the same population.
+    return max(means) < 1.5 * min(means)
+
+
+def _method(names: tuple[str, ...]) -> ReplicateMethod | None:
+    stem = names[0].lower().rstrip("0123456789")
+    # Of the American Community Survey there are always 80.
+    return next(
+        (
+            method
+            for words, method in _METHODS
+            if re.match(words, stem) and (method != "successive" or len(names) == 80)
+        ),
+        None,
+    )

@@ -1,0 +1,80 @@
+"""Equal records as one: fewer rows with larger weights, and the same pseudo posterior.
+
+A record of weight 2 is the record twice, so records that are equal in all that the model sees can be one whose weight
+is the sum of theirs, and those of weight 0 can go. Categorical predictors repeat, numbers seldom do. What is released,
+and what is watched of a fit, stays a matter of single records: only the density of the parameters is computed from
+fewer.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from molehill.synthesis.synthesizer import Data
+
+# The least number of rows that is compiled for.
+LEAST_ROWS = 64
+
+
+def collapse_records(data: Data, names: Sequence[str] = ("design", "outcome")) -> Data:
+    """Give the distinct records that count, with the sums of their weights.
+
+    Parameters
+    ----------
+    data
+        Inputs with one row per record in those that are named, and one weight per record.
+    names
+        The inputs that the density of a record depends on; the others are kept as they are.
+
+    Examples
+    --------
+    >>> inputs = {"design": np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0]]), "outcome": np.array([3.0, 2.0, 3.0])}
+    >>> made = collapse_records(Data(inputs, np.array([0.5, 1.0, 0.25])))
+    >>> made.inputs["outcome"][:2], made.weights[:3]
+    (array([3., 2.]), array([0.75, 1.  , 0.  ]))
+    """
+    weights = np.asarray(data.weights, dtype=np.float64)
+    counted = np.flatnonzero(weights > 0)
+    parts = {name: np.asarray(data.inputs[name])[counted] for name in names}
+    codes, first = number_rows(np.column_stack([part.reshape(len(counted), -1) for part in parts.values()]))
+    rows = padded_number(len(first))
+    # Filled up with the first record, at weight 0: whatever the model makes of it is left out.
+    first = np.concatenate([first, np.zeros(rows - len(first), dtype=np.int64)])
+    inputs = {**data.inputs, **{name: part[first] for name, part in parts.items()}}
+    return Data(inputs, np.bincount(codes, weights[counted], minlength=rows))
+
+
+def number_rows(matrix: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number equal rows alike, in the order in which they first appear, and say where each first does.
+
+    Examples
+    --------
+    >>> number_rows(np.array([[1, 0], [2, 5], [1, 0]]))
+    (array([0, 1, 0]), array([0, 1]))
+    """
+    codes, number = np.zeros(len(matrix), dtype=np.int64), min(len(matrix), 1)
+    for column in matrix.T:
+        # Few numbers at a time: far cheaper than to sort whole rows.
+        own, distinct = pd.factorize(column, use_na_sentinel=False)
+        codes, found = pd.factorize(codes * len(distinct) + own)
+        number = len(found)
+        if number == len(matrix):
+            break
+    first = np.zeros(number, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(matrix))[::-1]
+    return codes.astype(np.int64), first
+
+
+def padded_number(number: int, multiple: int = LEAST_ROWS) -> int:
+    """Round up to a multiple of about a thirtieth of itself: nearly as many records share what is compiled.
+
+    Examples
+    --------
+    >>> padded_number(60), padded_number(70_000), padded_number(71_000)
+    (64, 73728, 73728)
+    """
+    step = max(multiple, 1 << max(number.bit_length() - 5, 0))
+    return max(-(-number // step), 1) * step

@@ -1,0 +1,550 @@
+"""Pieces of work elsewhere: the same bytes as here, through faults, and nothing of the data where others look."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pieces
+from molehill import cluster as clusters
+from molehill import machine
+from molehill.cluster import Cluster, connect, pack, unpack
+from molehill.errors import InputError
+from molehill.machine import executing, spread
+from molehill.parts import risk as parts_risk
+from molehill.parts.dataset import write_dataset
+from molehill.parts.risk import confidential_risk_in_parts
+from molehill.plan.settings import Settings
+from molehill.release.synthesize import synthesize
+from molehill.risk.identification import confidential_risk
+from molehill.risk.intruder import Intruder
+from molehill.synthesis.sampling import chains
+from molehill.synthesis.sampling.checkpoints import write_chunk
+from molehill.tables.formats.formats import read_table
+from molehill.tables.populations import consumer_survey
+from people import PEOPLE, WAGES, quick_fit, refusal
+from processes import SUPPORT, run_command
+
+# Of a confidential table.
+CANARY = "Xanthippe-48151623"
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+def connected() -> Cluster:
+    found = machine._EXECUTOR.get()
+    assert isinstance(found, Cluster)
+    return found
+
+
+def worker_pids() -> list[int]:
+    found: Any = connected().client.run(os.getpid)
+    return list(found.values())
+
+
+@pytest.fixture(scope="module")
+def started_two() -> Iterator[Cluster]:
+    with connect("local:2"):
+        yield connected()
+
+
+@pytest.fixture
+def two(started_two: Cluster) -> Iterator[None]:
+    """Two workers on this machine."""
+    with executing(started_two):
+        yield
+
+
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """No cluster, as in a process that begins."""
+    with executing(None):
+        yield
+
+
+# Addresses.
+
+
+@pytest.mark.parametrize("address", ["nowhere", "local:0", "local:many", "ws://host:1", "tls://host", "tcp://[:1", ""])
+@pytest.mark.usefixtures("alone")
+def test_what_is_no_address_is_refused(address):
+    def call() -> None:
+        with connect(address):
+            pass
+
+    assert "local" in refusal(call, "executor")
+
+
+@pytest.mark.parametrize("address", ["tcp://192.0.2.1:8786", "192.0.2.1:8786"])
+@pytest.mark.usefixtures("alone")
+def test_values_do_not_travel_to_another_machine_in_the_open(address):
+    def call() -> None:
+        with connect(address):
+            pass
+
+    assert "in the open" in refusal(call, "executor")
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_worker_on_another_machine_is_refused_without_tls():
+    found = Cluster(None, shares_files=False)  # type: ignore[arg-type]
+    found._check_reached("tls://192.0.2.1:8786")
+    found._check_reached("tcp://127.0.0.1:8786")
+    assert "in the open" in refusal(lambda: found._check_reached("tcp://192.0.2.1:8786"), "executor")
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setattr(clusters, "ANSWER", 0.5)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+
+        def call() -> None:
+            with connect(f"tcp://127.0.0.1:{port}"):
+                pass
+
+        assert "no scheduler answers" in refusal(call, "executor")
+
+
+@pytest.mark.usefixtures("alone")
+def test_without_dask_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+
+    def call() -> None:
+        with connect("local"):
+            pass
+
+    assert "molehill[cluster]" in refusal(call, "executor")
+
+
+# Packets.
+
+
+def test_what_is_shared_does_not_travel_again():
+    large = pd.DataFrame({"value": np.arange(100_000)})
+    packet = pack({"table": large, "more": 1}, (large,))
+    assert len(packet.content) < 1_000
+    assert unpack(packet, (large,))["table"] is large
+
+
+def test_a_packet_shows_nothing_of_what_is_in_it():
+    assert CANARY not in repr(pack(CANARY))
+
+
+# Working elsewhere.
+
+
+@pytest.mark.usefixtures("two")
+def test_pieces_come_in_order_from_other_processes_that_spread_nothing_further():
+    found = list(spread(pieces.say_where, [(number,) for number in range(7)]))
+    assert [number for number, *_ in found] == list(range(7))
+    assert {pid for _, pid, *_ in found} <= set(worker_pids())
+    assert {(cores, spreading) for *_, cores, spreading in found} == {(max(1, machine.workers() // 2), False)}
+
+
+@pytest.mark.usefixtures("two")
+def test_what_is_shared_comes_back_as_itself():
+    shared = {"value": 40}
+    assert list(spread(pieces.add, [(1,), (2,)], shared=(shared,))) == [41, 42]
+    for found, number in spread(pieces.give_back, [(1,), (2,)], shared=(shared,)):
+        assert found is shared
+        assert number in (1, 2)
+
+
+@pytest.mark.usefixtures("two")
+def test_a_single_piece_runs_here():
+    assert next(iter(spread(pieces.say_where, [(5,)])))[1] == os.getpid()
+
+
+@pytest.mark.usefixtures("two")
+def test_what_a_piece_raises_is_raised_here_after_what_came_before():
+    found = []
+    with pytest.raises(InputError, match="data: it is bad"):
+        found += spread(pieces.refuse, [(0,), (1,), (2,)])
+    made = spread(pieces.refuse, [(0,), (1,), (2,)])
+    assert next(made) == 0
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_folder_that_a_killed_process_left_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    for name in (f"{gone.pid}-left", f"{os.getpid()}-mine", "foreign"):
+        (tmp_path / f"molehill-workers-{name}" / "worker").mkdir(parents=True)
+    clusters._sweep()
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == sorted([f"molehill-workers-{os.getpid()}-mine", "molehill-workers-foreign"])
+
+
+@pytest.mark.usefixtures("two")
+def test_an_error_that_cannot_travel_is_told_by_its_kind():
+    with pytest.raises(RuntimeError, match=r"failed with AwkwardError$"):
+        list(spread(pieces.raise_awkwardly, [(CANARY,), (CANARY,)]))
+
+
+@pytest.mark.usefixtures("two")
+def test_who_stops_asking_ends_what_is_not_begun(tmp_path):
+    made = spread(pieces.note, [(number,) for number in range(40)], shared=(tmp_path,))
+    assert next(made) == 0
+    made.close()  # type: ignore[attr-defined]
+    time.sleep(0.7)
+    begun = len(list(tmp_path.iterdir()))
+    time.sleep(0.7)
+    assert len(list(tmp_path.iterdir())) == begun < 20
+
+
+@pytest.mark.usefixtures("two")
+def test_workers_of_other_versions_are_refused(monkeypatch):
+    monkeypatch.setattr(clusters, "_versions", lambda: {"jax": "0.0"})
+    assert "other versions of jax" in refusal(connected().check, "executor")
+
+
+@pytest.mark.usefixtures("two")
+def test_workers_lay_what_they_cannot_hold_into_private_folders():
+    told: Any = connected().client.run(clusters._describe_worker)
+    assert [one["private"] for one in told.values()] == [True, True]
+    connected().client.run(lambda dask_worker: Path(dask_worker.local_directory).chmod(0o750))
+    try:
+        assert "others can read" in refusal(connected().check, "executor")
+    finally:
+        connected().client.run(lambda dask_worker: Path(dask_worker.local_directory).chmod(0o700))
+
+
+# Faults.
+
+
+@pytest.mark.usefixtures("two")
+def test_a_killed_worker_costs_only_what_it_had_begun(tmp_path):
+    made = []
+    for number in spread(pieces.note, [(number,) for number in range(8)], shared=(tmp_path,)):
+        made.append(number)
+        if number == 0:
+            os.kill(worker_pids()[0], signal.SIGKILL)
+    assert made == list(range(8))
+
+
+@pytest.mark.usefixtures("two")
+def test_a_piece_that_ends_every_worker_is_given_up():
+    text = refusal(lambda: list(spread(pieces.die, [(0,), (1,), (2,)])), "executor")
+    assert "ended 4 workers" in text
+    assert "--resume" in text
+    # The workers are there again.
+    assert list(spread(pieces.refuse, [(0,), (2,)])) == [0, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone")
+def test_a_worker_that_hangs_is_replaced(monkeypatch):
+    patience = {**clusters._CONFIGURED, "distributed.scheduler.worker-ttl": "3s"}
+    monkeypatch.setattr(clusters, "_CONFIGURED", patience)
+    with connect("local:2"):
+        made = []
+        for number, *_ in spread(pieces.say_where, [(number,) for number in range(6)]):
+            made.append(number)
+            if number == 0:
+                os.kill(worker_pids()[0], signal.SIGSTOP)
+    assert made == list(range(6))
+
+
+@pytest.fixture(scope="module")
+def small() -> tuple[pd.DataFrame, Settings]:
+    survey = consumer_survey(400, seed=2)
+    kept = [name for name in survey.columns if name not in ("education", "income")]
+    settings = Settings(
+        replace=["education", "income"],
+        keep=kept,
+        known=["gender", "region"],
+        predictors=["age", "region"],
+        lower={"income": -1e5},
+        upper={"income": 2e6},
+        compare=["unweighted", "pairwise"],
+        datasets=2,
+        expected_tables=40,
+        search_tables=40,
+        seed=5,
+    )
+    return survey, settings
+
+
+@pytest.fixture(scope="module")
+def made_here(small, tmp_path_factory) -> dict[str, bytes]:
+    with executing(None):
+        return written(small, tmp_path_factory.mktemp("here") / "out")
+
+
+def written(given: tuple[pd.DataFrame, Settings], folder: Path, tell: Any = None) -> dict[str, bytes]:
+    """All bytes of a release but those that tell how long it took."""
+    made = synthesize(*given, progress=False, tell=tell).save(folder)
+    files = [path for path in made.rglob("*") if path.is_file() and path.name != "times.json"]
+    return {str(path.relative_to(made)): path.read_bytes() for path in files}
+
+
+@pytest.mark.usefixtures("two")
+def test_a_release_is_the_same_bytes_though_a_worker_is_killed_in_the_search(small, made_here, tmp_path):
+    killed = []
+
+    def kill(stage: str) -> None:
+        if stage.startswith("point 1") and not killed:
+            killed.append(worker_pids()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    assert written(small, tmp_path / "out", kill) == made_here
+    assert killed
+
+
+@pytest.mark.usefixtures("two")
+def test_chains_are_the_same_bytes_though_a_worker_is_killed_in_the_fit(tmp_path):
+    with executing(None):
+        here = quick_fit(WAGES, PEOPLE)
+    folder, pids = tmp_path / "kept", worker_pids()
+
+    def interrupted(store: Any, number: int, *rest: Any) -> None:
+        write_chunk(store, number, *rest)
+        if number == 1 and pids:
+            os.kill(pids.pop(), signal.SIGKILL)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chains, "write_chunk", interrupted)
+        there = quick_fit(WAGES, PEOPLE, checkpoint=folder)
+    assert len(pids) == 1
+    assert there.draws["slope"].tobytes() == here.draws["slope"].tobytes()
+    # What was kept of it is what would have been kept here.
+    with executing(None):
+        again = quick_fit(WAGES, PEOPLE, checkpoint=folder)
+    assert again.draws["slope"].tobytes() == here.draws["slope"].tobytes()
+
+
+@pytest.mark.usefixtures("two")
+def test_a_table_in_parts_is_measured_alike_though_a_worker_is_killed_in_the_shuffle(small, tmp_path, monkeypatch):
+    survey, _ = small
+    table = pa.Table.from_pandas(survey, preserve_index=False)
+    write_dataset([table.slice(0, 150), table.slice(150)], tmp_path / "own")
+    intruder = Intruder(known=["gender", "region"], sensitive="income", radius=0.2)
+    pids = worker_pids()
+
+    def spread_and_kill(*given: Any, **named: Any) -> Iterator[Any]:
+        for made in spread(*given, **named):
+            if len(pids) == 2:
+                os.kill(pids.pop(), signal.SIGKILL)
+            yield made
+
+    monkeypatch.setattr(parts_risk, "spread", spread_and_kill)
+    confidential_risk_in_parts(tmp_path / "own", intruder, order=2, buckets=6, out=tmp_path / "there")
+    assert len(pids) == 1
+    there = read_table(tmp_path / "there" / "part-00000.parquet").frame
+    assert there["risk"].tolist() == confidential_risk(survey, intruder, order=2).risk.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.usefixtures("alone")
+def test_any_number_of_workers_makes_the_same_bytes(small, made_here, tmp_path, workers):
+    survey, settings = small
+    assert written((survey, settings.but(executor=f"local:{workers}")), tmp_path / "out") == made_here
+
+
+# A scheduler of its own, as a cluster has it.
+
+
+@contextmanager
+def started(*words: object, log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of Dask, with its log."""
+    command = [sys.executable, "-m", "dask", *map(str, words)]
+    with (
+        log.open("ab") as told,
+        subprocess.Popen(
+            command, stdout=told, stderr=told, env=os.environ | {"PYTHONPATH": SUPPORT} | environment
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def cluster_of(address: str, log: Path, *worker: object, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    port = address.rpartition(":")[2]
+    with (
+        started(
+            "scheduler", "--host", address.rpartition(":")[0], "--port", port, "--no-dashboard", log=log, **environment
+        ) as one,
+        started("worker", address, "--nthreads", 1, "--no-dashboard", *worker, log=log, **environment),
+    ):
+        yield one
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def join(address: str) -> Any:
+    """Wait for the scheduler to listen, and connect."""
+    for _ in range(100):
+        try:
+            with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=1):
+                break
+        except OSError:
+            time.sleep(0.2)
+    return connect(address)
+
+
+@pytest.fixture
+def keys(tmp_path) -> dict[str, str]:
+    """Keys for TLS, as Dask's configuration names them."""
+    from distributed import Security  # noqa: PLC0415
+
+    made, named = Security.temporary(), {"distributed.comm.require-encryption": "true"}
+    parts = {"ca-file": "tls_ca_file"}
+    parts |= {
+        f"{who}.{what}": f"tls_{who}_{what}" for who in ("scheduler", "worker", "client") for what in ("key", "cert")
+    }
+    for name, attribute in parts.items():
+        path = tmp_path / f"{name}.pem"
+        path.write_text(str(getattr(made, attribute)))
+        named[f"distributed.comm.tls.{name}"] = str(path)
+    return named
+
+
+@pytest.mark.usefixtures("alone")
+def test_over_tls_nothing_of_the_data_is_logged_and_nobody_enters_without_keys(tmp_path, keys):
+    from dask import config  # noqa: PLC0415
+
+    address, log = f"tls://127.0.0.1:{free_port()}", tmp_path / "log"
+    shared = {"value": pd.Series([CANARY] * 3)}
+    told = {f"DASK_{name.upper().replace('.', '__').replace('-', '_')}": value for name, value in keys.items()}
+    with cluster_of(address, log, **told):
+        with pytest.raises(InputError, match="keys for TLS"), join(address):
+            pass
+        with config.set(keys), join(address):
+            assert [found["value"][0] for found, _ in spread(pieces.give_back, [(1,), (2,)], shared=(shared,))] == [
+                CANARY
+            ] * 2
+            with pytest.raises(ValueError, match=CANARY):
+                list(spread(pieces.fail, [(CANARY,), (CANARY,)]))
+            asked = connected().client.run_on_scheduler
+            names: Any = asked(lambda dask_scheduler: list(map(str, dask_scheduler.tasks)))
+            assert names
+            assert all(name.startswith("molehill-") for name in names)
+    logged = log.read_text(errors="replace")
+    assert "Scheduler at" in logged
+    assert CANARY not in logged
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_scheduler_that_is_restarted_is_given_the_rest_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(clusters, "LOOK", 0.5)
+    address, log = f"tcp://127.0.0.1:{free_port()}", tmp_path / "log"
+    with ExitStack() as later, cluster_of(address, log) as scheduler, join(address):
+        made = []
+        for number in spread(pieces.note, [(number,) for number in range(6)], shared=(tmp_path,)):
+            made.append(number)
+            if number == 1:
+                scheduler.kill()
+                scheduler.wait()
+                later.enter_context(cluster_of(address, log))
+    assert made == list(range(6))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone")
+def test_a_scheduler_that_stays_away_is_told_with_the_way_to_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(clusters, "LOOK", 0.2)
+    monkeypatch.setattr(clusters, "GONE", 1.0)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with cluster_of(address, tmp_path / "log") as scheduler, join(address):
+        made = spread(pieces.note, [(number,) for number in range(6)], shared=(tmp_path,))
+        assert next(made) == 0
+        scheduler.kill()
+        assert "--resume" in refusal(lambda: list(made), "executor")
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_scheduler_without_workers_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(clusters, "FIRST_WORKER", 1.0)
+    port = free_port()
+    words = ("scheduler", "--host", "tcp://127.0.0.1", "--port", port, "--no-dashboard")
+    with started(*words, log=tmp_path / "log"):
+
+        def call() -> None:
+            with join(f"tcp://127.0.0.1:{port}"):
+                pass
+
+        assert "no worker" in refusal(call, "executor")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone")
+def test_a_worker_out_of_memory_is_told(tmp_path):
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with cluster_of(address, tmp_path / "log", "--memory-limit", "500MB"), join(address):
+        text = refusal(lambda: list(spread(pieces.fill_memory, [(0,), (1,)])), "executor")
+    assert "too little memory" in text
+
+
+# The process that was begun with.
+
+WORKING = """
+    import os, sys
+    from pathlib import Path
+    import pieces
+    from molehill import machine
+    from molehill.cluster import connect
+    if __name__ == "__main__":
+        with connect("local:2"):
+            print(*machine._EXECUTOR.get().client.run(os.getpid).values(), flush=True)
+            list(machine.spread(pieces.note, [(n,) for n in range(200)], shared=(Path(sys.argv[1]),)))
+"""
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").split()[2] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_the_process_that_began_them(tmp_path, number):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(WORKING), encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([SUPPORT, os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, str(script), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as begun:
+        assert begun.stdout is not None
+        pids = [int(word) for word in begun.stdout.readline().split()]
+        assert len(pids) == 2
+        begun.send_signal(number)
+        begun.communicate(timeout=60)
+    for _ in range(100):
+        if not any(map(is_running, pids)):
+            break
+        time.sleep(0.2)
+    assert not any(map(is_running, pids))
+
+
+# The command line.
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_command_takes_the_address(tmp_path):
+    ended = run_command("demo", "--out", tmp_path / "out", "--scheduler", "tcp://192.0.2.1:1", "--quiet")
+    assert ended.returncode == 2
+    assert "in the open" in ended.stderr
+    assert not (tmp_path / "out").exists()
