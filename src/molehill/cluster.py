@@ -19,8 +19,8 @@ import tempfile
 import time
 import uuid
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -390,18 +390,20 @@ class Cluster:
         common, turns = self._pack_shared(shared), 0
         while waiting:
             try:
-                for packet in self._hand_over(common, (pack((function, call), shared) for call in [*waiting])):
-                    made = unpack(packet, shared)
-                    if isinstance(made, _Failed):
-                        raise made.error
-                    waiting.popleft()
-                    turns = 0
-                    yield made
+                pieces = (pack((function, call), shared) for call in [*waiting])
+                with closing(self._hand_over(common, pieces)) as packets:
+                    for packet in packets:
+                        made = unpack(packet, shared)
+                        if isinstance(made, _Failed):
+                            raise made.error
+                        waiting.popleft()
+                        turns = 0
+                        yield made
             except _ForgottenError:
                 turns += 1
                 self._await_return(last=turns == TURNS)
 
-    def _hand_over(self, common: Packet, pieces: Iterable[Packet]) -> Iterator[Packet]:
+    def _hand_over(self, common: Packet, pieces: Iterable[Packet]) -> Generator[Packet, None, None]:
         """Give what comes of the pieces, in order; some more than there are threads are under way."""
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415
         from distributed.comm.core import CommClosedError  # noqa: PLC0415
@@ -428,8 +430,10 @@ class Cluster:
         except (CancelledError, CommClosedError, OSError):
             raise _ForgottenError from None
         finally:
-            with suppress(Exception):
-                self.client.cancel([*under_way], force=True)
+            # Pieces that nobody wants any more are not begun. Said without waiting for an answer: a generator may be
+            # collected in the thread that would have to bring it.
+            for future in under_way:
+                future.release()
 
     def _room(self) -> int:
         found = self._find_workers()
