@@ -1,5 +1,6 @@
 """Pieces of work elsewhere: the same bytes as here, through faults, and nothing of the data where others look."""
 
+import gc
 import os
 import signal
 import socket
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -205,6 +207,22 @@ def test_who_stops_asking_ends_what_is_not_begun(tmp_path):
     begun = len(list(tmp_path.iterdir()))
     time.sleep(0.7)
     assert len(list(tmp_path.iterdir())) == begun < 20
+
+
+@pytest.mark.usefixtures("two")
+def test_pieces_are_forgotten_in_any_thread(tmp_path):
+    # Python may collect what is left of them in the thread that speaks with the workers, which cannot wait for itself.
+    made, closed = spread(pieces.note, [(number,) for number in range(8)], shared=(tmp_path,)), Event()
+    assert next(made) == 0
+
+    def forget() -> None:
+        made.close()  # type: ignore[attr-defined]
+        closed.set()
+
+    connected().client.loop.add_callback(forget)
+    assert closed.wait(10)
+    gc.collect()
+    assert list(spread(pieces.refuse, [(0,), (2,)])) == [0, 2]
 
 
 @pytest.mark.usefixtures("two")
