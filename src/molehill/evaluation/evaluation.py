@@ -26,6 +26,7 @@ from molehill.risk.holdout import Holdout
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
+from molehill.surveys.design import SurveyDesign
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.labels import align_rows
 from molehill.tables.table import Table, find_columns
@@ -144,6 +145,8 @@ def evaluate(
     key: str | None = None,
     linked: bool = True,
     holdouts: Mapping[str, Holdout] | None = None,
+    survey: SurveyDesign | None = None,
+    hidden: str | Sequence[str] = (),
     measures: Measure | Sequence[Measure] = MEASURES,
 ) -> Evaluation:
     """Say what releases give away and what they keep, whoever made them.
@@ -191,6 +194,11 @@ def evaluate(
         measures that ask for no person's own record are taken.
     holdouts
         By the name of the release, what holding out halves of the records showed.
+    survey
+        How the confidential table was drawn, if it is a sample of a survey: estimates are weighted then, with the
+        variances of the design, distances are told weighted as well, and how rare records are in the population.
+    hidden
+        Columns of the released tables that will not be published: nobody can weight by them.
     measures
         What to measure; `(*MEASURES, mine)` adds one of your own, see `molehill.evaluation.measure.Measure`.
 
@@ -212,7 +220,10 @@ def evaluate(
     near = None if related is None else _several(related, str)
     if near:
         find_columns(view.table, near, "related")
-    options = Options(wanted, groups, interval, rule, _several(propensity_methods, str), others, step, seed, near)
+    methods, unpublished = _several(propensity_methods, str), _several(hidden, str)
+    options = Options(wanted, groups, interval, rule, methods, others, step, seed, near, survey, unpublished)
+    if survey is not None:
+        survey.read(view.table)
     for radius in options.radii:
         view.at(radius)
     expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)

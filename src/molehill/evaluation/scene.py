@@ -1,7 +1,7 @@
 """One release beside the confidential table: what measures share, each part computed once and when it is asked for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +24,8 @@ from molehill.risk.identification import (
 from molehill.risk.intruder import Radius, Reading, View
 from molehill.risk.moles import Moles, Rises, count_rises, moles
 from molehill.risk.profile import profile_release
+from molehill.surveys.design import Sample, SurveyDesign
+from molehill.surveys.rarity import PopulationRisk, population_risk
 from molehill.tables.intervals import Figure
 from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import is_number
@@ -74,6 +76,8 @@ class Options:
     step: float
     seed: int
     related: Sequence[str] | None = None
+    survey: SurveyDesign | None = None
+    hidden: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_choice("interval", self.interval, ("combined", "bootstrap"))
@@ -225,7 +229,18 @@ class Scene:
         options = self.options
         if not options.analyses or not self.is_release:
             return pd.DataFrame(columns=["analysis", "column", "group"])
-        how: dict[str, Any] = {"interval": options.interval, "rule": options.rule, "seed": options.seed}
+        return self._estimate(design=options.survey, hidden=options.hidden)
+
+    @cached_property
+    def unweighted(self) -> pd.DataFrame:
+        """What the analyses find in the tables as they are, where estimates are weighted; else nothing."""
+        if self.estimates.empty or self.options.survey is None:
+            return self.estimates.iloc[:0]
+        return self._estimate()
+
+    def _estimate(self, **about: Any) -> pd.DataFrame:
+        options = self.options
+        how: dict[str, Any] = {"interval": options.interval, "rule": options.rule, "seed": options.seed, **about}
         how["missing"] = self.view.intruder.missing
         if not self.is_linked:
             # New people may be more or fewer.
@@ -234,6 +249,51 @@ class Scene:
         if options.groups is not None:
             frames.append(estimate(self.view.table, self.tables, options.analyses, groups=options.groups, **how))
         return pd.concat(frames, ignore_index=True)
+
+    @cached_property
+    def sample(self) -> Sample | None:
+        """How the confidential records were drawn, if that is known."""
+        return None if self.options.survey is None else self.options.survey.read(self.view.table)
+
+    @cached_property
+    def population(self) -> PopulationRisk | None:
+        """How rare the patterns of the records are in the population, where the weights of a survey tell it.
+
+        None where weights add up to the records and not to a population, and of tables of new people.
+        """
+        known, breaks = self.view.intruder.known, self.view.intruder.breaks
+        of_people = not self.is_release or self.is_linked
+        if self.sample is None or not known or not of_people or not self.sample.expands:
+            return None
+        return population_risk(self.view.table, known, self.sample.weights, breaks=breaks)
+
+    @cached_property
+    def knowing_weight(self) -> View | None:
+        """The confidential table to an intruder who knows the weight as well, where releases have it as collected."""
+        survey, own = self.options.survey, self.view.intruder
+        if survey is None or survey.weight in {*own.known, *own.sensitive, *self.options.hidden}:
+            return None
+        kept = all(
+            survey.weight in table.frame and table.frame[survey.weight].equals(self.view.table.frame[survey.weight])
+            for table in self.tables
+        )
+        return replace(own, known=[*own.known, survey.weight]).look(self.view.table) if kept else None
+
+    @cached_property
+    def weighted_distances(self) -> pd.DataFrame:
+        """How far weighted distributions and two-way tables lie apart, as in `distances`; empty without a design."""
+        options = self.options
+        how: dict[str, Any] = {"design": options.survey, "hidden": options.hidden}
+        frames = []
+        if self.is_release and options.survey is not None:
+            missing = self.view.intruder.missing
+            frames = [
+                ecdf_distances(self.view.table, self.tables, column, missing=missing, **how).summary
+                for column in self.view.numeric
+            ]
+            frames += [table_difference(self.view.table, self.tables, pairs, **how).summary for pairs in self._pairs()]
+        nothing = pd.DataFrame(columns=["column", "measure", "value", "low", "high"])
+        return pd.concat(frames, ignore_index=True) if frames else nothing
 
     @cached_property
     def distances(self) -> pd.DataFrame:
@@ -296,6 +356,10 @@ class Scene:
         ]
 
     def _table_distances(self) -> list[pd.DataFrame]:
+        return [table_difference(self.view.table, self.tables, pairs).summary for pairs in self._pairs()]
+
+    def _pairs(self) -> list[list[tuple[str, str]]]:
+        """Give the pairs of a sensitive category and a related column of few levels: one list, or none of them."""
         frame, schema = self.view.table.frame, self.view.schema
         related = self._related
         few = [
@@ -305,7 +369,7 @@ class Scene:
         ]
         exact = [name for name in schema.having("sensitive") if name not in self.view.numeric and name in few]
         pairs = [(name, other) for name in exact for other in few if other in related]
-        return [table_difference(self.view.table, self.tables, pairs).summary] if pairs else []
+        return [pairs] if pairs else []
 
     def told_apart(self) -> list[pd.DataFrame]:
         """How well classifiers tell released records."""

@@ -21,6 +21,7 @@ from molehill.rules.constraints import Sum, count_broken
 from molehill.rules.emptiness import find_emptiness
 from molehill.rules.reading import read_constraints
 from molehill.rules.rules import Rules
+from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.design import Design, find_levels
 from molehill.tables.cells import declare_missing
 from molehill.tables.labels import align_rows
@@ -77,6 +78,8 @@ class Plan:
         Whether the records are published in another order.
     seconds, bytes
         A rough estimate of what the fits need.
+    survey
+        What the design of a survey says, and how it is used, in sentences.
     """
 
     columns: pd.DataFrame
@@ -91,6 +94,7 @@ class Plan:
     drawn: tuple[str, ...] = ()
     better: tuple[str, ...] = ()
     rules: dict[str, int] = field(default_factory=dict)
+    survey: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return tell_plan(self)
@@ -128,6 +132,12 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     # One that names people says nothing of others, and would need a coefficient for each of them.
     kept = tuple(name for name in settings.keep if name not in settings.accept)
     asked = {*settings.relations, *(name for text in settings.regressions for name in read_formula(text).columns)}
+    if settings.survey is not None:
+        carried = settings.survey.weight if settings.weighs == "predictor" else settings.survey.stratum
+        # Clusters and replicates are no predictors: they are too many, or tell what the weight tells.
+        others = {name for _, name in settings.survey.columns} - {settings.survey.stratum, carried} - asked
+        kept = tuple(name for name in kept if name not in others)
+        asked |= {carried} & {*kept} if asked - {*settings.replace} else set()
     if settings.scheme != "paper" and asked - {*settings.replace}:
         kept = tuple(name for name in kept if name in asked)
     predictors = kept if settings.predictors is None else settings.predictors
@@ -178,7 +188,42 @@ def make_plan(
         settings.replace,
         _sums_last(suggest_order(table, settings.replace), settings.replace, rules),
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
+        tuple(tell_survey(settings, table)),
     )
+
+
+def tell_survey(settings: Settings, table: Table) -> list[str]:
+    """Say what the design of a survey is, and what is made of it."""
+    design = settings.survey
+    if design is None:
+        return []
+    sample = design.read(table)
+    effective = f"{sample.effective:,.0f} of equal weight would tell as much of a mean"
+    told = [f"A sample by {design.weight!r}: {_tell_sample(design, sample)}; {effective}."]
+    words = {
+        "weights": f"Models count a record as often as {design.weight!r} says, beside its weight for risk: new values are "
+        "drawn from the population"
+        + (", with the spread of the design." if settings.sandwich else "; their spread is not that of the design."),
+        "predictor": f"New values are drawn given {design.weight!r}, from the sample as it is: whoever weights them "
+        "estimates the population.",
+        "": f"Models do not use {design.weight!r}.",
+    }
+    told.append(words[settings.weighs])
+    if design.weight in settings.drop and settings.records is None:
+        told.append(f"{design.weight!r} IS DROPPED: nobody can weight the tables, whose kept columns are the sample's.")
+    if not sample.expands:
+        told.append(
+            f"{design.weight!r} adds up to the records, not to a population: how rare people are there is unknown."
+        )
+    return told
+
+
+def _tell_sample(design: SurveyDesign, sample: Sample) -> str:
+    told = [f"{sample.records:,} records"]
+    told += [f"{len(sample.fractions):,} strata"] if design.stratum else []
+    told += [f"{len(sample.stratum_of):,} clusters"] if design.cluster else []
+    told += [f"{len(design.replicates):,} replicate weights"] if design.replicates else []
+    return ", ".join(told)
 
 
 def find_rules(table: Table, settings: Settings, kinds: Mapping[str, str]) -> Rules:
@@ -284,6 +329,7 @@ def check_columns(
         value = getattr(settings, setting)
         find_columns(table, list(value) if isinstance(value, Mapping) else [], setting)
     _check_fates(settings, table)
+    _check_survey(settings, table)
     hidden = [name for name in settings.known if name in settings.drop]
     if hidden:
         problem = f"{hidden[0]!r} is dropped, so that no released record can be found by it"
@@ -316,6 +362,24 @@ def _check_fates(settings: Settings, table: Table) -> None:
         if {*left} & {*settings.decide}:
             remedy += "; what is marked as left to decide is still open"
         raise InputError("columns", problem, remedy)
+
+
+def _check_survey(settings: Settings, table: Table) -> None:
+    """Refuse a design that the table does not have, and a new weight that could be negative."""
+    design = settings.survey
+    if design is None:
+        return
+    for _, name in design.columns:
+        find_columns(table, name, "survey")
+    try:
+        design.read(table)
+    except InputError as error:
+        raise InputError("survey", f"{error.argument}: {error.problem}", error.remedy) from None
+    if design.weight in settings.replace:
+        low = settings.of_column("lower", design.weight)
+        if low is not None and low <= 0:
+            problem = f"{design.weight!r} is the design weight, and its lower limit is not above 0"
+            raise InputError("lower", problem, "Give one above 0: a record stands for itself at least")
 
 
 def _check_varying(settings: Settings, table: Table, findings: Sequence[Finding]) -> None:
@@ -402,6 +466,7 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
         limits = " to ".join(_tell_limit(end, kind) for end in ends) if kind != "categorical" else ""
     elif found.name in settings.known:
         remarks.append("the intruder knows it")
+    remarks += [f"the survey's {role}" for role, name in _roles(settings) if name == found.name]
     if fate == "keep" and found.identifying:
         remarks.append(f"may name people ({found.identifying}), accepted")
     if fate == "keep" and found.sensitive:
@@ -429,6 +494,12 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
         "sensitive": found.sensitive,
         "handling": "; ".join(handling),
     }
+
+
+def _roles(settings: Settings) -> list[tuple[str, str]]:
+    """Every column of the survey's design, with its part in words."""
+    words = {"replicates": "replicate weight", "population": "population size"}
+    return [] if settings.survey is None else [(words.get(role, role), name) for role, name in settings.survey.columns]
 
 
 def _tell_limit(end: float | None, kind: str) -> str:
@@ -473,6 +544,7 @@ def tell_plan(plan: Plan) -> str:
         told.append(f"Drawn one after the other, each given those before it: {', '.join(map(printable, plan.drawn))}.")
         if plan.better != plan.drawn:
             told.append(f"An order that may carry more: {', '.join(map(printable, plan.better))}.")
+    told += map(printable, plan.survey)
     for rule, broken in plan.rules.items():
         told.append(f"Kept in every record: {printable(rule)}" + (f" ({broken:,} break it now)." if broken else "."))
     told.append(f"Estimate: {_tell_time(plan.seconds)} on two cores, {plan.bytes / 2**20:,.0f} MiB beside the table.")

@@ -8,12 +8,13 @@ import json
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import fields
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, field_validator, model_validator
 
 from molehill.arrays import FrozenDict
 from molehill.baselines import BASELINES
@@ -21,6 +22,7 @@ from molehill.errors import MOST_ORDER, InputError, nearest
 from molehill.files import write_text
 from molehill.plan.targets import EXAMPLES, parse_targets
 from molehill.risk.intruder import Intruder
+from molehill.surveys.design import SurveyDesign
 from molehill.tables.resolution import day_of
 from molehill.tables.schema import Kind
 
@@ -141,6 +143,26 @@ class Settings(BaseModel):
         (),
         'What must be so in every released record, such as "rent <= income" or "age < 15 -> marital = \'single\'".',
         "a list of constraints, each named once",
+    )
+    survey: InstanceOf[SurveyDesign] | None = setting(
+        None,
+        "How the table was sampled, if it is a sample of a survey: the columns of design weight, stratum, cluster, "
+        "population sizes and replicate weights. Estimates are then weighted, with the variances of the design.",
+        "a table: weight, and as there are stratum, cluster, nested, population, single, replicates, method, fay, "
+        "scale, factors, centre",
+        public=True,
+    )
+    survey_fit: Literal["auto", "weights", "predictor", "ignore"] = setting(
+        "auto",
+        "How models use the design weight. weights: every record's likelihood is raised to it, beside the weight for "
+        "its risk, so that new values are drawn from the population. predictor: new values are drawn given it, from "
+        "the sample. auto: predictor where the weight is published as collected, else weights. ignore: neither.",
+        _one_of(("auto", "weights", "predictor", "ignore")),
+    )
+    sandwich: bool = setting(
+        default=True,
+        comment="Whether draws that are weighted by design get the spread of the design (the sandwich correction).",
+        wanted="true or false",
     )
     radius: Share | dict[Name, Share] = setting(
         0.2, "What counts as close to the true value: 0.2 is within 20%.", "a number from 0 to 1, or one per column"
@@ -390,6 +412,8 @@ class Settings(BaseModel):
             name: (value,) if name in listed and isinstance(value, str) else value for name, value in given.items()
         }
         taken = {name: _plain_tuples(value) for name, value in taken.items()}
+        if "survey" in taken:
+            taken["survey"] = read_design(taken["survey"])
         return {name: _read_dates(value) if name in ("lower", "upper") else value for name, value in taken.items()}
 
     @field_validator(
@@ -451,6 +475,26 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _design_stays(self) -> Self:
+        """Refuse what would undo a replaced or dropped weight, or make the design of the release another."""
+        if self.survey is None:
+            if self.survey_fit not in ("auto", "ignore"):
+                raise _ToldError("'survey_fit' needs 'survey': name the column of the design weight there")
+            return self
+        told = self.survey.columns
+        changed = [name for role, name in told if role != "weight" and name in self.replace]
+        if changed:
+            raise _ToldError(
+                f"'survey' says by {changed[0]!r} how records were drawn: keep or drop it, or leave it out there"
+            )
+        shown = [name for name in self.survey.replicates if name in self.keep]
+        if shown and self.survey.weight not in self.keep:
+            raise _ToldError(
+                f"{shown[0]!r} is a replicate of {self.survey.weight!r}, which is not published as it is: drop it too"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _likely_replaced(self) -> Self:
         other = [name for name in self.likely if name not in self.replace or name in self.known]
         if other:
@@ -501,6 +545,15 @@ class Settings(BaseModel):
         return self.scheme == "paper" or any(getattr(self, name) != fields[name].default for name in OF_MIXTURES)
 
     @property
+    def weighs(self) -> Literal["weights", "predictor", ""]:
+        """How models use the design weight, if at all."""
+        if self.survey is None or self.survey_fit == "ignore":
+            return ""
+        if self.survey_fit != "auto":
+            return self.survey_fit
+        return "predictor" if self.survey.weight in (*self.keep, *self.replace) and self.records is None else "weights"
+
+    @property
     def absent(self) -> Literal["error", "keep"]:
         """What becomes of a record without a sensitive value in what is measured."""
         return "error" if self.missing == "error" else "keep"
@@ -526,6 +579,30 @@ class Settings(BaseModel):
         """The settings that may be published, all others as if they had been left out."""
         kept = [name for name in self.model_fields_set if self.describe(name)["public"]]
         return type(self)(**{name: getattr(self, name) for name in kept})
+
+
+def read_design(given: Any) -> Any:
+    """Take the design of a survey from the name of a weight, or from a table of its parts.
+
+    Examples
+    --------
+    >>> read_design({"weight": "w", "stratum": "area"})
+    SurveyDesign(weight='w', stratum='area')
+    """
+    if isinstance(given, str):
+        given = {"weight": given}
+    if not isinstance(given, Mapping):
+        return given
+    parts = [one.name for one in fields(SurveyDesign)]
+    wrong = [name for name in given if name not in parts]
+    if wrong:
+        raise _ToldError(f"'survey' has no {wrong[0]!r}: {nearest(f'{wrong[0]}', parts)}")
+    if "weight" not in given:
+        raise _ToldError("'survey' does not name the column of the design weight: weight = \"...\"")
+    try:
+        return SurveyDesign(**given)
+    except InputError as error:
+        raise _ToldError(f"'survey', {error.argument}: {error.problem}. {error.remedy}") from None
 
 
 class _ToldError(ValueError):
@@ -624,6 +701,9 @@ def format_settings(
         if name in (*FATES, "accept", *OF_COLUMNS.values()) and (isinstance(value, dict | tuple) or value is None):
             # These stand with the columns.
             continue
+        if name == "survey":
+            # A table must come after all that is none.
+            continue
         document.add(tomlkit.nl())
         told = [_tell(settings, name), *(notes or {}).get(name, "").splitlines()]
         for comment in told:
@@ -632,8 +712,29 @@ def format_settings(
             document.add(tomlkit.comment(f"{name} ="))
         else:
             document.add(name, tomlkit.item(list(value) if isinstance(value, tuple) else value))
+    _add_survey(document, settings, notes or {})
     _add_columns(document, settings, notes or {}, reasons or {})
     return tomlkit.dumps(document)
+
+
+def _add_survey(document: tomlkit.TOMLDocument, settings: Settings, notes: Mapping[str, str]) -> None:
+    document.add(tomlkit.nl())
+    for line in [_tell(settings, "survey"), *notes.get("survey", "").splitlines()]:
+        document.add(tomlkit.comment(printable(line)))
+    if settings.survey is None:
+        document.add(tomlkit.comment("[survey]"))
+        document.add(tomlkit.comment("weight ="))
+        return
+    table = tomlkit.table()
+    for name, value in tell_design(settings.survey).items():
+        table.add(name, tomlkit.item(value))
+    document.add("survey", table)
+
+
+def tell_design(design: SurveyDesign) -> dict[str, Any]:
+    """Give what is said of a design, as a settings file has it."""
+    told = {one.name: getattr(design, one.name) for one in fields(design) if getattr(design, one.name) != one.default}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
 
 def _add_columns(

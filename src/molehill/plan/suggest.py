@@ -1,7 +1,8 @@
 """Settings to begin with, from a look at the table: what an agency then edits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns, propose_limits
 from molehill.plan.settings import Settings
+from molehill.surveys.design import SurveyDesign
+from molehill.surveys.recognising import recognise_design
 from molehill.tables.cells import declare_missing, find_missing_codes
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.schema import column_numbers
@@ -50,13 +53,26 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     codes = find_missing_codes(table)
     table = declare_missing(table, codes)
     findings = look_at_columns(table)
-    replaced = _choose_replaced(table, findings)
+    design, about_design = _recognise(table)
+    parts = {} if design is None else {name: role for role, name in design.columns}
+    replaced = _choose_replaced(table, [found for found in findings if found.name not in parts])
     others = [found for found in findings if found.name != replaced.name]
     # Text that is nearly all numbers can be mended; of what nobody can compare there is nothing to decide.
-    drop = tuple(found.name for found in others if (not found.levels if found.problem else found.identifying))
-    decide = tuple(found.name for found in others if (found.sensitive or found.problem) and found.name not in drop)
+    drop = tuple(
+        found.name
+        for found in others
+        if found.name not in parts and (not found.levels if found.problem else found.identifying)
+    )
+    decide = tuple(
+        found.name
+        for found in others
+        if (found.sensitive or found.problem)
+        and found.name not in drop
+        and parts.get(found.name, "stratum") == "stratum"
+    )
     keep = tuple(found.name for found in others if found.name not in (*drop, *decide))
-    known, breaks, about_patterns = _choose_known(table, [found for found in others if found.name in keep])
+    knowable = [found for found in others if found.name in keep and parts.get(found.name, "stratum") == "stratum"]
+    known, breaks, about_patterns = _choose_known(table, knowable)
     numeric = replaced.kind != "categorical"
     low, high = _limits(table, replaced) if numeric else (None, None)
     settings = Settings(
@@ -71,9 +87,11 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
         upper={replaced.name: high} if numeric else None,
         missing="model" if replaced.missing else "error",
         missing_codes=codes,
+        survey=design,
+        accept=tuple(found.name for found in others if found.name in parts and found.identifying),
         **{name: value for name, value in (reading or {}).items() if value is not None},
     )
-    notes = {"known": about_patterns, "columns": _tell_open(decide)}
+    notes = {"known": about_patterns, "columns": _tell_open(decide), "survey": about_design}
     if table.dialect is not None:
         notes["data"] = f"Read with {table.dialect}."
     if codes:
@@ -82,7 +100,24 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     if replaced.missing:
         notes["missing"] = f"{replaced.missing:,} records have no {replaced.name}."
     reasons = {found.name: _reason(found, replaced.name) for found in findings}
+    reasons |= {name: f"the survey's {role}; {reasons[name]}" for name, role in parts.items()}
     return Suggestion(settings, {name: note for name, note in notes.items() if note}, reasons)
+
+
+def _recognise(table: Table) -> tuple[SurveyDesign | None, str]:
+    """Propose how the table was sampled, as far as it can be read, and say why."""
+    found = recognise_design(table)
+    told = [
+        f"{one.role} {one.columns[0]}{' and others' if len(one.columns) > 1 else ''}: {one.reason}"
+        f"{'' if one.taken else ' (not taken)'}."
+        for one in found.suggested
+    ]
+    for single in ("error", "adjust") if found.design is not None else ():
+        design = replace(found.design, single=single)
+        with suppress(InputError):
+            design.read(table)
+            return design, "\n".join([*told, "A proposal: confirm it with the documentation of the survey."])
+    return None, "\n".join(told)
 
 
 def _tell_open(decide: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 from molehill.errors import InputError
 
 Subject = Literal["maximum", "quantile", "mean", "isolated", "moles", "pooled", "matches", "picks", "U_m", "overlap"]
-Basis = Literal["realised", "expected", "pick", ""]
+Basis = Literal["realised", "expected", "pick", "population", ""]
 
 EXAMPLES = (
     "mean expected <= 0.15",
@@ -17,6 +17,7 @@ EXAMPLES = (
     "maximum realised <= 0.5",
     "isolated expected <= 0.05",
     "maximum pick <= 0.2",
+    "maximum population <= 0.05",
     "pooled mean <= 0.2",
     "unique matches <= 0.001",
     "right picks <= 0.01",
@@ -30,7 +31,7 @@ _WORDS: dict[Subject, str] = {"pooled": "pooled mean", "matches": "unique matche
 FIGURES: dict[Subject, str] = {"pooled": "pooled_mean", "matches": "matches_true", "picks": "matches_expected"}
 # What no release has none of: chance alone brings values near the true ones.
 _NEVER_ZERO: tuple[Subject, ...] = ("maximum", "mean", "isolated", "pooled", "matches", "picks")
-_BASES: tuple[Basis, ...] = ("expected", "realised", "pick")
+_BASES: tuple[Basis, ...] = ("expected", "realised", "pick", "population")
 _TEXT = re.compile(r"^\s*(?P<what>.*?)\s*(?P<sign><=|>=|<|>|=)\s*(?P<bound>\S+)\s*$")
 
 
@@ -48,7 +49,8 @@ class Target:
         The most that it may be; for the overlap the least.
     basis
         Of a risk: "realised" over the released tables, or "expected". Or "pick": the expected chance that the record is
-        the one that an intruder picks at random among those of the pattern that are close to its true value, T / c.
+        the one that an intruder picks at random among those of the pattern that are close to its true value, T / c. Or
+        "population": the expected risk from an intruder who does not know who is in the sample of a survey.
     share
         Of a quantile: 0.99 for "99%".
     step
@@ -81,6 +83,8 @@ class Target:
         """Id of the measure that it is about, of which the others are kinds: how it is told."""
         if self.basis == "pick":
             return FIGURES["picks"]
+        if self.basis == "population":
+            return "population_largest"
         return {"moles": "moles", "U_m": "U_m", "overlap": "overlap", **FIGURES}.get(self.subject, "risk_largest")
 
     @property
@@ -143,7 +147,7 @@ def impossible(targets: Sequence[Target]) -> list[str]:
                 f"{target}: every released value can fall near the true one by chance, so that no risk is 0; "
                 "ask for a small risk above 0"
             )
-        elif target.subject == "quantile" and target.basis in ("expected", "pick") and target.bound <= 0:
+        elif target.subject == "quantile" and target.basis != "realised" and target.bound <= 0:
             reasons.append(f"{target}: what is expected of every record is above 0; ask for a bound above 0")
         elif target.subject == "U_m" and target.bound <= 0:
             reasons.append(f"{target}: only the confidential table itself has 0; ask for what a fresh sample shows")

@@ -27,6 +27,7 @@ from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, find_rules, make_plan, model_of, take_table
 from molehill.plan.predictors import predictors_of, uncarried_relations
 from molehill.plan.settings import Settings
+from molehill.plan.targets import parse_targets
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme
 from molehill.report.dossier import Searched
@@ -34,6 +35,7 @@ from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.intruder import View
 from molehill.rules.emptiness import may_be_empty
 from molehill.rules.rules import Rules
+from molehill.surveys.rarity import population_risk
 from molehill.synthesis.fitting import fit
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
@@ -117,6 +119,27 @@ class Job:
         records = np.arange(self.view.records)
         return np.random.default_rng(self.seed("order")).permutation(records) if self.settings.shuffle else records
 
+    @property
+    def design(self) -> dict[str, Any]:
+        """How `fit` is to use the design of a survey."""
+        settings = self.settings
+        return {"survey": settings.survey, "sandwich": settings.sandwich} if settings.weighs == "weights" else {}
+
+    @property
+    def weighted(self) -> dict[str, Any]:
+        """How estimates use the design of a survey: as far as those who will have the tables can."""
+        return weighted_by(self.settings)
+
+    @cached_property
+    def in_sample(self) -> Floats:
+        """The chance that who has a record's pattern in the population is in the sample; 1 where it is unknown."""
+        design, known = self.settings.survey, self.settings.known
+        sample = None if design is None else design.read(self.table)
+        if sample is None or not sample.expands or not known:
+            return np.ones(self.view.records)
+        breaks = self.view.intruder.breaks
+        return population_risk(self.table, known, sample.weights, breaks=breaks).coverage
+
     def seed(self, *names: str | int) -> int:
         """Give the seed of something that is done at random, by what that is called."""
         return named_seed(self.settings.seed or 0, *names)
@@ -153,13 +176,30 @@ def prepare(
     wanted = [*analyses, *map(regression, settings.regressions)]
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
-        estimate(table, table, wanted, missing=settings.absent)
+        estimate(table, table, wanted, missing=settings.absent, **weighted_by(settings))
+    _check_population(settings, table)
     rules = find_rules(table, settings, {name: view.schema[name].kind for name in settings.replace})
     model, own = synthesizer or choose_synthesizer(view, settings, rules), synthesizer is not None
     if set(model.sensitive) != set(settings.replace):
         problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
         raise InputError("synthesizer", problem, "Name the same columns in both")
     return Job(settings, view, model, own, wanted, measures, make_plan(settings, view, findings, rules), rules)
+
+
+def weighted_by(settings: Settings) -> dict[str, Any]:
+    """Give the arguments of estimates that are about the design of a survey; none without one."""
+    return {} if settings.survey is None else {"design": settings.survey, "hidden": settings.drop}
+
+
+def _check_population(settings: Settings, table: Table) -> None:
+    """Refuse rules on the risk in the population where nothing tells of that."""
+    asked = [target for target in parse_targets(settings.targets)[0] if target.basis == "population"]
+    if not asked or (settings.survey is not None and settings.survey.read(table).expands):
+        return
+    what = "there is no survey weight" if settings.survey is None else "the survey weight adds up to the records alone"
+    raise InputError(
+        "targets", f"'{asked[0]}' asks for the population, and {what}", "Name the weight in survey, or use 'expected'"
+    )
 
 
 def _correlations(view: View, settings: Settings) -> list[Analysis]:
@@ -322,6 +362,8 @@ def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: 
         datasets=settings.expected_tables,
         # What the tables are not made to carry, they are not blamed for; the methods note says what that is.
         related=job.settings.predictors if uncarried_relations(job.settings) else None,
+        survey=settings.survey,
+        hidden=settings.drop,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
         seed=job.seed("evaluation"),

@@ -59,7 +59,7 @@ def _try_parts(job: Job, table: Table, leaf: float, progress: bool) -> tuple[flo
     """Say how much farther apart pairs of columns lie than two samples would, and what a fresh sample shows."""
     columns, schema = job.settings.replace, job.view.schema
     own: dict[str, Any] = {"seed": job.seed("parts", f"{leaf:g}"), "progress": progress}
-    fitted = fit_quietly(job.model_at(leaf), table, np.ones(job.view.records), **own)
+    fitted = fit_quietly(job.model_at(leaf), table, np.ones(job.view.records), **own, **job.design)
     tables = draw(fitted, datasets=_TABLES, seed=job.seed("draw parts", f"{leaf:g}"), records=job.view.records)
     exact = {name: () for name in columns if schema[name].kind == "categorical"}
     pairs = agreement(table, tables, columns, columns=columns, ways=2, breaks=exact).sets
@@ -83,6 +83,7 @@ def evaluate_new_people(
     # Who uses the tables makes no difference between what is known and what is not.
     own, columns = job.view.intruder, job.settings.replace
     everything = replace(own, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
+    about |= {"survey": job.settings.survey, "hidden": job.settings.drop}
     kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
     return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(job.measures))
 
@@ -99,6 +100,6 @@ def hold_out(job: Job, posterior: Posterior, name: str) -> Holdout:
 def _fit_half(job: Job, table: Table, posterior: Posterior, name: str, number: int, side: Booleans) -> list[Any]:
     """Fit the same to one half of the records, and draw tables from it."""
     own: dict[str, Any] = {"seed": job.seed("half", name, number), "patience": 0, "progress": False}
-    fitted = fit_quietly(posterior.synthesizer, table, np.where(side, posterior.weights, 0.0), **own)
+    fitted = fit_quietly(posterior.synthesizer, table, np.where(side, posterior.risk_weights, 0.0), **own, **job.design)
     how: dict[str, Any] = {"seed": job.seed("draw half", name, number), "unconverged": "allow"}
     return draw(fitted, datasets=_HALF_TABLES, records=job.view.records, **how)

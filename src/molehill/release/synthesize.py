@@ -148,7 +148,7 @@ def _fit_named(
     begun = time.perf_counter()
     own = None if folder is None else folder / name.replace(" ", "-")
     how: dict[str, Any] = {"patience": patience, "start_from": first, "checkpoint": own, "progress": progress}
-    how |= {"seed": job.seed("fit", name), "effective": max(LEAST_BULK, job.settings.datasets)}
+    how |= {"seed": job.seed("fit", name), "effective": max(LEAST_BULK, job.settings.datasets), **job.design}
     return fit_quietly(job.model, table, weights, **how), time.perf_counter() - begun
 
 

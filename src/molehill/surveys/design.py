@@ -1,6 +1,7 @@
 """How a sample was drawn: the columns that say so, checked and read once."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,7 +21,7 @@ Centre = Literal["estimate", "mean"]
 _RANK = 1e-10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SurveyDesign:
     """Which columns say how a sample was drawn.
 
@@ -94,9 +95,40 @@ class SurveyDesign:
     @property
     def columns(self) -> list[tuple[str, str]]:
         """Every column that it names, with its part."""
-        single = [("stratum", self.stratum), ("cluster", self.cluster), ("population", self.population)]
-        named = [(role, name) for role, name in single if name is not None]
-        return [("weight", self.weight), *named, *(("replicates", name) for name in self.replicates)]
+        return [("weight", self.weight), *self._single, *(("replicates", name) for name in self.replicates)]
+
+    @property
+    def _single(self) -> list[tuple[str, str]]:
+        parts = [("stratum", self.stratum), ("cluster", self.cluster), ("population", self.population)]
+        return [(role, name) for role, name in parts if name is not None]
+
+    def __repr__(self) -> str:
+        told = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(self)]
+        usual = [f"{one.name}={one.default!r}" for one in fields(self)]
+        return f"SurveyDesign({', '.join(text for text, default in zip(told, usual, strict=True) if text != default)})"
+
+    def among(self, columns: Collection[str]) -> "SurveyDesign | None":
+        """Give the design as far as these columns tell it, to whoever has no others; None without the weight.
+
+        Replicate weights count only together. Where neither they nor strata and clusters are left, variances are those
+        of records that were drawn one by one.
+
+        Examples
+        --------
+        >>> SurveyDesign(weight="w", stratum="area").among(["w", "pay"])
+        SurveyDesign(weight='w')
+        """
+        if self.weight not in columns:
+            return None
+        told = {role: name for role, name in self._single if name in columns}
+        about: dict[str, Any] = {"single": self.single, "nested": self.nested and "cluster" in told}
+        if self.replicates and {*self.replicates} <= {*columns}:
+            names = ("replicates", "method", "fay", "scale", "factors", "centre")
+            about |= {name: getattr(self, name) for name in names}
+        if told.keys() < {role for role, _ in self._single}:
+            # The size of a stratum or a number of clusters means nothing without them.
+            told.pop("population", None)
+        return SurveyDesign(self.weight, **told, **about)
 
     def read(self, data: Any) -> "Sample":
         """Check the columns of a table, and give the arrays that every estimate needs."""
@@ -178,6 +210,21 @@ class Sample:
     def records(self) -> int:
         """How many records there are."""
         return len(self.weights)
+
+    @property
+    def expands(self) -> bool:
+        """Whether the weights add up to a population, and not just to the records, as weights of mean 1 do."""
+        return float(self.weights.sum()) > 1.01 * self.records
+
+    @property
+    def normalised(self) -> Floats:
+        """The weights times what makes them add up to the number of records."""
+        return self.weights * (self.records / self.weights.sum())
+
+    @property
+    def effective(self) -> float:
+        """How many records of equal weight would tell as much of a mean, after Kish: (sum of w)^2 / sum of w^2."""
+        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
     @property
     def degrees(self) -> float:

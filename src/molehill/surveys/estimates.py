@@ -6,12 +6,12 @@ the whole design, in which the other records count as nothing. To cut the table 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, expit, stdtrit
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_number
@@ -21,12 +21,15 @@ from molehill.tables.schema import Missing
 
 MOST_CELLS = 1_000
 QuantileRule = Literal["linear", "step"]
+Family = Literal["linear", "logit", "poisson"]
 
 # As in `molehill.utility`: the quantiles this many errors of the share away show how far the quantile moves.
 _REACH = 1.96
 _SINGULAR = 1e-10
 # Sums of weights that differ by less than this share of their total are equal but for rounding.
 _ROUNDING = 1e-12
+# Newton's steps at most, and linear predictors beyond which a fit has run off.
+_MOST_STEPS, _FAR_OUT = 50, 500.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,13 +332,21 @@ def weighted_table(sample: Sample, rows: Any, columns: Any, *, within: Any = Non
 
 
 def weighted_regression(
-    sample: Sample, outcome: Any, design: Any, *, within: Any = None, missing: Missing = "error", level: float = 0.95
+    sample: Sample,
+    outcome: Any,
+    design: Any,
+    *,
+    family: Family = "linear",
+    within: Any = None,
+    missing: Missing = "error",
+    level: float = 0.95,
 ) -> SurveyEstimate:
-    """Estimate the coefficients that least squares would find in the population, or in a group of it.
+    """Estimate the coefficients that a regression would find in the population, or in a group of it.
 
-    With X the design, W the weights and e the residuals, the influence of a record is (X' W X)^-1 x e: right whether or
-    not the residuals have one variance, unlike that of ordinary least squares. There are d + 1 - k degrees of freedom,
-    with d those of the sample and k coefficients.
+    With X the design, W the weights, e the residuals and V the variance function at the fitted means (1 for least
+    squares, m (1 - m) for "logit", m for "poisson"), the influence of a record is (X' W V X)^-1 x e: right whether or
+    not the family's variance is that of the records. There are d + 1 - k degrees of freedom, with d those of the sample
+    and k coefficients.
 
     Parameters
     ----------
@@ -345,6 +356,8 @@ def weighted_regression(
         A number for every record.
     design
         (records, coefficients), a column of ones for the intercept among them.
+    family
+        "linear", "logit" (an outcome of 0 and 1), or "poisson" (log link).
 
     References
     ----------
@@ -357,13 +370,17 @@ def weighted_regression(
     read = _read(sample, [outcome, *matrix.T], within, missing, least=terms + 1)
     y, x, weights = read.columns[0], read.columns[1:].T, read.weights
     _check_rank(x, weights)
-    cross = (x * weights[:, None]).T @ x
-    point = np.linalg.solve(cross, x.T @ (weights * y))
-    scores = np.linalg.solve(cross, (x * (weights * (y - x @ point))[:, None]).T).T
+    check_choice("family", family, get_args(Family))
+    point = _fit_family(y, x, weights, family)
+    if not np.isfinite(point).all():
+        problem = "it does not converge: some of its terms tell the outcome perfectly, or have too large a scale"
+        raise InputError("design", problem, "Leave such terms out, or rescale them")
+    means, spread = _mean_and_spread(x @ point, family)
+    cross = (x * (weights * spread)[:, None]).T @ x
+    scores = np.linalg.solve(cross, (x * (weights * (y - means))[:, None]).T).T
 
     def again(many: Floats) -> Floats:
-        found = [_solve((x * weights[:, None]).T @ x, x.T @ (weights * y)) for weights in many]
-        return np.stack(found)
+        return np.stack([_fit_family(y, x, weights, family, point) for weights in many])
 
     variance = _variance(sample, read, point, scores, again)
     degrees = max(sample.degrees_within(read.rows) + 1 - terms, 1.0)
@@ -494,6 +511,37 @@ def _step(values: Floats, weights: Floats, shares: Floats) -> Floats:
     exact = np.abs(reached[places] - wanted) <= slack
     after = np.minimum(places + 1, len(values) - 1)
     return np.where(exact, (values[places] + values[after]) / 2, values[places])
+
+
+def _fit_family(y: Floats, x: Floats, weights: Floats, family: Family, start: Floats | None = None) -> Floats:
+    """Solve the weighted score equations, by Newton's steps where they are not linear; NaN if that does not end."""
+    if family == "linear":
+        return _solve((x * weights[:, None]).T @ x, x.T @ (weights * y))
+    if start is None:
+        # As usual for these families: from means that lie near the outcomes.
+        near = np.log(y + 0.5) - (np.log(1.5 - y) if family == "logit" else 0.0)
+        start = _solve((x * weights[:, None]).T @ x, x.T @ (weights * near))
+    point = start
+    for _ in range(_MOST_STEPS):
+        means, spread = _mean_and_spread(x @ point, family)
+        step = _solve((x * (weights * spread)[:, None]).T @ x, x.T @ (weights * (y - means)))
+        point = point + step
+        if not np.isfinite(point).all() or np.abs(x @ point).max() > _FAR_OUT:
+            break
+        if np.abs(step).max() <= 1e-9 * max(np.abs(point).max(), 1.0):
+            return point
+    return np.full(len(point), np.nan)
+
+
+def _mean_and_spread(linear: Floats, family: Family) -> tuple[Floats, Floats]:
+    """The mean that the family gives a linear predictor, and its variance function there."""
+    if family == "linear":
+        return linear, np.ones_like(linear)
+    if family == "logit":
+        means = expit(linear)
+        return means, means * (1 - means)
+    means = np.exp(linear)
+    return means, means
 
 
 def _solve(cross: Floats, right: Floats) -> Floats:

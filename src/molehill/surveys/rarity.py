@@ -39,6 +39,11 @@ class PopulationRisk:
     risk: Floats
 
     @property
+    def coverage(self) -> Floats:
+        """The chance that who has the pattern of a record in the population is in the sample: f times the risk."""
+        return self.sample_frequency * self.risk
+
+    @property
     def expected_matches(self) -> float:
         """How many records an intruder would be expected to find who picks one double in the population for each."""
         return float(self.risk.sum())

@@ -1,6 +1,7 @@
 """What analyses find in the confidential table and in released ones, interval by interval."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -8,6 +9,9 @@ import pandas as pd
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_whole
+from molehill.surveys.design import Sample, SurveyDesign
+from molehill.surveys.estimates import weighted_correlation, weighted_mean, weighted_quantile, weighted_sd
+from molehill.surveys.variances import bootstrap
 from molehill.tables.intervals import jackknife
 from molehill.tables.schema import Missing
 from molehill.utility import resampling
@@ -28,7 +32,7 @@ from molehill.utility.estimates import (
     sd_and_variance,
 )
 from molehill.utility.regressions import fit_regression
-from molehill.utility.sides import GroupColumns, Part, Side, read_numbers, read_parts
+from molehill.utility.sides import GroupColumns, Part, Side, read_numbers, read_parts, read_whole
 
 Interval = Literal["combined", "bootstrap"]
 
@@ -60,6 +64,8 @@ def estimate(
     groups: GroupColumns = None,
     missing: Missing = "error",
     size: float = 1.0,
+    design: SurveyDesign | None = None,
+    hidden: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Compare what analyses find in the confidential table and in released ones, with intervals.
 
@@ -87,6 +93,13 @@ def estimate(
         A missing value in a column of an analysis: "error", or "keep": the record takes no part in that analysis.
     size
         Of `combine`: for tables of new people, their records for each one of the confidential table.
+    design
+        How the confidential table was drawn, if it is a sample of a survey: estimates are then those of
+        `molehill.surveys`, with variances from linearisation or replicate weights, and for "bootstrap" from resampled
+        clusters within strata; all are combined by the rule. A released table is read by as much of the design as it
+        has, and as it is if it has no weight.
+    hidden
+        Columns of the released tables that their users will not have, such as a stratum that is dropped.
 
     Returns
     -------
@@ -119,14 +132,17 @@ def estimate(
     check_whole("seed", seed, 0)
     several = _read_analyses(analyses)
     columns = [name for analysis in several for name in _columns_of(analysis)]
-    parts = read_parts(data, released, columns, groups=groups, missing=missing, argument="analyses")
+    about: dict[str, Any] = {"groups": groups, "missing": missing, "design": design, "hidden": hidden}
+    parts = read_parts(data, released, columns, argument="analyses", **about)
+    if design is not None and interval == "bootstrap":
+        parts = _resample_designs(parts, replicates, seed)
     combining = _Combining(rule, level, size)
     rows = []
     for place, part in enumerate(parts):
         for number, analysis in enumerate(several):
             if analysis.kind == "regression":
                 found = _combine_regression(analysis, part, combining, missing)
-            elif interval == "combined":
+            elif interval == "combined" or design is not None:
                 found = [_combine_summary(analysis, part, combining, missing)]
             else:
                 generators = [np.random.default_rng([seed, place, number, i]) for i in range(len(part.sides))]
@@ -197,6 +213,48 @@ def _summarise(analysis: Analysis, values: Floats) -> tuple[Floats, Floats, floa
     return *correlation_and_variance(values[0], values[1]), np.inf
 
 
+def _estimate_side(analysis: Analysis, side: Side, missing: Missing) -> tuple[Any, Any, float]:
+    """The estimate of one table, its variance and degrees of freedom, under its design if it has one."""
+    if side.sample is None:
+        return _summarise(analysis, _read_summary(analysis, side, missing))
+    columns = _columns_of(analysis)
+    values, rows = read_whole(side, columns, missing, least=2 if len(columns) == 1 else 4)
+    # Whether a value is missing has been seen to: the records that have none are outside of the group.
+    how: dict[str, Any] = {"within": rows, "missing": "keep"}
+    try:
+        if analysis.kind == "mean":
+            found = weighted_mean(side.sample, values[0], **how)
+        elif analysis.kind == "quantile":
+            found = weighted_quantile(side.sample, values[0], analysis.share, **how)
+        elif analysis.kind == "sd":
+            found = weighted_sd(side.sample, values[0], **how)
+        else:
+            found = weighted_correlation(side.sample, values[0], values[1], fisher=True, **how)
+    except InputError as error:
+        raise side.refuse(
+            f"{analysis.kind} of {' and '.join(map(repr, columns))}: {error.problem}", error.remedy
+        ) from None
+    return found.point, found.variance, found.degrees
+
+
+def _resample_designs(parts: Sequence[Part], replicates: int, seed: int) -> list[Part]:
+    """Give every sample replicate weights by the bootstrap, once for all groups."""
+    made: dict[int, Sample] = {}
+
+    def resampled(side: Side) -> Side:
+        if side.sample is None or side.sample.replicates is not None:
+            return side
+        key = id(side.sample)
+        if key not in made:
+            made[key] = bootstrap(side.sample, replicates=replicates, seed=seed)
+        return replace(side, sample=made[key])
+
+    return [
+        replace(part, confidential=resampled(part.confidential), released=tuple(map(resampled, part.released)))
+        for part in parts
+    ]
+
+
 class _Combining(NamedTuple):
     """How estimates of tables are combined: see `combine`."""
 
@@ -206,7 +264,7 @@ class _Combining(NamedTuple):
 
 
 def _combine_summary(analysis: Analysis, part: Part, how: _Combining, missing: Missing) -> _Estimated:
-    found = [_summarise(analysis, _read_summary(analysis, side, missing)) for side in part.sides]
+    found = [_estimate_side(analysis, side, missing) for side in part.sides]
     points, variances, degrees = (np.array(column, dtype=np.float64) for column in zip(*found, strict=True))
     one = _combine(analysis.name, points, variances, degrees, how)
     if analysis.kind == "correlation":

@@ -17,11 +17,13 @@ from threadpoolctl import threadpool_limits
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_whole
 from molehill.machine import workers
+from molehill.surveys.design import SurveyDesign
+from molehill.surveys.distances import weighted_distances
 from molehill.tables.intervals import mean_over_tables
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.schema import Missing, column_numbers, is_number
 from molehill.tables.table import Table, as_table
-from molehill.utility.sides import GroupColumns, Side, read_complete, read_numbers, read_parts
+from molehill.utility.sides import GroupColumns, Side, read_complete, read_numbers, read_parts, read_whole
 
 MOST_LEVELS = 100
 # What rounding alone gives a classifier to tell by.
@@ -62,7 +64,14 @@ class Distances:
 
 
 def ecdf_distances(
-    data: Any, released: Any, column: str, *, groups: GroupColumns = None, missing: Missing = "error"
+    data: Any,
+    released: Any,
+    column: str,
+    *,
+    groups: GroupColumns = None,
+    missing: Missing = "error",
+    design: SurveyDesign | None = None,
+    hidden: Sequence[str] = (),
 ) -> Distances:
     """Compare the empirical distribution functions of one numeric column.
 
@@ -82,6 +91,8 @@ def ecdf_distances(
         Columns within whose groups to compare.
     missing
         A missing value: "error", or "keep": the record takes no part.
+    design, hidden
+        As in `estimate`: under a design the distribution functions are weighted, as `molehill.surveys` has them.
 
     References
     ----------
@@ -95,7 +106,23 @@ def ecdf_distances(
     >>> found.value("U_m"), found.value("U_a")
     (0.5, 0.1875)
     """
-    return _compare_numbers(data, released, column, groups, missing, _ecdf_measures)
+    if design is None:
+        return _compare_numbers(data, released, column, groups, missing, _ecdf_measures)
+    about: dict[str, Any] = {"groups": groups, "missing": missing, "design": design, "hidden": hidden}
+    rows = []
+    for part in read_parts(data, released, [column], argument="column", **about):
+        own, *others = (_read_weighted(side, column, missing) for side in part.sides)
+        for number, other in enumerate(others, 1):
+            called = {"group": part.group, "table": number, "column": column}
+            found = weighted_distances(*own, *other)._asdict()
+            rows += [{**called, "measure": name, "value": value} for name, value in found.items()]
+    return gather(rows, grouped=groups is not None)
+
+
+def _read_weighted(side: Side, column: str, missing: Missing) -> tuple[Floats, Floats]:
+    """Give the values of a column and the weights of the records that take part."""
+    values, rows = read_whole(side, [column], missing)
+    return values[0, rows], side.weights[rows]
 
 
 def wasserstein(
@@ -127,6 +154,8 @@ def table_difference(
     *,
     breaks: Mapping[str, Sequence[float]] | None = None,
     groups: GroupColumns = None,
+    design: SurveyDesign | None = None,
+    hidden: Sequence[str] = (),
 ) -> Distances:
     """Compare the shares of records in the cells of two-way tables.
 
@@ -145,6 +174,8 @@ def table_difference(
         Groups for numeric columns, by name: `{"income": [20_000, 50_000]}`, left-closed.
     groups
         Columns within whose groups to compare.
+    design, hidden
+        As in `estimate`: under a design the shares are those of the population.
 
     Examples
     --------
@@ -158,8 +189,9 @@ def table_difference(
         if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
             raise InputError("pairs", "a pair is two different columns", "Write for instance [('region', 'earner')]")
     names = [name for pair in listed for name in pair]
+    about: dict[str, Any] = {"groups": groups, "missing": "keep", "design": design, "hidden": hidden}
     rows = []
-    for part in read_parts(data, released, names, groups=groups, missing="keep", argument="pairs"):
+    for part in read_parts(data, released, names, argument="pairs", **about):
         for pair in listed:
             for number, side in enumerate(part.released, 1):
                 cells = _cell_differences(part.confidential, side, list(pair), breaks or {})
@@ -233,23 +265,26 @@ def _wasserstein_measures(own: Floats, other: Floats) -> dict[str, float]:
 def _cell_differences(own: Side, other: Side, pair: list[str], breaks: Mapping[str, Sequence[float]]) -> Floats:
     """Share of records in every cell that occurs in either table: released less confidential."""
     chosen = {name: ends for name, ends in breaks.items() if name in pair}
+    own_frame, other_frame = (side.frame.loc[side.group, pair] for side in (own, other))
     for name in pair:
-        values = own.frame[name].drop_duplicates()
+        values = own_frame[name].drop_duplicates()
         if name in chosen:
             continue
         if len(values) > MOST_LEVELS:
             problem = f"column {name!r} has more than {MOST_LEVELS} different values"
             raise InputError("pairs", problem, f"Group it, for instance by breaks={{{name!r}: [...]}}")
-        if not other.frame[name].isin(values).any():
+        if not other_frame[name].isin(values).any():
             problem = f"no value of column {name!r} occurs in the confidential table"
             raise other.refuse(problem, "Code the column as it is coded there (the same labels, or the same numbers)")
-    stacked = pd.concat([own.frame[pair].astype(object), other.frame[pair].astype(object)], ignore_index=True)
+    stacked = pd.concat([own_frame.astype(object), other_frame.astype(object)], ignore_index=True)
     for name in chosen:
         stacked[name] = stacked[name].astype(np.float64)
     patterns = learn_patterns(Table(stacked), pair, chosen)
-    split = len(own.frame)
-    counts = [np.bincount(codes, minlength=patterns.number) for codes in np.split(patterns.codes, [split])]
-    return counts[1] / len(other.frame) - counts[0] / split
+    shares = []
+    for side, codes in zip((own, other), np.split(patterns.codes, [len(own_frame)]), strict=True):
+        weights = side.weights[side.group]
+        shares.append(np.bincount(codes, weights, patterns.number) / weights.sum())
+    return shares[1] - shares[0]
 
 
 Method = Literal["logistic", "tree"]

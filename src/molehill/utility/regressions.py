@@ -17,12 +17,13 @@ from statsmodels.genmod import families
 from statsmodels.genmod.generalized_linear_model import GLM
 from statsmodels.regression.linear_model import OLS
 
-from molehill.arrays import Floats
+from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError, nearest
+from molehill.surveys.estimates import weighted_regression
 from molehill.tables.schema import Missing, column_numbers
 from molehill.tables.table import Table
 from molehill.utility.analyses import Analysis, ReadFormula, read_formula
-from molehill.utility.sides import Part, Side, read_complete
+from molehill.utility.sides import Part, Side, find_complete
 
 _CONTEXT = {"sqrt": np.sqrt, "log1p": np.log1p, "log10": np.log10, "log": np.log, "exp": np.exp}
 _FAMILIES = {"logit": families.Binomial, "poisson": families.Poisson}
@@ -46,16 +47,25 @@ class Fits:
 def fit_regression(analysis: Analysis, part: Part, missing: Missing) -> Fits:
     """Fit one regression to every table."""
     formula = read_formula(analysis.formula)
-    frames = [read_complete(side, formula.columns, missing, least=2) for side in part.sides]
+    complete = [find_complete(side, formula.columns, missing, least=2) for side in part.sides]
+    frames = [
+        side.frame.loc[chosen, list(formula.columns)].reset_index(drop=True)
+        for side, chosen in zip(part.sides, complete, strict=True)
+    ]
     levels = {name: _levels(frames[0][name]) for name in formula.columns}
     spec: ModelSpecs | None = None
     names: list[str] = []
     rows = []
-    for side, frame in zip(part.sides, frames, strict=True):
+    for side, chosen, frame in zip(part.sides, complete, frames, strict=True):
         coded = _code(side, frame, formula, levels)
-        outcome, design, spec = _design(side, coded, formula, spec)
-        names = names or [formula.restore(column) for column in design.columns]
-        rows.append(_fit(side, analysis, _check_outcome(side, outcome, analysis), design.to_numpy(np.float64)))
+        outcome, made, spec = _design(side, coded, formula, spec)
+        names = names or [formula.restore(column) for column in made.columns]
+        values, design = _check_outcome(side, outcome, analysis), made.to_numpy(np.float64)
+        rows.append(
+            _fit(side, analysis, values, design)
+            if side.sample is None
+            else _fit_weighted(side, analysis, chosen, values, design)
+        )
     chosen = _choose(names, analysis.terms, formula.columns)
     points, variances, degrees = (np.stack(column) for column in zip(*rows, strict=True))
     return Fits(tuple(names[place] for place in chosen), points[:, chosen], variances[:, chosen], degrees)
@@ -146,6 +156,24 @@ def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tup
         raise side.refuse(problem, "Leave out terms that tell the outcome perfectly, or rescale") from None
     degrees = float(records - terms) if analysis.family == "linear" else np.inf
     return np.asarray(found.params), np.asarray(found.bse) ** 2, degrees
+
+
+def _fit_weighted(
+    side: Side, analysis: Analysis, rows: Booleans, outcome: Floats, design: Floats
+) -> tuple[Floats, Floats, float]:
+    """Coefficients of the population, their variances under the design of the survey, and the degrees of freedom."""
+    assert side.sample is not None
+    _check_rank(side, design)
+    # Those who take no part are still in the sample.
+    values, terms = np.zeros(len(rows)), np.zeros((len(rows), design.shape[1]))
+    values[rows], terms[rows] = outcome, design
+    try:
+        found = weighted_regression(side.sample, values, terms, family=analysis.family, within=rows)
+    except InputError as error:
+        raise side.refuse(
+            f"the {analysis.family} regression of {analysis.column!r}: {error.problem}", error.remedy
+        ) from None
+    return found.point, found.variance, found.degrees
 
 
 def _check_rank(side: Side, design: Floats) -> None:

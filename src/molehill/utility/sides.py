@@ -9,6 +9,7 @@ import pandas as pd
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError, check_choice
+from molehill.surveys.design import Sample, SurveyDesign
 from molehill.tables.patterns import learn_patterns, match_patterns
 from molehill.tables.schema import Missing, column_numbers
 from molehill.tables.table import Table, as_table, as_tables, find_columns
@@ -18,11 +19,35 @@ GroupColumns = str | Sequence[str] | None
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Some columns of one table, or of one group of it, and what to call that in an error."""
+    """Some columns of one table, or of one group of it, and what to call that in an error.
+
+    Attributes
+    ----------
+    argument, where
+        What to call it.
+    frame
+        The columns. Under a survey's design, of the whole table: a group of it is not a sample of its own.
+    sample
+        How the records were drawn, where that counts.
+    rows
+        Under a design, the records of the group; None for all.
+    """
 
     argument: str
     where: str
     frame: pd.DataFrame
+    sample: Sample | None = None
+    rows: Booleans | None = None
+
+    @property
+    def group(self) -> Booleans:
+        """Which records of the frame are of the group."""
+        return np.ones(len(self.frame), dtype=bool) if self.rows is None else self.rows
+
+    @property
+    def weights(self) -> Floats:
+        """What every record of the frame counts: 1 without a design."""
+        return np.ones(len(self.frame)) if self.sample is None else self.sample.weights
 
     def refuse(self, problem: str, remedy: str) -> InputError:
         """Make the error that says where it is."""
@@ -44,16 +69,27 @@ class Part:
 
 
 def read_parts(
-    data: Any, released: Any, columns: Iterable[str], *, groups: GroupColumns, missing: Missing, argument: str
+    data: Any,
+    released: Any,
+    columns: Iterable[str],
+    *,
+    groups: GroupColumns,
+    missing: Missing,
+    argument: str,
+    design: SurveyDesign | None = None,
+    hidden: Sequence[str] = (),
 ) -> list[Part]:
     """Read the columns that are needed, and split the records into groups if there are any.
 
     A group is a pattern of the confidential table's group columns, a missing value being a value of its own; the
-    records of a released table are sorted into groups by its own columns. Every group must occur in every table.
+    records of a released table are sorted into groups by its own columns. Every group must occur in every table. Under
+    a design the confidential table is the sample that it says, and a released one as far as it has the columns that
+    say so, those that are hidden from its users left out; one without the weight is read as it is.
     """
     check_choice("missing", missing, ("error", "keep"))
     names = list(dict.fromkeys(columns))
     table, others = as_table(data), as_tables(released)
+    samples = _read_samples(table, others, design, hidden)
     find_columns(table, names, argument)
     by = [] if groups is None else find_columns(table, groups, "groups")
     for other in others:
@@ -61,9 +97,10 @@ def read_parts(
     called = ["" if len(others) == 1 else f"in table {number}, " for number in range(1, len(others) + 1)]
     if not by:
         sides = [
-            Side("released", where, _pick(other, names, None)) for where, other in zip(called, others, strict=True)
+            Side("released", where, other.frame[names], sample)
+            for where, other, sample in zip(called, others, samples[1:], strict=True)
         ]
-        return [Part("", Side("data", "", _pick(table, names, None)), tuple(sides))]
+        return [Part("", Side("data", "", table.frame[names], samples[0]), tuple(sides))]
 
     patterns = learn_patterns(table, by)
     codes = [match_patterns(patterns, other) for other in others]
@@ -72,54 +109,91 @@ def read_parts(
     for number, pattern in enumerate(np.argsort(labels.to_numpy(dtype=object), kind="stable"), 1):
         # In errors a group is a number: its label is a value of the table.
         group = f"group {number} of {', '.join(map(repr, by))}"
-        own = Side("data", f"in {group}, ", _pick(table, names, patterns.codes == pattern))
+        own = _cut("data", f"in {group}, ", table.frame[names], samples[0], patterns.codes == pattern)
         sides = []
-        for where, other, code in zip(called, others, codes, strict=True):
+        for where, other, sample, code in zip(called, others, samples[1:], codes, strict=True):
             rows = code == pattern
             if not rows.any():
                 raise InputError("released", f"{where}there is no record of {group}", "Use coarser groups")
-            sides.append(Side("released", f"{where}in {group}, ", _pick(other, names, rows)))
+            sides.append(_cut("released", f"{where}in {group}, ", other.frame[names], sample, rows))
         parts.append(Part(labels[pattern], own, tuple(sides)))
     return parts
 
 
 def read_numbers(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> Floats:
     """Give numeric columns, (columns, records), of the records that have them all; at least so many records."""
+    values, rows = read_whole(side, columns, missing, least=least)
+    return values if rows.all() else values[:, rows]
+
+
+def read_whole(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> tuple[Floats, Booleans]:
+    """Give numeric columns, (columns, records), of all records, and which of them are of the group and have them all.
+
+    Records without a weight do not count.
+    """
     table = Table(side.frame)
     values = np.stack([column_numbers(table, name, side.argument) for name in columns])
     for name, numbers in zip(columns, values, strict=True):
         if np.isinf(numbers).any():
             raise side.refuse(f"column {name!r} holds an infinite value", "Correct or remove the record")
-    present = np.asarray(~np.isnan(values).any(axis=0))
-    if not present.all():
-        values = values[:, _take_part(side, columns, present, missing)]
-    _check_number(side, values.shape[1], least)
-    return values
+    rows = _take_part(side, columns, np.asarray(~np.isnan(values).any(axis=0)), missing)
+    _check_number(side, int((rows & (side.weights > 0)).sum()), least)
+    return values, rows
 
 
 def read_complete(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> pd.DataFrame:
     """Give columns of any kind, of the records that have them all; at least so many records."""
+    rows = find_complete(side, columns, missing, least=least)
     frame = side.frame[list(columns)]
-    present = np.asarray(frame.notna().to_numpy().all(axis=1))
-    if not present.all():
-        frame = frame[_take_part(side, columns, present, missing)].reset_index(drop=True)
-    _check_number(side, len(frame), least)
-    return frame
+    return frame if rows.all() else frame[rows].reset_index(drop=True)
 
 
-def _pick(table: Table, names: list[str], rows: Booleans | None) -> pd.DataFrame:
-    frame = table.frame[names]
-    return frame if rows is None else frame[rows].reset_index(drop=True)
+def find_complete(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> Booleans:
+    """Say which records are of the group and have all of some columns of any kind; at least so many records."""
+    present = np.asarray(side.frame[list(columns)].notna().to_numpy().all(axis=1))
+    rows = _take_part(side, columns, present, missing)
+    _check_number(side, int((rows & (side.weights > 0)).sum()), least)
+    return rows
+
+
+def _read_samples(
+    table: Table, others: Sequence[Table], design: SurveyDesign | None, hidden: Sequence[str]
+) -> list[Sample | None]:
+    """Read how the records of all tables were drawn, the confidential one first."""
+    if design is None:
+        return [None] * (1 + len(others))
+    if not isinstance(design, SurveyDesign):
+        problem = f"it is of type {type(design).__name__}, not a SurveyDesign"
+        raise InputError("design", problem, "Write for instance SurveyDesign(weight='weight')")
+    own = design.read(table)
+    samples: list[Sample | None] = [own]
+    for other in others:
+        known = design.among([name for name in other.frame.columns if name not in hidden])
+        named = [] if known is None else [name for _, name in known.columns]
+        same = known == design and len(other.frame) == len(table.frame)
+        # What was kept as it is need not be read again.
+        same = same and all(other.frame[name].equals(table.frame[name]) for name in named)
+        samples.append(own if same else None if known is None else known.read(other))
+    return samples
+
+
+def _cut(argument: str, where: str, frame: pd.DataFrame, sample: Sample | None, rows: Booleans) -> Side:
+    """Cut a group out of a table or, under a design, say which it is."""
+    if sample is None:
+        return Side(argument, where, frame[rows].reset_index(drop=True))
+    return Side(argument, where, frame, sample, rows)
 
 
 def _take_part(side: Side, columns: Sequence[str], present: Booleans, missing: Missing) -> Booleans:
-    if missing == "error":
+    group = side.group
+    lost = int((group & ~present).sum())
+    if lost and missing == "error":
         named = " or ".join(map(repr, columns))
         raise side.refuse(
-            f"{int((~present).sum()):,} records have no value of {named}",
+            f"{lost:,} records have no value of {named}",
             "Impute or remove them, or choose missing='keep' to leave them out",
         )
-    return present
+    return group & present
 
 
 def _check_number(side: Side, records: int, least: int) -> None:

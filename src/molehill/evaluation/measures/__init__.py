@@ -7,6 +7,7 @@ from molehill.evaluation.measures.new_people import NEW_PEOPLE_MEASURES
 from molehill.evaluation.measures.risk import RISK_MEASURES
 from molehill.evaluation.measures.shapes import SHAPE_MEASURES
 from molehill.evaluation.measures.standing_out import STANDING_OUT_MEASURES
+from molehill.evaluation.measures.surveys import SURVEY_MEASURES
 from molehill.evaluation.measures.utility import UTILITY_MEASURES
 
 MEASURES: Sequence[Measure] = (
@@ -15,4 +16,5 @@ MEASURES: Sequence[Measure] = (
     *NEW_PEOPLE_MEASURES,
     *UTILITY_MEASURES,
     *SHAPE_MEASURES,
+    *SURVEY_MEASURES,
 )

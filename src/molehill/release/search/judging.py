@@ -45,6 +45,8 @@ class Measured:
         not.
     picks
         (blocks, records): the expected chance to be picked; no blocks if no target is about it.
+    in_sample
+        One per record: the chance that somebody of the population with its pattern is in the sample; 1 if unknown.
     """
 
     blocks: Floats
@@ -57,6 +59,7 @@ class Measured:
     agreement: Floats
     lost: Floats
     picks: Floats
+    in_sample: Floats
 
     @property
     def risk(self) -> Floats:
@@ -136,8 +139,9 @@ def judge(
         return _beyond_error(target, value, error, margin)
     if target.subject in measured.figures:
         return _beyond_error(target, *measured.figures[target.subject], margin)
-    if target.basis in ("expected", "pick"):
+    if target.basis in ("expected", "pick", "population"):
         blocks = measured.picks if target.basis == "pick" else measured.blocks
+        blocks = blocks * measured.in_sample if target.basis == "population" else blocks
         blocks = blocks[:, measured.isolated] if target.subject == "isolated" else blocks
         return _beyond_error(target, *expected_figure(target, blocks), margin)
     return _judge_realised(target, measured, tables, chance, redraw=redraw, margin=margin)
@@ -240,7 +244,7 @@ def breaking_records(
         found = np.zeros(len(risk), dtype=bool)
         found[ranked[before < 0.9 * by_record.sum()]] = True
         return found
-    return risk > target.bound
+    return (risk * measured.in_sample if target.basis == "population" else risk) > target.bound
 
 
 def _judge_realised(

@@ -44,7 +44,7 @@ CONFIRMED_WITH, LEAST_RUNS, RUNS_BY_CHANCE = 1000, 50, 8
 WARM = {"warmup": 200, "draws": 500}
 # Pairs of samples that the U_m of a fresh sample rests on.
 _FRESH_SAMPLES = 400
-_ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated", "agreement", "lost", "picks")
+_ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated", "agreement", "lost", "picks", "in_sample")
 # Without a rule to judge by, fewer tables tell which point keeps as much as the best; relations are looked at in few.
 FEWER, FEWER_LOOKED_AT = 100, 20
 # Tables that a classifier looks at.
@@ -272,6 +272,7 @@ def _fit_one(bench: Bench, scheme: Scheme, weights: Floats | None, start: Fitted
             checkpoint=None if bench.store is None else bench.store.folder / f"fit-{_digest(str(scheme))}-{tag}",
             start_from=None if start is None else start.posterior,
             progress=bench.progress,
+            **bench.job.design,
             **({} if start is None else WARM),
         )
     except NothingCountsError:
@@ -373,7 +374,9 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     released = drawn[: settings.datasets]
     overlaps = {
         # Of a regression, the coefficient that is kept worst counts.
-        analysis.name: float(estimate(job.table, released, analysis, missing=settings.absent)["overlap"].min())
+        analysis.name: float(
+            estimate(job.table, released, analysis, missing=settings.absent, **job.weighted)["overlap"].min()
+        )
         for analysis in job.analyses
     }
     rates = match_rates(view, drawn)
@@ -389,7 +392,8 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     picks = np.empty((0, view.records))
     if any(target.basis == "pick" for target in bench.targets):
         picks = expected_picks(posterior, view, datasets=number, seed=named_seed(seed, "picks"))
-    return Measured(blocks, runs, coverage, distances, overlaps, figures, isolated, agreed, lost, picks)
+    about = (blocks, runs, coverage, distances, overlaps, figures, isolated, agreed, lost, picks)
+    return Measured(*about, np.array(job.in_sample))
 
 
 def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
@@ -410,7 +414,9 @@ def _agreement(job: Job, tables: Sequence[Any]) -> Agreement:
 
 def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
     """U_m of every table."""
-    found = ecdf_distances(job.table, drawn, column, missing=job.settings.absent).by_table
+    # What is drawn from the population is not to lie near the sample.
+    how = job.weighted if job.settings.weighs == "weights" else {}
+    found = ecdf_distances(job.table, drawn, column, missing=job.settings.absent, **how).by_table
     return found.loc[found["measure"] == "U_m", "value"].to_numpy(dtype=np.float64)
 
 
