@@ -193,6 +193,8 @@ def test_only_what_is_marked_public_is_published():
         "likely",
         "datasets",
         "missing",
+        "survey",
+        "survey_fit",
     }
 
 

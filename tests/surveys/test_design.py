@@ -179,3 +179,24 @@ def test_designs_that_cannot_be_are_refused_before_any_table(design, argument):
     with pytest.raises(InputError) as error:
         SurveyDesign("w", **design)
     assert error.value.argument == argument
+
+
+def test_a_design_as_far_as_some_columns_tell_it():
+    whole = SurveyDesign(weight="w", stratum="area", cluster="psu", nested=True, population="fpc", single="adjust")
+    assert whole.among(["w", "area", "psu", "fpc", "pay"]) == whole
+    assert whole.among(["area", "psu"]) is None
+    # What is drawn of a stratum means nothing to who does not know the strata.
+    assert whole.among(["w", "psu", "fpc"]) == SurveyDesign(weight="w", cluster="psu", nested=True, single="adjust")
+    assert whole.among(["w", "area"]) == SurveyDesign(weight="w", stratum="area", single="adjust")
+    replicated = SurveyDesign(weight="w", replicates=("r1", "r2"), method="brr")
+    assert replicated.among(["w", "r1", "r2"]) == replicated
+    assert replicated.among(["w", "r1"]) == SurveyDesign(weight="w")
+
+
+def test_weights_by_their_sum():
+    sample = SurveyDesign(weight="w").read(pd.DataFrame({"w": [1.0, 3.0, 4.0]}))
+    assert sample.normalised.tolist() == [0.375, 1.125, 1.5]
+    # 8 squared over 1 + 9 + 16.
+    assert sample.effective == pytest.approx(64 / 26)
+    assert sample.expands
+    assert not SurveyDesign(weight="w").read(pd.DataFrame({"w": [0.5, 1.5]})).expands

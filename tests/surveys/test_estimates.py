@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.genmod import families
+from statsmodels.genmod.generalized_linear_model import GLM
 from statsmodels.regression.linear_model import OLS, WLS
 from statsmodels.stats.weightstats import DescrStatsW
 
@@ -545,3 +547,41 @@ def test_constants_have_no_variance():
     exact = weighted_correlation(sample, TABLE["pay"], 2 * TABLE["pay"])
     assert (exact.point, exact.variance) == (pytest.approx(1), 0)
     assert weighted_quantile(sample, np.full(6, 3.0), 0.5).variance == 0
+
+
+# Regressions of other families.
+
+
+@pytest.mark.parametrize(("family", "of"), [("logit", families.Binomial()), ("poisson", families.Poisson())])
+def test_families_are_those_of_statsmodels(family, of):
+    data = people(200)
+    y = (data["y"] > 0).astype(float) if family == "logit" else (data["y"].abs()).round()
+    matrix = np.column_stack([np.ones(len(data)), data["x"]])
+    found = weighted_regression(SurveyDesign(weight="w").read(data), y, matrix, family=family)
+    assert found.point == pytest.approx(GLM(y, matrix, family=of, freq_weights=data["w"]).fit().params.to_numpy())
+    even = weighted_regression(SurveyDesign(weight="w").read(data.assign(w=3.0)), y, matrix, family=family)
+    robust = GLM(y, matrix, family=of).fit(cov_type="HC0")
+    # The survey's variance has n / (n - 1).
+    assert even.error * np.sqrt(199 / 200) == pytest.approx(robust.bse.to_numpy(), rel=1e-6)
+
+
+def test_a_jackknife_of_a_logistic_regression_agrees_with_linearisation():
+    data = people(150, seed=3)
+    names = [f"r{number}" for number in range(len(data))]
+    left = pd.DataFrame(np.outer(data["w"], np.ones(len(data))) * (1 - np.eye(len(data))) * 150 / 149, columns=names)
+    design = SurveyDesign(weight="w", replicates=tuple(names), method="jk1")
+    # An outcome that the predictor tells little of: near separation a jackknife is far from any line.
+    y, matrix = (data["y"] > 1.7 * data["x"]).astype(float), np.column_stack([np.ones(len(data)), data["x"]])
+    lines = weighted_regression(SurveyDesign(weight="w").read(data), y, matrix, family="logit")
+    again = weighted_regression(design.read(pd.concat([data, left], axis=1)), y, matrix, family="logit")
+    assert again.point == pytest.approx(lines.point)
+    assert again.error == pytest.approx(lines.error, rel=0.1)
+
+
+def test_a_regression_that_runs_off_is_refused():
+    data = people(60)
+    matrix = np.column_stack([np.ones(60), data["x"]])
+    with pytest.raises(InputError, match="does not converge"):
+        weighted_regression(SurveyDesign(weight="w").read(data), data["x"] > 1, matrix, family="logit")
+    with pytest.raises(InputError, match="family"):
+        weighted_regression(SurveyDesign(weight="w").read(data), data["y"], matrix, family="probit")  # type: ignore[arg-type]

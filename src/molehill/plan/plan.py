@@ -201,8 +201,8 @@ def tell_survey(settings: Settings, table: Table) -> list[str]:
     effective = f"{sample.effective:,.0f} of equal weight would tell as much of a mean"
     told = [f"A sample by {design.weight!r}: {_tell_sample(design, sample)}; {effective}."]
     words = {
-        "weights": f"Models count a record as often as {design.weight!r} says, beside its weight for risk: new values are "
-        "drawn from the population"
+        "weights": f"Models count a record as often as {design.weight!r} says, beside its weight for risk: new values "
+        "are drawn from the population"
         + (", with the spread of the design." if settings.sandwich else "; their spread is not that of the design."),
         "predictor": f"New values are drawn given {design.weight!r}, from the sample as it is: whoever weights them "
         "estimates the population.",

@@ -158,6 +158,7 @@ class Settings(BaseModel):
         "its risk, so that new values are drawn from the population. predictor: new values are drawn given it, from "
         "the sample. auto: predictor where the weight is published as collected, else weights. ignore: neither.",
         _one_of(("auto", "weights", "predictor", "ignore")),
+        public=True,
     )
     sandwich: bool = setting(
         default=True,

@@ -53,7 +53,7 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     codes = find_missing_codes(table)
     table = declare_missing(table, codes)
     findings = look_at_columns(table)
-    design, about_design = _recognise(table)
+    design, about_design = _recognise(table, [found.name for found in findings if not found.problem])
     parts = {} if design is None else {name: role for role, name in design.columns}
     replaced = _choose_replaced(table, [found for found in findings if found.name not in parts])
     others = [found for found in findings if found.name != replaced.name]
@@ -104,9 +104,9 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     return Suggestion(settings, {name: note for name, note in notes.items() if note}, reasons)
 
 
-def _recognise(table: Table) -> tuple[SurveyDesign | None, str]:
+def _recognise(table: Table, usable: Sequence[str]) -> tuple[SurveyDesign | None, str]:
     """Propose how the table was sampled, as far as it can be read, and say why."""
-    found = recognise_design(table)
+    found = recognise_design(replace(table, frame=table.frame[list(usable)]))
     told = [
         f"{one.role} {one.columns[0]}{' and others' if len(one.columns) > 1 else ''}: {one.reason}"
         f"{'' if one.taken else ' (not taken)'}."

@@ -183,6 +183,7 @@ def make_dossier(release: Release) -> Dossier:
         "shuffled": release.plan.shuffled,
         "drawn": list(release.plan.drawn),
         "rules": dict(release.plan.rules),
+        "survey": list(release.plan.survey),
         "accepted": posterior.accepted,
         "kind": column.kind,
         "reason": column.reason,

@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -12,6 +12,7 @@ from molehill.plan.predictors import uncarried_relations
 from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier
 from molehill.report.public import redact
+from molehill.surveys.design import SurveyDesign
 from molehill.tables.labels import short_label
 
 _LONGEST_WORDS = 500
@@ -32,7 +33,7 @@ A statistical model, {model}, describes {column} given
 
 ## How to use them
 
-{use}
+{survey}{use}
 
 ## How far intervals can be relied on
 
@@ -115,6 +116,30 @@ With one table, an estimate and its variance are computed as usual. The variance
 {column} are draws, so that intervals are too short."""
 
 
+_SAMPLE = """\
+The records are a sample that was not drawn evenly: {weight} says how many of the population a record stands for.
+{how} Estimates of the population weight every record by it; plain ones are those of the sample.{design}
+
+"""
+
+_SAMPLED = {
+    "weights": "The model counted every record as often as that in the fit: new values are drawn from the population.",
+    "predictor": "New values were drawn given it, and carry how they relate to it.",
+    "": "The model did not use it.",
+}
+
+_NO_WEIGHT = """\
+The data are a sample that was not drawn evenly, and the weights that say how are not published.
+{how} Estimates from these tables are those of the sample in all columns that were kept.
+
+"""
+
+_POPULATION = """\
+The data were a sample that was not drawn evenly. The model counted every record as often as its weight says, so that
+the tables are like samples that were drawn evenly from the population: no weights are needed.
+
+"""
+
 _COVERED = """\
 In simulations, intervals by this rule held the truth about as often as they should, 95 times in 100, where all records
 count the same, as here, and the model is right. No model is quite right: take them as a guide."""
@@ -138,7 +163,7 @@ squared standard error; for files that are not text the line that reads them.
 
 ```r
 files = sprintf("synthetic_{pattern}{ending}", 1:{tables})
-fits = lapply(files, function(file) summary(lm({value} ~ 1, data = read.csv(file{r})))$coefficients)
+{r_fit}
 q = sapply(fits, function(fit) fit[1, 1])
 v = sapply(fits, function(fit) fit[1, 2]^2)
 b = var(q)
@@ -153,8 +178,7 @@ import pandas as pd
 from scipy.stats import t
 
 tables = [pd.read_csv(f"synthetic_{{number:{digits}}}{ending}"{python}) for number in range(1, {tables} + 1)]
-q = np.array([table["{name}"].mean() for table in tables])
-v = np.array([table["{name}"].var() / table["{name}"].count() for table in tables])
+{python_fit}
 b = q.var(ddof=1)
 total = {times}v.mean() + b / {tables}
 df = {fewer} * (1 + {tables} * {times}v.mean() / b) ** 2
@@ -166,7 +190,7 @@ matrix results = J({tables}, 2, .)
 forvalues l = 1/{tables} {{
     local number : display {shown} `l'
     import delimited "synthetic_`number'{ending}", clear case(preserve){stata}
-    regress {name}
+    {stata_fit}
     matrix results[`l', 1] = _b[_cons]
     matrix results[`l', 2] = _se[_cons]^2
 }}
@@ -186,7 +210,7 @@ display q, q - invttail(df, 0.025) * sqrt(total), q + invttail(df, 0.025) * sqrt
 %macro fit;
   %do l = 1 %to {tables};
     {sas}
-    proc means data=one noprint; var {name}; output out=fit&l mean=q stderr=se; run;
+    {sas_fit}
   %end;
 %mend;
 %fit
@@ -204,12 +228,41 @@ proc print data=result; var q low high; run;
 """
 
 
+_R_FIT = "fits = lapply(files, function(file) summary(lm({value} ~ 1, data = read.csv(file{r})))$coefficients)"
+_R_SURVEY = """\
+library(survey)
+fit_one = function(file) {{
+  design = svydesign(ids = {ids}, weights = ~{weight}, data = read.csv(file{r}){more})
+  summary(svyglm({value} ~ 1, design))$coefficients
+}}
+fits = lapply(files, fit_one)"""
+_PYTHON_FIT = """\
+q = np.array([table["{name}"].mean() for table in tables])
+v = np.array([table["{name}"].var() / table["{name}"].count() for table in tables])"""
+_PYTHON_SURVEY = """\
+
+def fit_one(table):
+    weight = table["{weight}"].where(table["{name}"].notna())
+    weight = weight / weight.sum()
+    mean = (weight * table["{name}"]).sum()
+    parts = (weight * (table["{name}"] - mean)).fillna(0)
+    totals = parts.groupby([{stratum}, {cluster}]).sum()
+    strata = [t for _, t in totals.groupby(level=0) if len(t) > 1]
+    return mean, sum(len(t) / (len(t) - 1) * ((t - t.mean()) ** 2).sum() for t in strata)
+
+q, v = np.transpose([fit_one(table) for table in tables])"""
+_STATA_SURVEY = "svyset {cluster}[pweight = {weight}], {strata}singleunit(centered)\n    svy: regress {name}"
+_SAS_FIT = "proc means data=one noprint; var {name}; output out=fit&l mean=q stderr=se; run;"
+_SAS_SURVEY = """\
+proc surveymeans data=one mean; var {name}; weight {weight};{more}
+      ods output statistics=fit&l(rename=(mean=q stderr=se)); run;"""
+
 _SAS = 'proc import datafile="synthetic_%sysfunc(putn(&l, z{width})){ending}" out=one dbms=csv replace; run;'
 # `proc import` knows no decimal comma. What stands before the column is skipped.
 _SAS_UNUSUAL = """data one;
       infile "synthetic_%sysfunc(putn(&l, z{width})){ending}"
         dlm={cut} dsd firstobs=2 truncover lrecl=1000000{encoding};
-      input {skip}{name} :{informat}32.;
+      input {columns};
     run;"""
 
 # How text files are written unless it is said, and how programs are told of another way.
@@ -276,11 +329,37 @@ def methods_note(dossier: Dossier) -> str:
         reliance=_tell_reliance(public),
         codebook=_tell_codebook(public),
         code=_tell_code(public, tables, {**_USUAL, **facts.get("written_as", {})}, times),
+        survey=_tell_sample(settings),
         use=(_ONE if tables == 1 else _SEVERAL).format(
             tables=tables, fewer=tables - 1, column=column, by=times.replace(" * ", " "), rule=rule
         ),
         version=short_label(f"{facts['versions']['molehill']}"),
     )
+
+
+def _tell_sample(settings: Settings) -> str:
+    """Say how the records stand for the population, and what users do about it."""
+    design = settings.survey
+    if design is None:
+        return ""
+    how = _SAMPLED[settings.weighs]
+    if settings.records is not None:
+        return _POPULATION if settings.weighs == "weights" else _NO_WEIGHT.format(how=how)
+    known = design.among([*settings.keep, *settings.replace])
+    if known is None:
+        return _NO_WEIGHT.format(how=how)
+    if known.weight in settings.replace:
+        others = _list(name for name in settings.replace if name != known.weight)
+        how = f"It was drawn anew itself, together with {others}." if others else "It was drawn anew itself."
+    told = []
+    if known.replicates:
+        names = f"`{short_label(known.replicates[0], 80)}` to `{short_label(known.replicates[-1], 80)}`"
+        told.append(f"variances come from the {len(known.replicates)} replicate weights {names} ({known.method})")
+    told += [f"strata are {_code(known.stratum)}"] if known.stratum else []
+    told += [f"clusters {_code(known.cluster)}"] if known.cluster else []
+    told += [f"{_code(known.population)} has the size of the population for its correction"] if known.population else []
+    of_design = f" Of the design, {'; '.join(told)}." if told else ""
+    return _SAMPLE.format(weight=_code(known.weight), how=how, design=of_design)
 
 
 def _tell_predictors(settings: Settings) -> str:
@@ -339,14 +418,64 @@ def _tell_code(public: Dossier, tables: int, files: Mapping[str, Any], times: st
     about = {"pattern": f"%0{width}d", "digits": f"0{width}", "shown": f"%0{width}.0f", "ending": files["ending"]}
     # Only some columns have marks between thousands.
     files = {**files, "thousands": files["thousands"] if name in files.get("grouped", ()) else ""}
-    reading = _tell_reading(files, name, published.index(name) if plain else 0, width)
-    return _CODE.format(name=name, tables=tables, fewer=tables - 1, times=times, **about, **reading)
+    design = None if public.settings.records else _published_design(public.settings)
+    needed = [] if design is None else [design.weight, *filter(None, (design.stratum, design.cluster))]
+    reading = _tell_reading(files, name, width, _read_in_order([name, *needed], published) if plain else "")
+    fits = _tell_fits(name, design, reading)
+    return _CODE.format(name=name, tables=tables, fewer=tables - 1, times=times, **about, **reading, **fits)
 
 
-def _tell_reading(files: Mapping[str, Any], name: str, before: int, width: int) -> dict[str, str]:
+def _published_design(settings: Settings) -> SurveyDesign | None:
+    """Give the design as far as published columns say it, without names that a program could not take."""
+    design = settings.survey
+    plain = [name for name in (*settings.keep, *settings.replace) if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", name)]
+    return None if design is None else design.among(plain)
+
+
+def _tell_fits(name: str, design: SurveyDesign | None, reading: Mapping[str, str]) -> dict[str, str]:
+    """Lines that make an estimate and its squared standard error, by program."""
+    if design is None:
+        r, python, stata, sas = _R_FIT, _PYTHON_FIT, f"regress {name}", _SAS_FIT
+        about: dict[str, str] = {}
+    else:
+        r, python, stata, sas = _R_SURVEY, _PYTHON_SURVEY, _STATA_SURVEY, _SAS_SURVEY
+        about = {"weight": design.weight, "cluster": design.cluster or "_n"}
+    stratum, cluster = (None, None) if design is None else (design.stratum, design.cluster)
+    more = f", strata = ~{stratum}" if stratum else ""
+    more += ", nest = TRUE" if design is not None and design.nested else ""
+    lists = f" strata {stratum};" if stratum else ""
+    lists += f" cluster {cluster};" if cluster else ""
+    columns = {"stratum": f'table["{stratum}"]' if stratum else "0 * table.index"}
+    columns["cluster"] = f'table["{cluster}"]' if cluster else "table.index"
+    return {
+        "r_fit": r.format(**reading, **about, ids=f"~{cluster}" if cluster else "~1", more=more),
+        "python_fit": python.format(name=name, **{**about, **columns}),
+        "stata_fit": stata.format(
+            name=name,
+            **{**about, "cluster": f"{cluster} " if cluster else ""},
+            strata=f"strata({stratum}) " if stratum else "",
+        ),
+        "sas_fit": sas.format(name=name, **about, more=lists),
+    }
+
+
+def _read_in_order(names: Sequence[str], published: Sequence[str]) -> str:
+    """The columns of a line that SAS is to read, the first of them a number, with what stands between them skipped."""
+    told, before, skipped = [], 0, 0
+    for place in sorted(published.index(name) for name in names):
+        between = place - before
+        if between:
+            told.append(f"(skip{skipped + 1}-skip{skipped + between}) (:$1.)")
+        informat = "{informat}32." if published[place] in names[:2] else "$200."
+        told.append(f"{published[place]} :{informat}")
+        before, skipped = place + 1, skipped + between
+    return " ".join(told)
+
+
+def _tell_reading(files: Mapping[str, Any], name: str, width: int, columns: str) -> dict[str, str]:
     """What programs are told to read the files: nothing, where these are written in the usual way.
 
-    `before` is the number of columns before the one that is read, `width` that of the digits in the name of a file.
+    `columns` are those that SAS is to read, `width` that of the digits in the name of a file.
     """
     files = {**files, "encoding": codecs.lookup(files["encoding"]).name}
     unusual = {key: files[key] for key, usual in _USUAL.items() if key != "ending" and files[key] != usual}
@@ -369,8 +498,8 @@ def _tell_reading(files: Mapping[str, Any], name: str, before: int, width: int) 
         value = f'as.numeric(sub("{files["decimal"]}", ".", {value}, fixed = TRUE))'
     sas = {"ending": files["ending"], "width": width, "name": name, "encoding": told["sas"]}
     sas["cut"] = "'09'x" if files["separator"] == "\t" else f'"{files["separator"]}"'
-    sas["skip"] = f"(skip1-skip{before}) (:$1.) " if before else ""
-    sas["informat"] = "commax" if comma else "comma"
+    informat = "commax" if comma else "comma"
+    sas["columns"] = (columns or f"{name} :{{informat}}32.").format(informat=informat)
     return {**told, "value": value, "sas": (_SAS_UNUSUAL if unusual else _SAS).format(**sas)}
 
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from molehill.evaluation.measure import Measure, Value
-from molehill.evaluation.measures.utility import DISTANCES
+from molehill.evaluation.measures.utility import DISTANCES, ESTIMATES
 from molehill.evaluation.scene import Scene, fixed_ends
 from molehill.risk.identification import release_risk
 from molehill.risk.profile import profile_release
 from molehill.surveys.rarity import PopulationRisk
 from molehill.tables.intervals import Figure
 
-UNWEIGHTED = "Estimates without the weights"
 POPULATION = "In the population"
 WEIGHT = "If the intruder knows the survey weight"
 
@@ -152,17 +151,24 @@ SURVEY_MEASURES: Sequence[Measure] = (
     ),
     Measure("weight_mean", "mean risk", "risk", WEIGHT, "share", _knowing_weight("mean")),
     Measure("weight_largest", "largest risk", "risk", WEIGHT, "share", _knowing_weight("largest")),
-    Measure("estimate_unweighted", "{of}, unweighted", "utility", UNWEIGHTED, "number", _unweighted, ""),
-    Measure("U_m_weighted", "U_m, weighted", "utility", DISTANCES, "number", _weighted("U_m")),
-    Measure("U_a_weighted", "U_a, weighted", "utility", DISTANCES, "number", _weighted("U_a")),
+    Measure("estimate_unweighted", "{of}, without survey weights", "utility", ESTIMATES, "number", _unweighted, ""),
+    Measure("U_m_weighted", "U_m, by survey weights", "utility", DISTANCES, "number", _weighted("U_m")),
+    Measure("U_a_weighted", "U_a, by survey weights", "utility", DISTANCES, "number", _weighted("U_a")),
     Measure(
         "U_m_weighted_fresh",
-        "U_m, weighted, of a fresh sample",
+        "U_m, by survey weights, of a fresh sample",
         "utility",
         DISTANCES,
         "number",
         _weighted("U_m_fresh"),
         "",
     ),
-    Measure("variation_weighted", "total variation, weighted", "utility", DISTANCES, "share", _weighted("variation")),
+    Measure(
+        "variation_weighted",
+        "total variation, by survey weights",
+        "utility",
+        DISTANCES,
+        "share",
+        _weighted("variation"),
+    ),
 )

@@ -17,6 +17,7 @@ from molehill.evaluation.measures.new_people import LOOK_ALIKES, MEMBERS
 from molehill.evaluation.measures.risk import ALONE, BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
 from molehill.evaluation.measures.shapes import HEAPS, SHAPE
 from molehill.evaluation.measures.standing_out import STANDING_OUT
+from molehill.evaluation.measures.surveys import POPULATION, WEIGHT
 from molehill.evaluation.measures.utility import BIASES, CLASSIFIER, DISTANCES, ESTIMATES, OVERLAPS, WIDTHS
 from molehill.evaluation.telling import Teller, Told, as_figure, cut_measure, cut_name, tell_by_column
 from molehill.evaluation.verdict import SIDE_BY_SIDE
@@ -51,7 +52,15 @@ NOTES = {
         "The model fitted to either half of the records: do its tables lie nearer to those that it saw? Half of the "
         "cases is no sign of it."
     ),
-    ESTIMATES: "With 95% intervals, by the combining rule where there are several tables.",
+    ESTIMATES: (
+        "With 95% intervals, by the combining rule where there are several tables. Of a survey, weighted by what "
+        "is published of its design, with the variances of that; beside them without the weights."
+    ),
+    POPULATION: (
+        "The paper's intruder knows that a person is in the sample. One who does not must find the person in the "
+        "population, of which the survey weights tell how many have a pattern."
+    ),
+    WEIGHT: "The survey weight is published as collected: to who knows it, it is one known column more.",
     OVERLAPS: "1: the same interval as from the confidential table; 0: the two do not meet.",
     WIDTHS: "Above 1: the release is less certain than the confidential table.",
     BIASES: "How far the estimate lies from the confidential one, as a share of that.",
@@ -140,12 +149,20 @@ def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily)
     tables = []
     for title in sorted(measures["block"].unique(), key=_place):
         rows = _name_rows(dossier, frame[frame["measure"].isin(measures.loc[measures["block"] == title, "id"])])
-        first = "analysis" if rows["measure"].isin(_OF_ANALYSES).all() else "measure"
+        if title == ESTIMATES:
+            # Weighted and unweighted ones of an analysis stand side by side.
+            places = {about: place for place, about in enumerate(dict.fromkeys(_about(rows)))}
+            rows = rows.iloc[np.argsort([places[about] for about in _about(rows)], kind="stable")]
+        first = "analysis" if rows["measure"].isin([*_OF_ANALYSES, "estimate_unweighted"]).all() else "measure"
         many = f", realised, mean over {tables_of_release} tables" if title == RECORDS else ""
         table = _by_scheme(dossier, teller, rows, f"{cut_measure(title)}{many}", first, NOTES.get(title, ""))
         own = title in _FIRST or title not in NOTES or (title == RECORDS and not _has_expected(dossier))
         tables.append(replace(table, more=not own))
     return tables
+
+
+def _about(rows: pd.DataFrame) -> list[tuple[str, ...]]:
+    return list(rows[["column", "of", "group"]].itertuples(index=False, name=None))
 
 
 def list_glance_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
