@@ -135,3 +135,75 @@ def test_only_what_is_asked_for_is_conditioned_on(change, predictors):
 def test_relations_must_be_columns():
     with pytest.raises(InputError, match=r"relations: .*'twon'.* Did you mean 'town'"):
         complete_settings(SETTINGS.but(relations=("twon",)), Table(PEOPLE))
+
+
+# Surveys.
+
+SAMPLED = PEOPLE.assign(
+    weight=RNG.uniform(5, 50, N), psu=np.arange(N) // 4, r1=RNG.uniform(5, 50, N), r2=RNG.uniform(5, 50, N)
+)
+OF_SURVEY = SETTINGS.but(keep=["sex", "town", "illness", "weight", "psu"], drop=["id", "r1", "r2"], survey="weight")
+
+
+@pytest.mark.parametrize(
+    ("changes", "predictors"),
+    [
+        ({}, ("sex", "town", "illness", "weight", "psu")),
+        ({"survey": {"weight": "weight", "cluster": "psu"}}, ("sex", "town", "illness", "weight")),
+        # A weight that models count by is no predictor; nor are replicates, ever.
+        ({"survey_fit": "weights"}, ("sex", "town", "illness", "psu")),
+        (
+            {
+                "survey": {"weight": "weight", "replicates": ["r1", "r2"], "method": "brr"},
+                "keep": [*OF_SURVEY.keep, "r1", "r2"],
+                "drop": ["id"],
+            },
+            ("sex", "town", "illness", "weight", "psu"),
+        ),
+        ({"survey_fit": "ignore"}, ("sex", "town", "illness", "psu")),
+        # With relations the weight comes along: whoever weights needs it.
+        ({"relations": ["town"]}, ("town", "weight")),
+        ({"relations": ["town"], "survey_fit": "weights"}, ("town",)),
+        (
+            {"survey": {"weight": "weight", "stratum": "sex"}, "survey_fit": "weights", "relations": ["town"]},
+            ("sex", "town"),
+        ),
+        ({"predictors": ["illness"]}, ("illness",)),
+    ],
+)
+def test_what_models_condition_on_of_a_design(changes, predictors):
+    assert complete_settings(OF_SURVEY.but(**changes), Table(SAMPLED)).predictors == predictors
+
+
+def test_the_page_tells_the_design_and_what_is_made_of_it():
+    told = f"{plan_settings(SAMPLED, OF_SURVEY)}"
+    assert "the survey's weight" in told
+    assert "New values are drawn given 'weight'" in told
+    heavy = plan_settings(SAMPLED, OF_SURVEY.but(survey_fit="weights"))
+    assert "drawn from the population, with the spread of the design" in f"{heavy}"
+    dropped = OF_SURVEY.but(keep=["sex", "town", "illness", "psu"], drop=["id", "weight", "r1", "r2"])
+    assert "IS DROPPED" in f"{plan_settings(SAMPLED, dropped)}"
+    light = SAMPLED.assign(weight=SAMPLED["weight"] / SAMPLED["weight"].mean())
+    assert "not to a population" in f"{plan_settings(light, OF_SURVEY)}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"survey": "wait"}, "survey: .*'wait'"),
+        ({"survey": {"weight": "weight", "stratum": "town"}}, "survey: stratum: 1 strata .* have a single record"),
+        ({"survey": "sex"}, "survey: weight"),
+        (
+            {
+                "replace": ["pay", "weight"],
+                "keep": ["sex", "town", "illness", "psu"],
+                "lower": {"pay": 0.0, "weight": 0.0},
+                "upper": {"pay": 3000.0, "weight": 99.0},
+            },
+            "lower: 'weight' is the design weight",
+        ),
+    ],
+)
+def test_a_design_that_the_table_does_not_bear_is_refused(changes, words):
+    with pytest.raises(InputError, match=words):
+        plan_settings(SAMPLED, OF_SURVEY.but(**changes))

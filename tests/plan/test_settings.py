@@ -26,6 +26,7 @@ from molehill.plan.settings import (
     setting,
     write_settings,
 )
+from molehill.surveys import SurveyDesign
 
 PLAIN = Settings(replace=("income",), known=("gender", "age"), data="survey.csv")
 
@@ -433,3 +434,49 @@ def test_components_are_a_number_or_auto(components):
     assert Settings(replace="income", known=["age"]).components == "auto"
     with pytest.raises(InputError, match="'components' must be a whole number"):
         Settings(replace="income", known=["age"], components=components)
+
+
+# Surveys.
+
+SURVEY = Settings(
+    replace=["income"], keep=["weight", "area"], known=["area"], survey={"weight": "weight", "stratum": "area"}
+)
+
+
+def test_a_design_is_a_table_of_the_file(tmp_path):
+    assert SURVEY.survey == SurveyDesign(weight="weight", stratum="area")
+    path = tmp_path / "settings.toml"
+    write_settings(SURVEY, path)
+    assert '[survey]\nweight = "weight"\nstratum = "area"' in path.read_text(encoding="utf-8")
+    assert read_settings(path) == SURVEY
+    assert Settings.model_validate_json(SURVEY.model_dump_json()) == SURVEY
+    assert SURVEY.but(survey="weight").survey == SurveyDesign(weight="weight")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"survey": {"wait": "weight"}}, "'survey' has no 'wait'"),
+        ({"survey": {"stratum": "area"}}, "does not name the column of the design weight"),
+        ({"survey": {"weight": "weight", "single": "no"}}, "'survey', single"),
+        ({"survey": 3}, "'survey' must be a table"),
+        ({"survey": {"weight": "weight", "stratum": "income"}}, "how records were drawn"),
+        ({"survey": None, "survey_fit": "weights"}, "needs 'survey'"),
+        (
+            {"survey": {"weight": "income", "replicates": ["weight", "area"], "method": "brr"}},
+            "is a replicate of 'income'",
+        ),
+    ],
+)
+def test_a_design_that_cannot_be_is_told(changes, words):
+    with pytest.raises(InputError, match=words):
+        SURVEY.but(**changes)
+
+
+def test_how_models_use_a_weight_follows_from_what_becomes_of_it():
+    assert SURVEY.weighs == "predictor"
+    assert SURVEY.but(keep=["area"], drop=["weight"]).weighs == "weights"
+    assert SURVEY.but(replace=["income", "weight"], keep=["area"]).weighs == "predictor"
+    assert SURVEY.but(survey_fit="ignore").weighs == ""
+    assert SURVEY.but(survey_fit="weights").weighs == "weights"
+    assert SURVEY.but(survey=None).weighs == ""

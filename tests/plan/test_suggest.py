@@ -9,6 +9,7 @@ from molehill.plan.plan import plan_settings
 from molehill.plan.settings import read_settings, write_settings
 from molehill.plan.suggest import suggest_settings
 from molehill.release.making import prepare
+from molehill.surveys import SurveyDesign
 from molehill.tables.formats.formats import read_table
 from molehill.tables.populations import consumer_survey
 
@@ -126,3 +127,18 @@ def test_numbers_but_for_some_cells_are_left_to_be_decided():
     with pytest.raises(InputError, match="'hours' may name people"):
         plan_settings(people, codes)
     plan_settings(people, codes.but(accept=("hours",)))
+
+
+def test_a_design_is_recognised_and_its_columns_are_kept():
+    survey = consumer_survey(600, seed=1)
+    rng = np.random.default_rng(1)
+    survey = survey.assign(pwgtp=rng.uniform(20, 400, 600).round(3), stratum=np.repeat(np.arange(1, 11), 60))
+    found = suggest_settings(survey)
+    assert found.settings.survey == SurveyDesign(weight="pwgtp", stratum="stratum")
+    assert {"pwgtp", "stratum"} <= {*found.settings.keep}
+    assert "confirm it" in found.notes["survey"]
+    assert found.reasons["pwgtp"].startswith("the survey's weight")
+    assert "pwgtp" not in found.settings.known
+    alone = survey.assign(stratum=np.append(np.repeat(np.arange(1, 11), 60)[:-1], 11))
+    assert suggest_settings(alone).settings.survey == SurveyDesign(weight="pwgtp", stratum="stratum", single="adjust")
+    assert suggest_settings(consumer_survey(600, seed=1)).settings.survey is None

@@ -273,9 +273,10 @@ class Scene:
         survey, own = self.options.survey, self.view.intruder
         if survey is None or survey.weight in {*own.known, *own.sensitive, *self.options.hidden}:
             return None
+        tables = self.tables if self.beside is None else self.beside.tables
         kept = all(
             survey.weight in table.frame and table.frame[survey.weight].equals(self.view.table.frame[survey.weight])
-            for table in self.tables
+            for table in tables
         )
         return replace(own, known=[*own.known, survey.weight]).look(self.view.table) if kept else None
 
