@@ -344,3 +344,19 @@ def test_report_of_nothing_is_told(tmp_path):
     done = run_command("report", tmp_path)
     assert done.returncode == 2
     assert "holds no saved release" in done.stderr
+
+
+def test_evaluate_weights_by_the_design_of_a_survey(tmp_path):
+    survey = consumer_survey(120, seed=1).assign(weight=np.linspace(10, 50, 120))
+    for name, frame in (("own", survey), ("made", survey.assign(income=survey["income"][::-1].to_numpy()))):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    words = ["evaluate", tmp_path / "own.csv", tmp_path / "made.csv", "--known", "gender", "--sensitive", "income"]
+    ended = run_command(*words, "--radius", "0.2", "--survey", "weight=weight", "--json")
+    assert ended.returncode == 0
+    found = json.loads(ended.stdout)
+    assert "population_mean" in {row["measure"] for row in found["risk"]}
+    assert "U_m_weighted" in {row["measure"] for row in found["utility"]}
+    for given in ("stratum=gender", "wait=weight", "weight"):
+        ended = run_command(*words, "--radius", "0.2", "--survey", given)
+        assert ended.returncode == 2
+        assert "--survey weight=" in " ".join(ended.stderr.split())

@@ -220,6 +220,10 @@ def evaluate(
     regression: Annotated[
         list[str] | None, typer.Option(help="A regression of the users: 'income ~ age + region'; may repeat.")
     ] = None,
+    survey: Annotated[
+        list[str] | None,
+        typer.Option(help="The design of a survey, PART=COLUMN: weight=PWGTP (or stratum, cluster, ...); may repeat."),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report here, one HTML page (owner only).")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for all results, record-level ones included (owner only).")
@@ -238,7 +242,7 @@ def evaluate(
     --against topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
     from molehill.cli.parts import goes_in_parts, name_releases, names_of, refuse_options
-    from molehill.cli.terminal import parse_codes, plain_evaluation, read_releases
+    from molehill.cli.terminal import parse_codes, parse_design, plain_evaluation, read_releases
     from molehill.cluster import connect
     from molehill.evaluation.measures.utility import default_analyses
     from molehill.files import write_text
@@ -253,7 +257,14 @@ def evaluate(
         raise InputError("key", "nobody's records have none", "Give --key or --unlinked, not both")
     policies = {"cover": cover, "missing": missing}
     if any(goes_in_parts(path, memory) for path in (confidential, *released)):
-        whole = {"regression": regression, "report": report, "key": key, "unlinked": unlinked, "out": out}
+        whole = {
+            "regression": regression,
+            "survey": survey,
+            "report": report,
+            "key": key,
+            "unlinked": unlinked,
+            "out": out,
+        }
         refuse_options(whole | {"missing_codes": missing_codes, "encoding": encoding})
         dataset = open_dataset(confidential)
         intruder = _intruder(names_of(dataset), known, sensitive, radius, floor, breaks, kind, policies)
@@ -268,7 +279,8 @@ def evaluate(
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
         view = intruder.look(table)
         analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]
-        result = molehill.evaluate(view, releases, key=key, linked=not unlinked, analyses=analyses)
+        about: dict[str, Any] = {"key": key, "linked": not unlinked, "survey": parse_design(survey or [])}
+        result = molehill.evaluate(view, releases, analyses=analyses, **about)
     if out is not None:
         result.save(out)
     if report is not None:

@@ -19,6 +19,7 @@ from molehill.report.dossier import tell_cost, tell_runners_up
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.profile import RiskProfile
 from molehill.risk.weights import risk_weights
+from molehill.surveys.design import SurveyDesign
 from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import read_table
 from molehill.tables.schema import Kind
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
     from molehill.report.dossier import Searched
 
+# The parts of a design that can be typed.
+_DESIGN = ("weight", "stratum", "cluster", "nested", "population", "single", "replicates", "method")
 # What is printed of a release, by the ids of the measures.
 SHOWN = ("expected_mean", "risk_mean", "isolated_mean", "matches_true", "pooled_picks", "U_m")
 
@@ -67,6 +70,30 @@ def parse_breaks(given: list[str]) -> dict[str, list[float]]:
 def parse_kinds(given: list[str]) -> dict[str, Kind]:
     """Take texts such as income=continuous."""
     return parse_pairs(given, "kind", "income=continuous")  # pyright: ignore[reportReturnType]
+
+
+def parse_design(given: list[str]) -> SurveyDesign | None:
+    """Take the design of a survey from texts of the form PART=COLUMN.
+
+    Examples
+    --------
+    >>> parse_design(["weight=PWGTP", "stratum=area"])
+    SurveyDesign(weight='PWGTP', stratum='area')
+    """
+    if not given:
+        return None
+    parts: dict[str, Any] = {}
+    for text in given:
+        part, equals, value = (piece.strip() for piece in text.partition("="))
+        if not equals or part in parts or part not in _DESIGN:
+            problem = f"{text!r} is not one of {', '.join(_DESIGN)} with its column, once each"
+            raise InputError("survey", problem, "Write for instance --survey weight=PWGTP --survey stratum=area")
+        parts[part] = tuple(name.strip() for name in value.split(",")) if part == "replicates" else value
+    if "weight" not in parts:
+        raise InputError("survey", "there is no weight", "Write for instance --survey weight=PWGTP")
+    if "nested" in parts:
+        parts["nested"] = parts["nested"].lower() in ("true", "yes", "1")
+    return SurveyDesign(**parts)
 
 
 def parse_codes(given: list[str]) -> dict[str, list[str]]:

@@ -488,6 +488,11 @@ class Settings(BaseModel):
             raise _ToldError(
                 f"'survey' says by {changed[0]!r} how records were drawn: keep or drop it, or leave it out there"
             )
+        if self.survey_fit == "weights" and self.records is not None and self.survey.weight in self.replace:
+            raise _ToldError(
+                f"'records' and survey_fit = \"weights\" draw people from the population, who need no weight: drop "
+                f"{self.survey.weight!r}"
+            )
         shown = [name for name in self.survey.replicates if name in self.keep]
         if shown and self.survey.weight not in self.keep:
             raise _ToldError(
@@ -552,7 +557,7 @@ class Settings(BaseModel):
             return ""
         if self.survey_fit != "auto":
             return self.survey_fit
-        return "predictor" if self.survey.weight in (*self.keep, *self.replace) and self.records is None else "weights"
+        return "predictor" if self.survey.weight in (*self.keep, *self.replace) else "weights"
 
     @property
     def absent(self) -> Literal["error", "keep"]:

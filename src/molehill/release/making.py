@@ -172,7 +172,9 @@ def prepare(
     for formula in settings.regressions:
         find_columns(table, read_formula(formula).columns, "regressions")
     if analyses is None:
-        analyses = [*default_analyses(view.schema, settings.replace), *_correlations(view, settings)]
+        # Nobody asks for the mean of a weight.
+        own = [name for name in settings.replace if settings.survey is None or name != settings.survey.weight]
+        analyses = [*default_analyses(view.schema, own), *_correlations(view, settings, own)]
     wanted = [*analyses, *map(regression, settings.regressions)]
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
@@ -202,10 +204,10 @@ def _check_population(settings: Settings, table: Table) -> None:
     )
 
 
-def _correlations(view: View, settings: Settings) -> list[Analysis]:
+def _correlations(view: View, settings: Settings, columns: Sequence[str]) -> list[Analysis]:
     """Correlations between the replaced numbers, of the first few: as far as enough records of both vary."""
     frame, schema = view.table.frame, view.schema
-    numbers = [name for name in settings.replace if schema[name].kind not in ("categorical", "date")]
+    numbers = [name for name in columns if schema[name].kind not in ("categorical", "date")]
     found = []
     for one, other in combinations(numbers, 2):
         both = frame[[one, other]].dropna()

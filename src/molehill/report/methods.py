@@ -343,8 +343,8 @@ def _tell_sample(settings: Settings) -> str:
     if design is None:
         return ""
     how = _SAMPLED[settings.weighs]
-    if settings.records is not None:
-        return _POPULATION if settings.weighs == "weights" else _NO_WEIGHT.format(how=how)
+    if settings.records is not None and settings.weighs == "weights":
+        return _POPULATION
     known = design.among([*settings.keep, *settings.replace])
     if known is None:
         return _NO_WEIGHT.format(how=how)
@@ -418,7 +418,7 @@ def _tell_code(public: Dossier, tables: int, files: Mapping[str, Any], times: st
     about = {"pattern": f"%0{width}d", "digits": f"0{width}", "shown": f"%0{width}.0f", "ending": files["ending"]}
     # Only some columns have marks between thousands.
     files = {**files, "thousands": files["thousands"] if name in files.get("grouped", ()) else ""}
-    design = None if public.settings.records else _published_design(public.settings)
+    design = _published_design(public.settings)
     needed = [] if design is None else [design.weight, *filter(None, (design.stratum, design.cluster))]
     reading = _tell_reading(files, name, width, _read_in_order([name, *needed], published) if plain else "")
     fits = _tell_fits(name, design, reading)
