@@ -182,7 +182,7 @@ def estimate(table: pd.DataFrame, *, weighted: bool) -> Estimates:
     parts = ("point", "variance", "degrees", "low", "high")
     made = {name: {part: float(getattr(one, part)) for part in parts} for name, one in found.items()}
     regression = weighted_regression(sample, table["income"], regressors(table))
-    for place, name in ((1, "earner"), (3, "south")):
+    for place, name in ((1, "coefficient of earner"), (3, "coefficient of south")):
         values = {part: getattr(regression, part) for part in parts}
         made[name] = {part: float(np.broadcast_to(value, 5)[place]) for part, value in values.items()}
     return made
@@ -201,8 +201,8 @@ def find_truth(population: pd.DataFrame) -> dict[str, float]:
         "median": np.quantile(income, 0.5),
         "90% quantile": np.quantile(income, 0.9),
         "mean in the west": income[population["region"] == "west"].mean(),
-        "earner": slopes[1],
-        "south": slopes[3],
+        "coefficient of earner": slopes[1],
+        "coefficient of south": slopes[3],
     }
 
 
