@@ -8,9 +8,10 @@ with those of the population:
     python benchmarks/surveys.py --samples 40 --ways "weight unknown" "given weight, weighted" --leaf 30
     python benchmarks/surveys.py --samples 200 --outcome pay --ways "normal, weighted" "normal, given weight"
 
-Results are added to the file, one line for a sample and a way, and what is there is not done again; `--show` prints the
-table of the file and does nothing else. With `--outcome pay`, the income of the population is log-normal given
-predictors, so that `normal_linear` is the right model. `docs/surveys_figure.py` draws a figure of the file.
+Results are added to the file, one line for a sample and a way, and what is there is not done again (other settings need
+another file); `--show` prints the table of the file and does nothing else. With `--outcome pay`, the income of the
+population is log-normal given predictors, so that `normal_linear` is the right model. `docs/surveys_figure.py` draws a
+figure of the file.
 """
 
 import argparse
@@ -20,12 +21,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 
 from molehill import Chain, draw, fit
 from molehill.models import forest, normal_linear
+from molehill.models.forests.forest import SWEEPS
 from molehill.surveys import SurveyDesign, weighted_mean, weighted_quantile, weighted_regression
 from molehill.tables.populations import consumer_survey
 from molehill.utility import combine
@@ -103,12 +106,12 @@ def fit_chain(*columns: str, given: Sequence[str] = PREDICTORS, weighted: Sequen
     def fit_to(sample: pd.DataFrame, leaf: float, seed: int) -> Any:
         table = sample[[*given, *columns]]
         model = chain(columns, given, leaf)
-        posterior = fit(model, table, seed=seed, progress=False)
-        if not weighted:
+        some, every = bool(weighted), set(weighted) == set(columns)
+        posterior = fit(model, table, normalise(sample) if every else None, seed=seed, progress=False)
+        if every or not some:
             return posterior
         other = fit(model, table, normalise(sample), seed=seed, progress=False)
-        parts = {name: other.parts[name] if name in weighted else part for name, part in posterior.parts.items()}
-        return replace(posterior, parts=parts)
+        return replace(posterior, parts={**posterior.parts, **{name: other.parts[name] for name in weighted}})
 
     return fit_to
 
@@ -288,10 +291,29 @@ def read_results(path: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=None if rows else ["sample", "way"])
 
 
+def run(given: argparse.Namespace) -> None:
+    """Add to the file what it does not hold yet."""
+    population = make_population(given.outcome)
+    truth = find_truth(population)
+    before = read_results(given.out)
+    done = set(zip(before["sample"], before["way"], strict=True))
+    # Without its intervals, no width can be compared.
+    ways = list(dict.fromkeys(["confidential", *given.ways]))
+    for number in range(given.first, given.first + given.samples):
+        sample, tables = draw_sample(population, number), {}
+        for name in (name for name in ways if (number, name) not in done):
+            found = run_way(WAYS[name], sample, tables, given, number)
+            told = {one: {**parts, "truth": float(truth[one])} for one, parts in found.items()}
+            with given.out.open("a") as file:
+                file.write(json.dumps({"sample": number, "way": name, "estimates": told}) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="number of the first sample")
     parser.add_argument("--tables", type=int, default=10)
+    parser.add_argument("--sweeps", type=int, default=SWEEPS, help="how often a tree leans to all predictors")
     parser.add_argument("--leaf", type=float, default=100.0)
     parser.add_argument("--outcome", choices=("income", "pay"), default="income")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[name for name in WAYS if name not in EXTRA])
@@ -299,20 +321,8 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print what the file holds")
     given = parser.parse_args()
     if not given.show:
-        population = make_population(given.outcome)
-        truth = find_truth(population)
-        before = read_results(given.out)
-        done = set(zip(before["sample"], before["way"], strict=True))
-        # Without its intervals, no width can be compared.
-        ways = list(dict.fromkeys(["confidential", *given.ways]))
-        for number in range(given.samples):
-            missing = [name for name in ways if (number, name) not in done]
-            sample, tables = draw_sample(population, number), {}
-            for name in missing:
-                found = run_way(WAYS[name], sample, tables, given, number)
-                told = {one: {**parts, "truth": float(truth[one])} for one, parts in found.items()}
-                with given.out.open("a") as file:
-                    file.write(json.dumps({"sample": number, "way": name, "estimates": told}) + "\n")
+        with patch("molehill.models.forests.forest.SWEEPS", given.sweeps):
+            run(given)
     show(read_results(given.out))
 
 
