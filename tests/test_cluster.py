@@ -219,7 +219,8 @@ def test_pieces_are_forgotten_in_any_thread(tmp_path):
         made.close()  # type: ignore[attr-defined]
         closed.set()
 
-    connected().client.loop.add_callback(forget)
+    loop: Any = connected().client.loop
+    loop.add_callback(forget)
     assert closed.wait(10)
     gc.collect()
     assert list(spread(pieces.refuse, [(0,), (2,)])) == [0, 2]

@@ -178,7 +178,7 @@ def test_what_models_condition_on_of_a_design(changes, predictors):
 def test_the_page_tells_the_design_and_what_is_made_of_it():
     told = f"{plan_settings(SAMPLED, OF_SURVEY)}"
     assert "the survey's weight" in told
-    assert "New values are drawn given 'weight'" in told
+    assert "New values are drawn given 'weight', by models that count a record as often" in told
     heavy = plan_settings(SAMPLED, OF_SURVEY.but(survey_fit="weights"))
     assert "drawn from the population, with the spread of the design" in f"{heavy}"
     dropped = OF_SURVEY.but(keep=["sex", "town", "illness", "psu"], drop=["id", "weight", "r1", "r2"])

@@ -474,9 +474,9 @@ def test_a_design_that_cannot_be_is_told(changes, words):
 
 
 def test_how_models_use_a_weight_follows_from_what_becomes_of_it():
-    assert SURVEY.weighs == "predictor"
+    assert SURVEY.weighs == "both"
     assert SURVEY.but(keep=["area"], drop=["weight"]).weighs == "weights"
-    assert SURVEY.but(replace=["income", "weight"], keep=["area"]).weighs == "predictor"
+    assert SURVEY.but(replace=["income", "weight"], keep=["area"]).weighs == "both"
     assert SURVEY.but(survey_fit="ignore").weighs == ""
     assert SURVEY.but(survey_fit="weights").weighs == "weights"
     assert SURVEY.but(survey=None).weighs == ""

@@ -133,7 +133,7 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     kept = tuple(name for name in settings.keep if name not in settings.accept)
     asked = {*settings.relations, *(name for text in settings.regressions for name in read_formula(text).columns)}
     if settings.survey is not None:
-        carried = settings.survey.weight if settings.weighs == "predictor" else settings.survey.stratum
+        carried = settings.survey.weight if settings.fits_given_weight else settings.survey.stratum
         # Clusters and replicates are no predictors: they are too many, or tell what the weight tells.
         others = {name for _, name in settings.survey.columns} - {settings.survey.stratum, carried} - asked
         kept = tuple(name for name in kept if name not in others)
@@ -200,10 +200,12 @@ def tell_survey(settings: Settings, table: Table) -> list[str]:
     sample = design.read(table)
     effective = f"{sample.effective:,.0f} of equal weight would tell as much of a mean"
     told = [f"A sample by {design.weight!r}: {_tell_sample(design, sample)}; {effective}."]
+    spread = ", with the spread of the design" if settings.sandwich else "; their spread is not that of the design"
     words = {
+        "both": f"New values are drawn given {design.weight!r}, by models that count a record as often as it says, "
+        f"beside its weight for risk{spread}.",
         "weights": f"Models count a record as often as {design.weight!r} says, beside its weight for risk: new values "
-        "are drawn from the population"
-        + (", with the spread of the design." if settings.sandwich else "; their spread is not that of the design."),
+        f"are drawn from the population{spread}.",
         "predictor": f"New values are drawn given {design.weight!r}, from the sample as it is: whoever weights them "
         "estimates the population.",
         "": f"Models do not use {design.weight!r}.",

@@ -152,12 +152,12 @@ class Settings(BaseModel):
         "scale, factors, centre",
         public=True,
     )
-    survey_fit: Literal["auto", "weights", "predictor", "ignore"] = setting(
+    survey_fit: Literal["auto", "both", "weights", "predictor", "ignore"] = setting(
         "auto",
         "How models use the design weight. weights: every record's likelihood is raised to it, beside the weight for "
-        "its risk, so that new values are drawn from the population. predictor: new values are drawn given it, from "
-        "the sample. auto: predictor where the weight is published as collected, else weights. ignore: neither.",
-        _one_of(("auto", "weights", "predictor", "ignore")),
+        "its risk, as if the population were fitted to. predictor: new values are drawn given it. auto: both where the "
+        "weight is published, collected or drawn, else weights. ignore: neither.",
+        _one_of(("auto", "both", "weights", "predictor", "ignore")),
         public=True,
     )
     sandwich: bool = setting(
@@ -551,13 +551,23 @@ class Settings(BaseModel):
         return self.scheme == "paper" or any(getattr(self, name) != fields[name].default for name in OF_MIXTURES)
 
     @property
-    def weighs(self) -> Literal["weights", "predictor", ""]:
-        """How models use the design weight, if at all."""
+    def weighs(self) -> Literal["both", "weights", "predictor", ""]:
+        """How models use the design weight, if at all; docs/surveys.md has what was measured of these ways."""
         if self.survey is None or self.survey_fit == "ignore":
             return ""
         if self.survey_fit != "auto":
             return self.survey_fit
-        return "predictor" if self.survey.weight in (*self.keep, *self.replace) else "weights"
+        return "both" if self.survey.weight in (*self.keep, *self.replace) else "weights"
+
+    @property
+    def fits_by_weight(self) -> bool:
+        """Whether the likelihood of a record is raised to its design weight."""
+        return self.weighs in ("both", "weights")
+
+    @property
+    def fits_given_weight(self) -> bool:
+        """Whether new values are drawn given the design weight."""
+        return self.weighs in ("both", "predictor")
 
     @property
     def absent(self) -> Literal["error", "keep"]:

@@ -112,7 +112,9 @@ def _recognise(table: Table, usable: Sequence[str]) -> tuple[SurveyDesign | None
         f"{'' if one.taken else ' (not taken)'}."
         for one in found.suggested
     ]
-    for single in ("error", "adjust") if found.design is not None else ():
+    if found.design is None:
+        return None, "\n".join(told)
+    for single in ("error", "adjust"):
         design = replace(found.design, single=single)
         with suppress(InputError):
             design.read(table)

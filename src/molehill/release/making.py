@@ -123,7 +123,7 @@ class Job:
     def design(self) -> dict[str, Any]:
         """How `fit` is to use the design of a survey."""
         settings = self.settings
-        return {"survey": settings.survey, "sandwich": settings.sandwich} if settings.weighs == "weights" else {}
+        return {"survey": settings.survey, "sandwich": settings.sandwich} if settings.fits_by_weight else {}
 
     @property
     def weighted(self) -> dict[str, Any]:

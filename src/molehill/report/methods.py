@@ -123,6 +123,7 @@ The records are a sample that was not drawn evenly: {weight} says how many of th
 """
 
 _SAMPLED = {
+    "both": "New values were drawn given it, by a model that counted every record as often.",
     "weights": "The model counted every record as often as that in the fit: new values are drawn from the population.",
     "predictor": "New values were drawn given it, and carry how they relate to it.",
     "": "The model did not use it.",
