@@ -19,6 +19,7 @@ from molehill.arrays import named_seed
 from molehill.errors import InputError, check_choice, check_whole, is_whole
 from molehill.files import folder_written_whole
 from molehill.machine import call_alone, is_spreading, prepare_jax, sees_files, spread
+from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.posterior import (
     Posterior,
     check_blind,
@@ -57,7 +58,6 @@ from molehill.synthesis.synthesizer import (
     Link,
     Synthesizer,
 )
-from molehill.surveys.design import Sample, SurveyDesign
 from molehill.tables.formats.formats import write_table
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table, find_columns
