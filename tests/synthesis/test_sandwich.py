@@ -345,7 +345,9 @@ def test_the_part_of_the_sign_counts_by_the_design_and_not_by_risk():
 @pytest.mark.slow
 def test_the_draws_of_a_mixture_are_not_moved():
     synthesizer = tdp_mixture("y", ["x"], components=2, transform="identity")
-    made = [fit(synthesizer, HOUSEHOLDS, RISK, survey=DESIGN, sandwich=on, seed=1, progress=False) for on in (True, False)]
+    made = [
+        fit(synthesizer, HOUSEHOLDS, RISK, survey=DESIGN, sandwich=on, seed=1, progress=False) for on in (True, False)
+    ]
     assert same_draws(*made)
     assert made[0].correction is not None
     assert "not identified" in made[0].correction.words
@@ -373,7 +375,9 @@ def test_a_direct_synthesizer_that_takes_no_survey_is_given_the_product():
     def predict(random: Any, draws: Any, place: int, learned: Learned, inputs: Any) -> Prediction:
         return Prediction({"y": np.full(len(HOUSEHOLDS), draws["mean"][0, place])})
 
-    made = DirectSynthesizer("y", "mean", "a mean", learn, sample, predict, lambda draws, *_: {"m": draws["mean"][..., None]})
+    made = DirectSynthesizer(
+        "y", "mean", "a mean", learn, sample, predict, lambda draws, *_: {"m": draws["mean"][..., None]}
+    )
     posterior = fit(made, HOUSEHOLDS, RISK, survey=DESIGN, **SHORT)
     np.testing.assert_allclose(given["learn"], RISK * TIMES)
     np.testing.assert_allclose(given["sample"], RISK * TIMES)
