@@ -1,4 +1,4 @@
-"""Design weights and the sandwich in a fit: closed forms, coverage, what is told, and that both factors stay visible."""
+"""Design weights and the sandwich in a fit: closed forms, coverage, what is told, and both factors to be seen."""
 
 from dataclasses import replace
 from typing import Any
@@ -253,8 +253,8 @@ def own_fit() -> Posterior:
 
 
 def own_model(x: Any, y: Any = None) -> None:
-    slope = numpyro.sample("slope", dist.Normal(0.0, 5.0).expand([2]).to_event(1))
-    scale = numpyro.sample("scale", dist.HalfNormal(3.0))
+    slope: Any = numpyro.sample("slope", dist.Normal(0.0, 5.0).expand([2]).to_event(1))
+    scale: Any = numpyro.sample("scale", dist.HalfNormal(3.0))
     numpyro.deterministic("variance", scale**2)
     with numpyro.plate("records", len(x)):
         numpyro.sample("y", dist.Normal(slope[0] + slope[1] * x, scale), obs=y)
@@ -262,6 +262,7 @@ def own_model(x: Any, y: Any = None) -> None:
 
 def test_a_users_own_model_is_corrected_and_both_factors_can_be_seen(own_fit: Posterior):
     np.testing.assert_allclose(own_fit.weights, RISK * TIMES)
+    assert own_fit.survey_weights is not None
     np.testing.assert_allclose(own_fit.survey_weights, TIMES)
     np.testing.assert_allclose(own_fit.risk_weights, RISK)
     plain = fit(Synthesizer(own_model, "y"), HOUSEHOLDS, RISK, survey=DESIGN, sandwich=False, **SHORT)
@@ -293,7 +294,7 @@ def test_a_posterior_with_a_survey_can_be_packed_and_started_from(own_fit: Poste
 def test_without_the_sandwich_a_survey_is_nothing_but_weights():
     synthesizer = normal_linear("y", ["x"])
     one = fit(synthesizer, HOUSEHOLDS, RISK, survey=DESIGN, sandwich=False, **SHORT)
-    assert same_draws(one, fit(synthesizer, HOUSEHOLDS, RISK * one.survey_weights, **SHORT))
+    assert same_draws(one, fit(synthesizer, HOUSEHOLDS, one.weights, **SHORT))
     for synthesizer in (normal_linear("y", ["x"]), forest("y", ["x"], trees=20)):
         equal = SurveyDesign(weight="one")
         frame = HOUSEHOLDS.assign(one=3.7)
@@ -365,14 +366,17 @@ def test_a_direct_synthesizer_that_takes_no_survey_is_given_the_product():
     given = {}
 
     def learn(table: Table, weights: np.ndarray) -> Learned:
+        del table
         given["learn"] = weights
         return Learned({}, {})
 
     def sample(learned: Learned, weights: np.ndarray, seed: int, advance: Any = None) -> dict[str, np.ndarray]:
+        del learned, advance
         given["sample"] = weights
         return {"mean": np.random.default_rng(seed).normal(size=(1, 20))}
 
     def predict(random: Any, draws: Any, place: int, learned: Learned, inputs: Any) -> Prediction:
+        del random, learned, inputs
         return Prediction({"y": np.full(len(HOUSEHOLDS), draws["mean"][0, place])})
 
     made = DirectSynthesizer(

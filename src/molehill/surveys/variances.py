@@ -58,7 +58,7 @@ def covariances(sample: Sample, scores: Floats) -> Floats:
         factor = np.where(alone, 0.0, factor)
     totals = np.stack([np.bincount(sample.cluster, column, len(stratum)) for column in scores.T], axis=1)
     means = np.stack([np.bincount(stratum, column) / drawn for column in totals.T], axis=1)
-    apart = totals - np.where(alone[:, None], totals.mean(axis=0), means)[stratum]
+    apart: Floats = totals - np.where(alone[:, None], totals.mean(axis=0), means)[stratum].astype(np.float64)
     return (apart * factor[stratum, None]).T @ apart
 
 

@@ -358,7 +358,6 @@ def _compiled(model: Callable[..., Any]) -> _Programs:
 def _each_loglik(model: Callable[..., Any], sites: Any, inputs: Any) -> jax.Array:
     """The log-likelihood of every record: the sum of its terms in all observed sites."""
     records: Any = 0.0
-    # By the weights themselves: whatever site these do not reach is none of the records'.
     logs, trace = compute_log_probs(model, (), inputs, sites, sum_log_prob=False)
     for name, value in logs.items():
         if trace[name]["is_observed"] and not trace[name]["infer"].get("is_auxiliary"):

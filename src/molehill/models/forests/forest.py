@@ -357,8 +357,8 @@ def _grow(
     cells, group = facts["cells"], facts["group"]
     number, groups = int(cells.max(initial=-1)) + 1, int(group.max()) + 1
     # Without a survey masses say as well how many records there are, and the kernels are compiled without the rest.
-    standing = () if survey is None else (weights[counted], survey.times[counted])
-    worth = () if survey is None else (_worth(task.codes, cells, number, *standing),)
+    standing: tuple[Any, ...] = () if survey is None else (weights[counted], survey.times[counted])
+    worth: tuple[Any, ...] = () if survey is None else (_worth(task.codes, cells, number, *standing),)
 
     def grow(first: int, last: int) -> None:
         for tree in range(first, last):

@@ -204,7 +204,7 @@ def learn_grid(
     held: Floats = np.bincount(place, weights[counted]).astype(np.float64)
     # However much a record counts, its value is not shared because of that.
     shared = np.minimum(held, records) >= SHARED
-    mass = held if times is None else np.bincount(place, (weights * times)[counted])
+    mass: Floats = held if times is None else np.bincount(place, (weights * times)[counted]).astype(np.float64)
     often = shared & (mass >= OFTEN * mass.sum())
     spikes, unit = distinct[often], resolution(distinct)
     sign = int(distinct[0] >= 0) - int(distinct[-1] <= 0)
