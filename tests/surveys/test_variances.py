@@ -4,7 +4,7 @@ import pytest
 
 from molehill import InputError
 from molehill.surveys import SurveyDesign, bootstrap, weighted_mean, weighted_regression, weighted_total
-from molehill.surveys.variances import linearised, replicated
+from molehill.surveys.variances import covariances, linearised, replicated
 
 TABLE = pd.DataFrame(
     {
@@ -105,3 +105,27 @@ def test_a_group_that_replicates_lose_is_refused():
     made = bootstrap(SurveyDesign("w").read(TABLE), replicates=100, seed=1)
     with pytest.raises(InputError, match="replicates cannot be computed"):
         weighted_mean(made, TABLE["pay"], within=np.arange(6) == 2)
+
+
+@pytest.mark.parametrize("single", ["adjust", "certainty"])
+def test_covariances_have_the_variances_in_their_diagonal(single: str):
+    random = np.random.default_rng(1)
+    table = pd.DataFrame({"w": random.uniform(1, 3, 60), "s": np.arange(60) // 12, "c": np.arange(60) // 3})
+    table.loc[table["s"] == 4, "c"] = 99
+    table["n"] = np.where(table["s"] == 4, 3, 9)
+    design = SurveyDesign("w", stratum="s", cluster="c", population="n", single=single)  # pyright: ignore[reportArgumentType]
+    sample, scores = design.read(table), random.normal(size=(60, 3))
+    found = covariances(sample, scores)
+    np.testing.assert_allclose(np.diag(found), linearised(sample, scores))
+    # The variance of a sum of two is that of both and twice their covariance.
+    both = linearised(sample, scores[:, 0] + scores[:, 1])
+    assert found[0, 0] + found[1, 1] + 2 * found[0, 1] == pytest.approx(float(both))
+
+
+@pytest.mark.parametrize("centre", ["estimate", "mean"])
+def test_covariances_from_replicates_by_hand(centre: str):
+    table = pd.DataFrame({"w": [2.0, 2.0, 0.0], "r1": [4.0, 0.0, 9.0], "r2": [0.0, 4.0, 9.0]})
+    design = SurveyDesign("w", replicates=("r1", "r2"), method="brr", centre=centre)  # pyright: ignore[reportArgumentType]
+    # Totals of 3 and 5 with the full weights, 6 and 10 with those of the replicates; no weight, no score.
+    scores = np.array([[3.0, 1.0], [5.0, 0.0], [0.0, 0.0]])
+    np.testing.assert_allclose(covariances(design.read(table), scores), [[4.0, -2.0], [-2.0, 1.0]])

@@ -156,6 +156,7 @@ def tdp_mixture(
             tolerances=TOLERANCES,
             variant=f"{number} component{'s' if number > 1 else ''}",
             simpler=made,
+            identified=False,
         )
     assert made is not None
     return made

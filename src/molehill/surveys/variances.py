@@ -39,6 +39,29 @@ def linearised(sample: Sample, scores: Floats) -> Floats:
     return found[0] if scores.ndim == 1 else found
 
 
+def covariances(sample: Sample, scores: Floats) -> Floats:
+    """Covariances of the sums of scores (records, estimates): from replicates if there are any, else linearised.
+
+    A replicate gives every score the ratio of its weight to that of the sample. The diagonal is that of `linearised`.
+    """
+    if sample.replicates is not None:
+        every = np.ones(sample.records, dtype=bool)
+        influence = scores / np.where(sample.weights > 0, sample.weights, 1.0)[:, None]
+        influence[sample.weights == 0] = 0.0
+        found = np.concatenate([block @ influence for block in _blocks(sample.replicates, every)])
+        apart = found - (scores.sum(axis=0) if sample.replicates.centre == "estimate" else found.mean(axis=0))
+        return (apart * sample.replicates.factors[:, None]).T @ apart
+    stratum, drawn = sample.stratum_of, np.bincount(sample.stratum_of)
+    alone = drawn == 1
+    factor = (1 - sample.fractions) * drawn / np.maximum(drawn - 1, 1)
+    if sample.single != "adjust":
+        factor = np.where(alone, 0.0, factor)
+    totals = np.stack([np.bincount(sample.cluster, column, len(stratum)) for column in scores.T], axis=1)
+    means = np.stack([np.bincount(stratum, column) / drawn for column in totals.T], axis=1)
+    apart: Floats = totals - np.where(alone[:, None], totals.mean(axis=0), means)[stratum].astype(np.float64)
+    return (apart * factor[stratum, None]).T @ apart
+
+
 def replicated(
     sample: Sample, rows: NDArray[np.bool_], point: Floats | float, again: Callable[[Floats], Floats]
 ) -> Floats:

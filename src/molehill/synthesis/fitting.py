@@ -19,6 +19,7 @@ from molehill.arrays import named_seed
 from molehill.errors import InputError, check_choice, check_whole, is_whole
 from molehill.files import folder_written_whole
 from molehill.machine import call_alone, is_spreading, prepare_jax, sees_files, spread
+from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.posterior import (
     Posterior,
     check_blind,
@@ -38,6 +39,15 @@ from molehill.synthesis.sampling.diagnostics import (
     trust_independent,
 )
 from molehill.synthesis.sampling.nuts import START_DRAWS, model_engine
+from molehill.synthesis.sandwich import (
+    Corrected,
+    Correction,
+    Survey,
+    column_effects,
+    correct_draws,
+    join_corrections,
+    read_survey,
+)
 from molehill.synthesis.synthesizer import (
     AnySynthesizer,
     Chain,
@@ -65,6 +75,8 @@ def fit(
     data: Any,
     weights: Any = None,
     *,
+    survey: SurveyDesign | Sample | None = None,
+    sandwich: bool = True,
     seed: int,
     chains: int = 2,
     warmup: int | None = None,
@@ -87,6 +99,13 @@ def fit(
         The confidential table.
     weights
         One number per record, from 0 up, as from `risk_weights`; without them every record counts fully.
+    survey
+        How the records were drawn, if not all alike. A record's likelihood is then raised to its weight times its
+        design weight, scaled so that these sum to the number of records: what is learned is the population's.
+    sandwich
+        Whether the uncertainty is brought to that of the survey's design: strata, clusters, unequal weights. What could
+        not be is told in `Posterior.correction`. Without it the pseudo posterior stays as wide as that of as many
+        records drawn one by one.
     seed
         The same data, weights, settings, seed and versions give the same draws.
     chains, warmup, draws
@@ -118,6 +137,7 @@ def fit(
     check_choice("engine", engine, ("default", "nuts"))
     folder = None if checkpoint is None else Path(checkpoint)
     how = _How(seed, chains, warmup, draws, effective, patience, engine, folder, start_from, progress, shards)
+    how = replace(how, survey=read_survey(survey, table, sandwich=sandwich))
     _check_how(how)
     find_columns(table, synthesizer.sensitive, "sensitive")
     posterior = call_alone(_fit, synthesizer, table, weights, how)
@@ -144,6 +164,7 @@ class _How:
     shards: int = 1
     title: str = ""
     after_others: bool = False
+    survey: Survey | None = None
 
     def of(self, part: str, folder: str, seed: int, **changes: Any) -> "_How":
         """How to sample a part or a link: by a seed of its own, in a folder of its own, from its own draws."""
@@ -180,7 +201,7 @@ def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: _How) ->
         own = None if name in synthesizer.unweighted else weights
         its = how.of(name, name, own_seed, title=name)
         # The same posterior under all weights.
-        same = own is None and its.start_from is not None and _is_fitted(part, table, its.start_from)
+        same = own is None and its.start_from is not None and _is_fitted(part, table, its.start_from, how.survey)
         fitted[name] = its.start_from if same else None
         if not same:
             calls[name] = (part, own, its)
@@ -194,7 +215,8 @@ def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: _How) ->
             del fitted[name]
         else:
             fitted[name] = found
-    posterior = _join(synthesizer, table, weights, {name: part for name, part in fitted.items() if part is not None})
+    made = {name: part for name, part in fitted.items() if part is not None}
+    posterior = _join(synthesizer, table, weights, made, how.survey)
     told = [f"{name}: no record of it has a weight, and it is drawn like the others" for name in without]
     return replace(posterior, given_up=(*posterior.given_up, *told))
 
@@ -219,7 +241,7 @@ def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: _How) -> Pos
         counted = _without_empty(synthesizer, link, table, weights)
         calls[name] = (synthesizer, number, counted, own.as_piece(len(synthesizer.links)))
     made = spread(_fit_link, list(calls.values()), shared=(table,))
-    posterior = _join(synthesizer, table, weights, dict(zip(calls, made, strict=True)))
+    posterior = _join(synthesizer, table, weights, dict(zip(calls, made, strict=True)), how.survey)
     if not synthesizer.rules.constraints:
         return posterior
     return replace(posterior, accepted=share_accepted(posterior, how.seed))
@@ -241,25 +263,31 @@ def _without_empty(chain: Chain, link: Link, table: Table, weights: Any) -> Any:
     return np.where(empty, 0.0, _check_weights(weights, table))
 
 
-def _is_fitted(part: Synthesizer, table: Table, posterior: Posterior) -> bool:
-    """Whether a posterior is that of a part without weights: of the same inputs, and converged."""
+def _is_fitted(part: Synthesizer, table: Table, posterior: Posterior, survey: Survey | None) -> bool:
+    """Whether a posterior is that of a part without risk weights: of the same inputs and survey, and converged."""
     if posterior.diagnostics.problems or part.learn is None:
         return False
-    now, before = part.learn(table, np.ones(len(table.frame))).inputs, posterior.learned.inputs
+    if posterior.survey is not None if survey is None else not survey.same_as(posterior.survey):
+        return False
+    powers = _powers(np.ones(len(table.frame)), survey)
+    now, before = part.learn(table, powers).inputs, posterior.learned.inputs
     same = now.keys() == before.keys() and all(np.array_equal(now[name], before[name]) for name in now)
-    return same and set(np.unique(posterior.weights)) <= {0.0, 1.0}
+    return same and bool(((posterior.weights == 0) | (posterior.weights == powers)).all())
 
 
-def _join(synthesizer: Composite | Chain, table: Table, weights: Any, parts: Mapping[str, Posterior]) -> Posterior:
+def _join(
+    synthesizer: Composite | Chain, table: Table, weights: Any, parts: Mapping[str, Posterior], survey: Survey | None
+) -> Posterior:
     draws = {f"{name}.{site}": values for name, part in parts.items() for site, values in part.draws.items()}
     facts = {name: part.learned.facts for name, part in parts.items()}
     share = sum(part.outside * part.weights.sum() for part in parts.values())
     outside = share / sum(part.weights.sum() for part in parts.values())
     diagnostics = join_diagnostics({name: part.diagnostics for name, part in parts.items()})
-    counted = _check_weights(weights, table)
+    counted = _powers(_check_weights(weights, table), survey)
     given_up = tuple(f"{name}: {told}" for name, part in parts.items() for told in part.given_up)
     fitted = Posterior(synthesizer, table, counted, Learned({}, facts), draws, diagnostics, float(outside), parts)
-    return replace(fitted, given_up=given_up)
+    correction = join_corrections({name: part.correction for name, part in parts.items()})
+    return replace(fitted, given_up=given_up, survey=survey, correction=correction)
 
 
 def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior:
@@ -278,7 +306,7 @@ def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> 
         folder = how.checkpoint / f"simpler-{len(given_up)}" if how.checkpoint and given_up else how.checkpoint
         posterior = _sample_one(synthesizer, table, weights, replace(how, checkpoint=folder))
         if synthesizer.simpler is None or not posterior.diagnostics.problems:
-            return replace(posterior, given_up=tuple(given_up))
+            return _correct(replace(posterior, given_up=tuple(given_up)), how)
         given_up.append(f"{synthesizer.variant}: {posterior.diagnostics.problems[0]}")
         synthesizer = synthesizer.simpler
         how = replace(how, start_from=None)
@@ -290,7 +318,7 @@ def _fit_to_few(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
     The others have the weight 0 meanwhile, so that the design is that of the whole table.
     """
     checked = _check_weights(weights, table)
-    counted = np.flatnonzero(checked > 0)
+    counted = np.flatnonzero(_powers(checked, how.survey) > 0)
     # A model without a sampler of its own works through the records of weight 0 as through the others.
     own = synthesizer.engine is not None and how.engine == "default"
     if len(counted) <= MANY or not own or how.start_from is not None or how.warmup is not None:
@@ -301,31 +329,74 @@ def _fit_to_few(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
     if how.checkpoint is not None:
         how.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = None if how.checkpoint is None else how.checkpoint / "few"
+    # Chains only start from them: as wide as they are.
+    survey = None if how.survey is None else replace(how.survey, sandwich=False)
+    begin = replace(how, checkpoint=folder, title=f"{how.title} (to begin)".strip(), survey=survey)
     # A part of which none is among the few is fitted without them.
     with suppress(NothingCountsError):
-        return _sample(
-            synthesizer, table, few, replace(how, checkpoint=folder, title=f"{how.title} (to begin)".strip())
-        )
+        return _sample(synthesizer, table, few, begin)
     return None
+
+
+def _correct(posterior: Posterior, how: _How) -> Posterior:
+    """Bring the uncertainty of a fit to that of the survey's design, as far as that can be done."""
+    if posterior.survey is None:
+        return posterior
+    synthesizer = posterior.synthesizer
+    assert isinstance(synthesizer, Synthesizer)
+    about = (synthesizer, posterior.learned, posterior.draws, posterior.risk_weights, posterior.survey)
+    with jax.enable_x64(new_val=True):
+        draws, correction = correct_draws(*about)
+        moved = replace(posterior, draws=draws, correction=correction)
+        outside = _share_outside(moved, how.seed) if correction.corrected else posterior.outside
+    return replace(moved, outside=outside)
+
+
+def _share_outside(posterior: Posterior, seed: int) -> float:
+    """Share of the predictive mass outside the support, from some draws."""
+    return float(np.mean([float(made.outside) for made in predict_from(posterior, spread_draws(posterior, 10), seed)]))
 
 
 def _sample_directly(synthesizer: DirectSynthesizer, table: Table, weights: Any, how: _How) -> Posterior:
     """Take independent draws: nothing to tune, to wait for or to keep a checkpoint of."""
-    checked = _check_weights(weights, table)
-    learned = synthesizer.learn(table, checked)
-    counted = _count_records(checked, table, synthesizer, learned)
+    survey, checked = how.survey, _check_weights(weights, table)
+    powers = _powers(checked, survey)
+    # Where who counts for how much and how many each stands for are told apart, the latter protects nobody.
+    apart = synthesizer.surveyed and survey is not None and not survey.plain
+    given, surveyed = np.where(powers > 0, checked, 0.0) if apart else powers, {"survey": survey} if apart else {}
+    learned = synthesizer.learn(table, given, **surveyed)
+    counted = _count_records(given, table, synthesizer, learned)
     begun = time.perf_counter()
     with progress_bar(f"fitting {', '.join(synthesizer.sensitive)}", shown=how.progress) as (_, advance):
-        draws = synthesizer.sample(learned, counted, how.seed, advance=advance)
+        draws = synthesizer.sample(learned, counted, how.seed, advance=advance, **surveyed)
     seconds = {"sampling": time.perf_counter() - begun}
+    counted = np.where(counted > 0, powers, 0.0)
     diagnostics = trust_independent(synthesizer.functionals(draws, learned, counted), seconds)
-    posterior = Posterior(synthesizer, table, counted, learned, draws, diagnostics, 0.0)
-    outside = np.mean([float(p.outside) for p in predict_from(posterior, spread_draws(posterior, 10), how.seed)])
-    return replace(posterior, outside=float(outside))
+    posterior = Posterior(synthesizer, table, counted, learned, draws, diagnostics, 0.0, survey=survey)
+    posterior = replace(posterior, correction=_tell_directly(posterior))
+    return replace(posterior, outside=_share_outside(posterior, how.seed))
+
+
+def _tell_directly(posterior: Posterior) -> Correction | None:
+    """Say what a synthesizer that is drawn from directly made of a survey."""
+    synthesizer, survey = posterior.synthesizer, posterior.survey
+    if survey is None:
+        return None
+    of, surveyed = ", ".join(synthesizer.sensitive), isinstance(synthesizer, DirectSynthesizer) and synthesizer.surveyed
+    if not survey.sandwich:
+        return Correction((Corrected(of, corrected=False, how="off by setting: the plain pseudo posterior"),))
+    effects = column_effects(posterior.table.frame[synthesizer.sensitive[0]], posterior.risk_weights, survey)
+    if not surveyed:
+        how = "not corrected: it does not say that it takes a survey"
+    elif survey.sample.replicates is not None:
+        how = "masses of the records by strata and clusters of the design, without its replicate weights"
+    else:
+        how = "masses of the records by strata and clusters of the design"
+    return Correction((Corrected(of, corrected=surveyed, how=how, effects=effects),))
 
 
 def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior:
-    checked = _check_weights(weights, table)
+    checked = _powers(_check_weights(weights, table), how.survey)
     learned = synthesizer.learn(table, checked) if synthesizer.learn else _learn_by_name(synthesizer, table)
     counted = _count_records(checked, table, synthesizer, learned)
     with jax.enable_x64(new_val=True):
@@ -361,9 +432,8 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
             progress=how.progress,
             title=" ".join(("fitting", ", ".join(synthesizer.sensitive), how.title, synthesizer.variant)).strip(),
         )
-        posterior = Posterior(synthesizer, table, counted, learned, run.draws, judge(run), 0.0)
-        outside = np.mean([float(p.outside) for p in predict_from(posterior, spread_draws(posterior, 10), how.seed)])
-    return replace(posterior, outside=float(outside))
+        posterior = Posterior(synthesizer, table, counted, learned, run.draws, judge(run), 0.0, survey=how.survey)
+        return replace(posterior, outside=_share_outside(posterior, how.seed))
 
 
 def draw(
@@ -541,6 +611,11 @@ def _check_weights(weights: Any, table: Table) -> np.ndarray:
     if not (np.isfinite(counted).all() and (counted >= 0).all()):
         raise InputError("weights", "some are negative or not finite", "Give numbers from 0 up, as from risk_weights")
     return counted
+
+
+def _powers(weights: np.ndarray, survey: Survey | None) -> np.ndarray:
+    """What the likelihood of every record is raised to: its risk weight, times what it counts for in a survey."""
+    return weights if survey is None else weights * survey.times
 
 
 def _count_records(

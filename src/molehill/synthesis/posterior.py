@@ -19,6 +19,7 @@ from molehill.rules.constraints import Empty
 from molehill.rules.rules import Rules
 from molehill.rules.support import Support
 from molehill.synthesis.sampling.diagnostics import Diagnostics
+from molehill.synthesis.sandwich import Correction, Survey
 from molehill.synthesis.synthesizer import (
     AnySynthesizer,
     Chain,
@@ -47,7 +48,8 @@ class Posterior:
     Attributes
     ----------
     synthesizer, table, weights
-        What was fitted, to what, and how each record counted.
+        What was fitted, to what, and how each record counted: what its likelihood was raised to. Under a survey that is
+        `risk_weights` times `survey_weights`.
     learned
         Everything that the synthesizer took from the table.
     draws
@@ -63,6 +65,10 @@ class Posterior:
     accepted
         Of a chain with constraints, the share of the records that keep them when they are first drawn; the others are
         drawn again.
+    survey
+        The survey that the records are from, if any.
+    correction
+        What of the uncertainty was brought to that of the survey's design, how, and with what design effects.
     """
 
     synthesizer: AnySynthesizer
@@ -75,11 +81,25 @@ class Posterior:
     parts: Mapping[str, "Posterior"] = field(default_factory=dict)
     given_up: tuple[str, ...] = ()
     accepted: float = 1.0
+    survey: Survey | None = None
+    correction: Correction | None = None
 
     def __repr__(self) -> str:
         chains, draws = next(iter(self.draws.values())).shape[:2]
         state = "converged" if not self.diagnostics.problems else "NOT converged"
         return f"Posterior({', '.join(self.synthesizer.sensitive)}: {chains} chains x {draws} draws, {state})"
+
+    @property
+    def survey_weights(self) -> np.ndarray | None:
+        """The design weights, scaled to sum to the number of records: the second factor of `weights`."""
+        return None if self.survey is None else self.survey.times
+
+    @property
+    def risk_weights(self) -> np.ndarray:
+        """The first factor of `weights`: 0 where a record does not count."""
+        if self.survey is None:
+            return self.weights
+        return np.where(self.weights > 0, self.weights / np.where(self.survey.times > 0, self.survey.times, 1.0), 0.0)
 
     @property
     def options(self) -> Mapping[str, Any]:

@@ -109,6 +109,9 @@ class Synthesizer:
         What to fit in its place, if it does not converge.
     missing
         Whether it says itself which values are missing; otherwise those that are missing stay so.
+    identified
+        Whether the records say what each parameter is. Where labels can switch, as in a mixture, they do not, and a fit
+        to a survey leaves its draws as they are; see `molehill.synthesis.sandwich`.
     """
 
     model: Callable[..., Any]
@@ -126,6 +129,7 @@ class Synthesizer:
     variant: str = ""
     simpler: "Synthesizer | None" = None
     missing: bool = False
+    identified: bool = True
 
     def __post_init__(self) -> None:
         if not callable(self.model):
@@ -157,6 +161,10 @@ class DirectSynthesizer:
         of a number, "allowed" (records, levels) of a category.
     functionals
         `(draws, learned, weights) -> {name: array (1, draws, number)}`: what is told of the draws.
+    surveyed
+        Whether `learn` and `sample` take, as `survey`, the `molehill.synthesis.sandwich.Survey` that the records are
+        from, and their weights are then the risk weights alone. Otherwise what they are given is the product of risk
+        and design weights, and nothing is corrected.
     """
 
     sensitive: Sequence[str] | str
@@ -170,6 +178,7 @@ class DirectSynthesizer:
     levels: Callable[[Learned], Mapping[str, Any]] | None = None
     variant: str = ""
     missing: bool = False
+    surveyed: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))
@@ -190,7 +199,7 @@ class Composite:
     name, words, options
         As in `Synthesizer`; an option goes to the parts that have it.
     unweighted
-        Parts that are fitted as if every record had weight 1.
+        Parts that are fitted as if every record had the risk weight 1; the weights of a survey are theirs too.
     optional
         Parts that `join` can do without, where no record that they speak of has a weight.
     missing

@@ -13,6 +13,10 @@ the column goes together with each predictor by itself, by factors for every cel
 mass of a part) and group of levels, fitted one predictor after the other to what the masses show. A new value is drawn
 from one of a few trees, chosen at random for every record: from the mean of their distributions.
 
+Under a survey design a record stands for d_i others, and masses say how many: see `masses`. What is drawn is then the
+population's, but what protects people, the least mass of a part, of a cell, of a bin and of a value that many share,
+counts records by their weights a_i alone: a record that stands for many is one record.
+
 Numbers are cut into levels (see `Grid`): a value that many records share is one of its own, the others are drawn anew
 within their bin. No value is released because a part of a tree held only that.
 """
@@ -32,6 +36,7 @@ from molehill.errors import InputError, is_whole
 from molehill.machine import in_threads, workers
 from molehill.models.amounts import check_support, find_amounts
 from molehill.models.forests.grid import learn_grid
+from molehill.models.forests.masses import draw_masses
 from molehill.models.forests.trees import find_leaves, grow_tree, lean_tree, walk
 from molehill.synthesis.design import (
     Design,
@@ -42,6 +47,7 @@ from molehill.synthesis.design import (
     spread_rows,
 )
 from molehill.synthesis.fitting import NothingCountsError
+from molehill.synthesis.sandwich import Survey
 from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Learned, Prediction
 from molehill.tables.schema import Kind, infer_kind
 from molehill.tables.table import Table, find_columns
@@ -112,7 +118,7 @@ def forest(
     own_kind, order = (kinds or {}).get(column), None if levels is None else tuple(levels)
     of_predictors: dict[str, Kind] = {name: kind for name, kind in (kinds or {}).items() if name != column}
 
-    def learn(table: Table, weights: Floats) -> Learned:
+    def learn(table: Table, weights: Floats, survey: Survey | None = None) -> Learned:
         find_columns(table, [column], "column")
         design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=of_predictors, complete=False)
         coding = _learn_coding(table, design, weights)
@@ -121,7 +127,8 @@ def forest(
             outcome, found = code_levels(table, column, order)
         else:
             values = find_amounts(table, column)
-            found = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support, repr(column))
+            times = None if survey is None else survey.times
+            found = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support, repr(column), times)
             outcome = found.codes(values)
         number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():
@@ -158,6 +165,7 @@ def forest(
         functionals=_functionals,
         levels=lambda learned: _named_levels(learned, column),
         missing=missing,
+        surveyed=True,
     )
 
 
@@ -322,7 +330,13 @@ class _Task(NamedTuple):
 
 
 def _grow(
-    learned: Learned, weights: Floats, seed: int, *, trees: int | None, advance: Any = None
+    learned: Learned,
+    weights: Floats,
+    seed: int,
+    *,
+    trees: int | None,
+    advance: Any = None,
+    survey: Survey | None = None,
 ) -> dict[str, np.ndarray]:
     """Grow trees, each on masses of its own: sites as arrays (1, trees, ...)."""
     facts, coding = learned.facts, learned.facts["coding"]
@@ -340,18 +354,20 @@ def _grow(
         max(1, int(np.ceil(TRIED * len(coding.names)))),
     )
     grown: list[Any] = [None] * trees
-    alpha = weights[counted]
     cells, group = facts["cells"], facts["group"]
     number, groups = int(cells.max(initial=-1)) + 1, int(group.max()) + 1
+    # Without a survey masses say as well how many records there are, and the kernels are compiled without the rest.
+    standing: tuple[Any, ...] = () if survey is None else (weights[counted], survey.times[counted])
+    worth: tuple[Any, ...] = () if survey is None else (_worth(task.codes, cells, number, *standing),)
 
     def grow(first: int, last: int) -> None:
         for tree in range(first, last):
             # Tables are drawn with [seed, table]: the same numbers must not do both.
             random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(tree,)))
-            masses = random.standard_gamma(alpha)
-            made = grow_tree(*task, masses, int(random.integers(2**31)), SHRINKAGE)
+            masses = draw_masses(random, weights, survey)[counted]
+            made = grow_tree(*task, masses, int(random.integers(2**31)), SHRINKAGE, *standing)
             about = (task.codes, cells, task.outcome, group, groups, masses)
-            grown[tree] = (*made, lean_tree(*about, *made, number, SWEEPS, SHRINKAGE))
+            grown[tree] = (*made, lean_tree(*about, *made, number, SWEEPS, SHRINKAGE, *worth))
 
     # In rounds, so that progress can be told.
     step = 2 * workers()
@@ -372,6 +388,17 @@ def _grow(
         feature[0, place, :size], left[0, place, :size], child[0, place, :size] = own_feature, own_left, own_child
         shares[0, place, : len(own_shares)] = own_shares
     return {"feature": feature, "left": left, "child": child, "shares": shares, "lean": lean}
+
+
+def _worth(codes: NDArray[np.uint8], cells: NDArray[np.int64], number: int, weights: Floats, times: Floats) -> Floats:
+    """How many records every cell is worth, by Kish: fewer than it has, where some stand for more than others."""
+    first, second = np.zeros(number), np.zeros(number)
+    for place in range(codes.shape[1]):
+        of = cells[place, codes[:, place]]
+        inside = of >= 0
+        first += np.bincount(of[inside], (weights * times)[inside], minlength=number)
+        second += np.bincount(of[inside], (weights * times**2)[inside], minlength=number)
+    return first**2 / np.maximum(second, np.finfo(np.float64).tiny)
 
 
 def _predict(

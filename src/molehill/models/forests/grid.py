@@ -176,8 +176,13 @@ class Grid:
         return np.concatenate([cut, beyond.astype(np.float64)])
 
 
-def learn_grid(values: Floats, weights: Floats, support: Support, called: str = "it") -> Grid:
+def learn_grid(
+    values: Floats, weights: Floats, support: Support, called: str = "it", times: Floats | None = None
+) -> Grid:
     """Cut numbers into levels by the weighted records; one of weight 0 has no part in it.
+
+    `times` is how many each record stands for, under a survey design: shares, quantiles and tails are then those of the
+    population. What is shared by enough, and what is enough for a bin, is a matter of records all the same.
 
     Examples
     --------
@@ -189,15 +194,17 @@ def learn_grid(values: Floats, weights: Floats, support: Support, called: str = 
     counted = present & (weights > 0)
     if not counted.any():
         counted, weights = present, np.ones(len(values))
+        times = None if times is None else np.ones(len(values))
     distinct, place, records = np.unique(values[counted], return_inverse=True, return_counts=True)
     if len(distinct) < 2 and len(np.unique(values[present])) > 1:
         problem = f"{called} is the same for every record that counts"
         raise NothingCountsError("weights", problem, "Give more records a weight above 0, by a larger scale or shift")
     if len(distinct) < 2:
         raise InputError("column", f"{called} is the same for every record", "Release it as it is, or drop it")
-    mass: Floats = np.bincount(place, weights[counted]).astype(np.float64)
+    held: Floats = np.bincount(place, weights[counted]).astype(np.float64)
     # However much a record counts, its value is not shared because of that.
-    shared = np.minimum(mass, records) >= SHARED
+    shared = np.minimum(held, records) >= SHARED
+    mass: Floats = held if times is None else np.bincount(place, (weights * times)[counted]).astype(np.float64)
     often = shared & (mass >= OFTEN * mass.sum())
     spikes, unit = distinct[often], resolution(distinct)
     sign = int(distinct[0] >= 0) - int(distinct[-1] <= 0)
@@ -218,7 +225,8 @@ def learn_grid(values: Floats, weights: Floats, support: Support, called: str = 
             sign,
         )
     rest, rest_mass, heap = distinct[~often], mass[~often], shared[~often]
-    ends = _grid_ends(rest, rest_mass, support, sign, crowned=bool(heap[-1]))
+    rest_held = None if times is None else held[~often]
+    ends = _grid_ends(rest, rest_mass, support, sign, held=rest_held, crowned=bool(heap[-1]))
     bins = np.searchsorted(ends, rest, side="right")
     in_bin = np.bincount(bins, rest_mass, minlength=len(ends) + 1)
     tails = [_learn_tail(rest, rest_mass, ends, side) for side in (-1, 1)]
@@ -236,12 +244,15 @@ def learn_grid(values: Floats, weights: Floats, support: Support, called: str = 
     )
 
 
-def _grid_ends(values: Floats, mass: Floats, support: Support, sign: int, *, crowned: bool) -> Floats:
+def _grid_ends(
+    values: Floats, mass: Floats, support: Support, sign: int, *, held: Floats | None, crowned: bool
+) -> Floats:
     """Inner ends of the bins, at weighted quantiles; zero is one where values lie on both sides of it.
 
-    `crowned` says that many share the largest value.
+    `held` is how many records have each value, where `mass` is how many these stand for. `crowned` says that many share
+    the largest value.
     """
-    total = mass.sum()
+    total = mass.sum() if held is None else held.sum()
     number = int(np.clip(total // LEAST_IN_BIN, 2, MOST_BINS))
     shares = set((np.arange(1, number) / number).tolist())
     # Finer towards the ends, where values lie far apart, as long as every bin has its mass.
@@ -251,11 +262,13 @@ def _grid_ends(values: Floats, mass: Floats, support: Support, sign: int, *, cro
         else [one for one in OUTERMOST[1:2] if total * one >= LEAST_IN_BIN]
     )
     shares |= {end for one in finer for end in (one, 1 - one)}
-    upto = np.cumsum(mass) / total
+    upto = np.cumsum(mass) / mass.sum()
     ends = values[np.minimum(np.searchsorted(upto, sorted(shares)), len(values) - 1)]
     ends = np.unique(np.append(ends, [0.0] if values[0] < 0 < values[-1] else []))
     # A bin that nothing lies in has no distribution, and the largest value as its beginning would be released.
     ends = ends[(ends > values[0]) & ((ends < values[-1]) | crowned)]
+    if held is not None:
+        ends = _with_enough(ends, values, held)
     if len(ends):
         return ends
     if len(values) > 1:
@@ -264,6 +277,28 @@ def _grid_ends(values: Floats, mass: Floats, support: Support, sign: int, *, cro
     own = float(values[0])
     reach = [end for end in (*support, 0.0) if np.isfinite(end) and end != own and sign * end >= 0]
     return np.array([(own + max(reach or [own - (sign or 1)], key=lambda end: abs(end - own))) / 2])
+
+
+def _with_enough(ends: Floats, values: Floats, held: Floats) -> Floats:
+    """Leave out ends until every bin holds enough records: one that stands for many makes no bin of its own.
+
+    Zero stays an end, with few records on one side of it too.
+    """
+    upto = np.append(0.0, np.cumsum(held))
+    below = [*upto[np.searchsorted(values, ends)].tolist(), float(upto[-1])]
+    kept: list[int] = []
+
+    def begun() -> float:
+        return below[kept[-1]] if kept else 0.0
+
+    for place, end in enumerate([*ends.tolist(), np.inf]):
+        fixed = end in (0.0, np.inf)
+        # What is left before an end that stays goes with the bin before it.
+        while fixed and kept and ends[kept[-1]] != 0 and below[place] - begun() < LEAST_IN_BIN:
+            kept.pop()
+        if fixed or below[place] - begun() >= LEAST_IN_BIN:
+            kept.append(place)
+    return ends[kept[:-1]]
 
 
 def _learn_tail(values: Floats, mass: Floats, ends: Floats, side: int) -> tuple[float, Transform]:

@@ -8,8 +8,14 @@ import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, masses, seed, shrinkage):
+def grow_tree(
+    codes, sizes, unordered, outcome, number, scores, leaf, try_most, masses, seed, shrinkage, who=None, times=None
+):
     """Grow one tree on masses of the records.
+
+    Under a survey design a record may stand for many: `who` then says how much each counts for the least mass of a
+    part, whatever it stands for, and `times` how many it stands for. A part is shrunk by its effective number of
+    records, (sum of who times)^2 / (sum of who times^2). Without them masses say both.
 
     Returns
     -------
@@ -24,7 +30,8 @@ def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, 
     order = np.arange(records)
     aside = np.empty(records, np.int64)
     # Every leaf has a record, however much each of them counts.
-    most = 3 + 2 * int(min(masses.sum() / leaf, float(records)))
+    whole = masses.sum() if who is None else who.sum()
+    most = 3 + 2 * int(min(whole / leaf, float(records)))
     feature, child, parent = np.full(most, -1, np.int32), np.full(most, -1, np.int32), np.full(most, -1, np.int32)
     left = np.zeros(most, np.uint64)
     begin, end = np.zeros(most, np.int64), np.zeros(most, np.int64)
@@ -33,11 +40,19 @@ def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, 
     for i in range(records):
         counts[0, outcome[i]] += masses[i]
     table, total, score = np.zeros((64, number)), np.zeros(64), np.zeros(64)
+    held = total
+    if who is not None:
+        held = np.zeros(64)
     part, shuffled = np.zeros(number), np.arange(predictors)
     nodes, node = 1, 0
     while node < nodes:
         mass = counts[node].sum()
-        if mass >= 2 * leaf and nodes + 2 <= most and counts[node].max() < mass * (1 - 1e-9):
+        counted = mass
+        if who is not None:
+            counted = 0.0
+            for place in range(begin[node], end[node]):
+                counted += who[order[place]]
+        if counted >= 2 * leaf and nodes + 2 <= most and counts[node].max() < mass * (1 - 1e-9):
             base = -mass * np.log(mass)
             for k in range(number):
                 if counts[node, k] > 0:
@@ -62,6 +77,10 @@ def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, 
                 for place in range(begin[node], end[node]):
                     i = order[place]
                     table[codes[i, f], outcome[i]] += masses[i]
+                if who is not None:
+                    held[:size] = 0.0
+                    for place in range(begin[node], end[node]):
+                        held[codes[order[place], f]] += who[order[place]]
                 present = 0
                 for code in range(size):
                     total[code] = table[code].sum()
@@ -84,20 +103,24 @@ def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, 
                 else:
                     ranked = np.arange(size)
                 part[:] = 0.0
-                lower = 0.0
+                lower, enough = 0.0, 0.0
                 word = np.uint64(0)
                 for place in range(size - 1):
                     code = ranked[place]
                     word |= np.uint64(1) << np.uint64(code)
-                    if total[code] == 0:
+                    if total[code] == 0 and held[code] == 0:
                         continue
                     part += table[code]
                     lower += total[code]
+                    enough += held[code]
                     upper = mass - lower
-                    if lower < leaf:
+                    if enough < leaf:
                         continue
-                    if upper < leaf:
+                    if counted - enough < leaf:
                         break
+                    # Masses of a survey's clusters may all be nothing on one side.
+                    if lower <= 0 or upper <= 0:
+                        continue
                     gain = -base - lower * np.log(lower) - upper * np.log(upper)
                     for k in range(number):
                         if part[k] > 0:
@@ -131,6 +154,14 @@ def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, 
     leaves = 0
     for v in range(nodes):
         mass = counts[v].sum()
+        if who is not None and times is not None and mass > 0:
+            first, second = 0.0, 0.0
+            for place in range(begin[v], end[v]):
+                i = order[place]
+                first += who[i] * times[i]
+                second += who[i] * times[i] * times[i]
+            counts[v] *= first * first / second / mass
+            mass = first * first / second
         if v == 0:
             # Whatever level there is can come, if hardly ever.
             shares[v] = (counts[v] + 1.0 / number) / (mass + 1.0)
@@ -149,12 +180,28 @@ def grow_tree(codes, sizes, unordered, outcome, number, scores, leaf, try_most, 
 
 
 @numba.njit(cache=True, nogil=True)
-def lean_tree(codes, cells, outcome, group, groups, masses, feature, left, child, shares, number, sweeps, shrinkage):
+def lean_tree(
+    codes,
+    cells,
+    outcome,
+    group,
+    groups,
+    masses,
+    feature,
+    left,
+    child,
+    shares,
+    number,
+    sweeps,
+    shrinkage,
+    effective=None,
+):
     """Find factors by which a tree leans to how the column goes together with each predictor by itself.
 
     A tree parts by what tells most; what a predictor tells that only few records differ in gets lost below. For every
     cell of a predictor (`cells`: its number by predictor and code, -1 for none) and group of levels the tree's own
-    expectation is brought to what the masses show, one predictor after the other, in some sweeps.
+    expectation is brought to what the masses show, one predictor after the other, in some sweeps. `effective` is the
+    number of records that every cell is worth under a survey design, where that is not its mass.
 
     Returns
     -------
@@ -181,6 +228,10 @@ def lean_tree(codes, cells, outcome, group, groups, masses, feature, left, child
     leaning = np.empty((records, groups))
     for i in range(records):
         leaning[i] = of_leaf[found[i]]
+    if effective is not None:
+        # Masses on the scale of records, so that a cell is shrunk as by so many of them.
+        for cell in range(number):
+            seen[cell] *= effective[cell] / max(seen[cell].sum(), 1e-300)
     expected, ratio = np.zeros((number, groups)), np.ones((number, groups))
     for _ in range(sweeps):
         for f in range(predictors):
@@ -197,6 +248,9 @@ def lean_tree(codes, cells, outcome, group, groups, masses, feature, left, child
                     times = masses[i] / leaning[i].sum()
                     for g in range(groups):
                         expected[cell, g] += times * leaning[i, g]
+            if effective is not None:
+                for cell in range(first, last + 1):
+                    expected[cell] *= effective[cell] / max(expected[cell].sum(), 1e-300)
             for cell in range(first, last + 1):
                 for g in range(groups):
                     ratio[cell, g] = (seen[cell, g] + shrinkage) / (expected[cell, g] + shrinkage)

@@ -1,0 +1,433 @@
+"""Uncertainty under a survey design: the sandwich of Williams and Savitsky, and what it can and cannot correct.
+
+The likelihood of a record is raised to its risk weight a_i times its design weight d_i, scaled to sum to the number of
+records: the pseudo posterior of Savitsky and Toth. It is centred where the population says, but as wide as if so many
+records had been drawn one by one. With l_i the log-likelihood of a record and s_i its gradient at the posterior mean t,
+all on the unconstrained scale of the parameters,
+
+    H = P + sum_i a_i d_i times minus the Hessian of l_i,       P minus the Hessian of the log prior
+    J = variance of sum_i a_i d_i s_i under the design + sum_i a_i (1 - a_i) d_i^2 s_i s_i'
+    R1' R1 = H^-1 (J + P) H^-1,   R2' R2 = H^-1,   a draw is moved to t + (draw - t) R2^-1 R1
+
+and brought back to the scale of the model. The first term of J has the strata, clusters and replicates in it. The
+second is what the risk weights make a record less sure by, which is theirs and no matter of the design; P is what the
+prior says, as sure as before. So where all d_i are 1, records were drawn one by one and the model holds, J + P is about
+H, and nothing moves, whatever the risk weights.
+
+Where parameters are not identified, as in a mixture whose labels switch, no draw is moved. The design effects of what
+is identified are told all the same: by the infinitesimal jackknife a record of weight one more moves the mean of a
+functional by its posterior covariance with l_i, whose sum over records has a variance under the design.
+
+References
+----------
+Savitsky and Toth, Bayesian estimation under informative sampling (2016). Williams and Savitsky, Uncertainty estimation
+for pseudo-Bayesian inference under complex sampling (2021). Giordano and Broderick, The Bayesian infinitesimal
+jackknife for variance (2023).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax.flatten_util import ravel_pytree
+from numpyro import handlers
+from numpyro.infer.util import compute_log_probs, constrain_fn, potential_energy, unconstrain_fn
+
+from molehill.arrays import Floats, freeze
+from molehill.errors import InputError
+from molehill.surveys.design import Sample, SurveyDesign
+from molehill.surveys.variances import covariances
+from molehill.synthesis.synthesizer import Inputs, Learned, Synthesizer
+from molehill.synthesis.weighting import weighted
+from molehill.tables.table import Table
+
+# More parameters than these are those of a smoother, and of each too little is known.
+MOST_PARAMETERS = 1000
+# Draws and numbers of each functional that design effects are told from, and how many draws times records at most.
+EFFECT_DRAWS, EFFECT_NUMBERS, EFFECT_SIZE = 400, 10, 2**25
+# A direction in which the posterior is wider than in the others by more than this is none that the data say much of.
+_FLAT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """The survey that the records of a fit are from.
+
+    Attributes
+    ----------
+    sample
+        The design as arrays.
+    times
+        How many records each counts for: the design weights, scaled to sum to the number of records.
+    sandwich
+        Whether the uncertainty of the fit is brought to that of the design.
+    """
+
+    sample: Sample
+    times: Floats
+    sandwich: bool = True
+
+    @property
+    def plain(self) -> bool:
+        """Whether the fit is the same as without it."""
+        return not self.sandwich and bool((self.times == 1).all())
+
+    def same_as(self, other: "Survey | None") -> bool:
+        """Whether another survey has the same design and the same correction."""
+        if other is None or self.sandwich != other.sandwich:
+            return False
+        mine, yours = self.sample, other.sample
+        if mine.replicates is not None or yours.replicates is not None:
+            return mine.replicates is yours.replicates
+        names = ("weights", "cluster", "stratum_of", "fractions")
+        return mine.single == yours.single and all(
+            np.array_equal(getattr(mine, name), getattr(yours, name)) for name in names
+        )
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What was done to one part of a fit.
+
+    Attributes
+    ----------
+    of
+        The part or the columns.
+    corrected
+        Whether its uncertainty is that of the design.
+    how
+        In words, what was done or why nothing was.
+    effects
+        Design effects, by parameter or functional: the variance under the design over that of the pseudo posterior as
+        it was before the correction.
+    """
+
+    of: str
+    corrected: bool
+    how: str
+    effects: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What was corrected of a fit to a survey, part by part."""
+
+    parts: tuple[Corrected, ...]
+
+    @property
+    def corrected(self) -> bool:
+        """Whether every part was."""
+        return all(part.corrected for part in self.parts)
+
+    @property
+    def words(self) -> str:
+        """Part by part, what was done."""
+        return "; ".join(f"{part.of}: {part.how}" for part in self.parts)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row for each part and functional: the median and the largest of its design effects."""
+        rows = [
+            (part.of, part.corrected, name, float(np.median(found)), max(found))
+            for part in self.parts
+            for name, found in part.effects.items()
+        ]
+        return pd.DataFrame(rows, columns=["of", "corrected", "functional", "median_effect", "largest_effect"])
+
+
+def read_survey(given: Any, table: Table, *, sandwich: bool) -> Survey | None:
+    """Read the survey that is given to a fit: a design, or what was read from one already."""
+    if not isinstance(sandwich, bool):
+        raise InputError("sandwich", "it must be True or False", "Leave it out for True")
+    if given is None:
+        return None
+    if not isinstance(given, SurveyDesign | Sample):
+        problem = f"it is of type {type(given).__name__}, not a SurveyDesign"
+        raise InputError("survey", problem, "Give SurveyDesign(weight='...'), or what its read gives")
+    sample = given.read(table) if isinstance(given, SurveyDesign) else given
+    if sample.records != len(table.frame):
+        problem = f"it has {sample.records:,} records, and the table {len(table.frame):,}"
+        raise InputError("survey", problem, "Read the design from the table that is fitted")
+    equal = (sample.weights == sample.weights[0]).all()
+    # Exactly 1 where all are equal: their mean is not quite each of them.
+    times = np.ones(sample.records) if equal else sample.weights / sample.weights.mean()
+    return Survey(sample, freeze(times), sandwich)
+
+
+def join_corrections(parts: Mapping[str, Correction | None]) -> Correction | None:
+    """Join what was corrected of the parts or links of a synthesizer, by their names."""
+    told = []
+    for name, correction in parts.items():
+        own = () if correction is None else correction.parts
+        told += [replace(one, of=name if len(own) == 1 else f"{name}: {one.of}") for one in own]
+    return Correction(tuple(told)) if told else None
+
+
+def design_variances(survey: Survey, weights: Floats, scores: Floats) -> Floats:
+    """J: covariances under the design of the sums of scores, with what risk weights below 1 add of their own.
+
+    Parameters
+    ----------
+    survey
+        The design.
+    weights
+        The risk weights, 0 for records that do not count.
+    scores
+        (records, estimates): the gradient, or the influence, of a record of weight 1.
+    """
+    kept = np.where(weights[:, None] > 0, scores, 0.0)
+    own = np.maximum(weights * (1 - weights), 0.0) * survey.times**2
+    return covariances(survey.sample, kept * (weights * survey.times)[:, None]) + (kept * own[:, None]).T @ kept
+
+
+def correct_draws(
+    synthesizer: Synthesizer, learned: Learned, draws: Mapping[str, np.ndarray], weights: Floats, survey: Survey
+) -> tuple[Mapping[str, np.ndarray], Correction]:
+    """Move the draws of a pseudo posterior, so that they are as far apart as the design says; or say why not.
+
+    Parameters
+    ----------
+    synthesizer, learned
+        What was fitted, to what inputs.
+    draws
+        Sites to arrays (chains, draws, ...). Sites of a sampler that the model does not have stay as they are: a chain
+        may start from them, nothing is predicted from them.
+    weights
+        The risk weights, 0 for records that do not count.
+    survey
+        The design.
+    """
+    of = ", ".join(synthesizer.sensitive)
+    if not survey.sandwich:
+        return draws, Correction((Corrected(of, corrected=False, how="off by setting: the plain pseudo posterior"),))
+    inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()}
+    chart = _chart(synthesizer, inputs, draws, len(weights))
+    if isinstance(chart, str):
+        effects = _functional_effects(synthesizer, inputs, draws, weights, survey)
+        return draws, Correction((Corrected(of, corrected=False, how=f"not corrected: {chart}", effects=effects),))
+    found = _sandwich(chart, inputs, weights, survey)
+    if isinstance(found, str):
+        effects = _functional_effects(synthesizer, inputs, draws, weights, survey)
+        return draws, Correction((Corrected(of, corrected=False, how=f"not corrected: {found}", effects=effects),))
+    effects = chart.by_site(np.diag(found.target) / np.diag(found.inverse))
+    if survey.sample.degrees < len(chart.centre):
+        many = f"{len(chart.centre)} parameters, and {survey.sample.degrees:.0f} degrees of freedom of the design"
+        return draws, Correction((Corrected(of, corrected=False, how=f"not corrected: {many}", effects=effects),))
+    outer, inner = (np.linalg.cholesky(matrix).T for matrix in (found.target, found.inverse))
+    moved = chart.centre + (chart.positions - chart.centre) @ np.linalg.solve(inner, outer)
+    source = "replicate weights" if survey.sample.replicates is not None else "strata and clusters of the design"
+    how = f"the sandwich of Williams and Savitsky, from the {source}"
+    return _move(chart, inputs, draws, moved), Correction((Corrected(of, corrected=True, how=how, effects=effects),))
+
+
+class _Chart(NamedTuple):
+    """The draws as vectors of unconstrained parameters, and the way back."""
+
+    model: Callable[..., Any]
+    names: tuple[str, ...]
+    positions: Floats
+    centre: Floats
+    unravel: Callable[[Any], Any]
+
+    def by_site(self, numbers: Floats) -> dict[str, tuple[float, ...]]:
+        """Give numbers, one a parameter, by the site that it is of."""
+        sites = self.unravel(jnp.asarray(numbers))
+        return {name: tuple(np.ravel(value).tolist()) for name, value in sites.items()}
+
+
+class _Found(NamedTuple):
+    """Covariances of the parameters: under the design, and of the pseudo posterior."""
+
+    target: Floats
+    inverse: Floats
+
+
+def _chart(synthesizer: Synthesizer, inputs: Inputs, draws: Mapping[str, np.ndarray], records: int) -> "_Chart | str":
+    """Give the draws on the unconstrained scale, or why parameters cannot be moved there."""
+    if not synthesizer.identified:
+        return "its parameters are not identified"
+    first = {name: jnp.asarray(values[0, 0]) for name, values in draws.items()}
+    sites = handlers.trace(_given(synthesizer.model, first)).get_trace(**inputs)
+    latent = {name: site for name, site in sites.items() if site["type"] == "sample" and not site["is_observed"]}
+    if any(site["fn"].support.is_discrete for site in latent.values()):
+        return "it has discrete parameters"
+    if not latent or any(name not in draws for name in latent):
+        return "the sampler keeps other parameters than the model has"
+    if any(np.shape(site["value"])[:1] == (records,) for site in latent.values()):
+        return "it has parameters of single records"
+    stacked = {name: jnp.asarray(draws[name]).reshape(-1, *draws[name].shape[2:]) for name in latent}
+    free = _compiled(synthesizer.model).unconstrain(stacked, inputs)
+    one, unravel = ravel_pytree({name: values[0] for name, values in free.items()})
+    if len(one) > MOST_PARAMETERS:
+        return f"it has more than {MOST_PARAMETERS:,} parameters"
+    positions = np.asarray(jax.vmap(lambda each: ravel_pytree(each)[0])(free))
+    return _Chart(synthesizer.model, tuple(latent), positions, positions.mean(axis=0), unravel)
+
+
+def _given(model: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
+    """The model with values of what it samples; what it computes from them is computed anew."""
+
+    def choose(site: Mapping[str, Any]) -> Any:
+        return values.get(site["name"]) if site["type"] == "sample" and not site.get("is_observed") else None
+
+    return handlers.substitute(handlers.seed(model, jax.random.key(0)), substitute_fn=choose)
+
+
+def _sandwich(chart: _Chart, inputs: Inputs, weights: Floats, survey: Survey) -> "_Found | str":
+    """H^-1 (J + P) H^-1 and H^-1 at the posterior mean, or why they cannot be had."""
+    program, centre = _compiled(chart.model), chart.unravel(jnp.asarray(chart.centre))
+    curvature, prior = (
+        np.asarray(program.curvature(centre, inputs, jnp.asarray(powers)))
+        for powers in (weights * survey.times, np.zeros(len(weights)))
+    )
+    scores = np.asarray(program.scores(centre, inputs)).T
+    middle = design_variances(survey, weights, scores) + (prior + prior.T) / 2
+    sizes = np.linalg.eigvalsh((curvature + curvature.T) / 2)
+    if not np.isfinite(middle).all() or not np.isfinite(sizes).all() or sizes[0] <= _FLAT * sizes[-1]:
+        return "the pseudo posterior does not curve down in every direction at its mean"
+    inverse = np.linalg.inv((curvature + curvature.T) / 2)
+    target = inverse @ middle @ inverse
+    target, sizes = (target + target.T) / 2, np.linalg.eigvalsh(target)
+    if sizes[0] <= _FLAT * sizes[-1]:
+        return "the design says nothing of some direction of the parameters"
+    return _Found(target, (inverse + inverse.T) / 2)
+
+
+def _move(chart: _Chart, inputs: Inputs, draws: Mapping[str, np.ndarray], moved: Floats) -> dict[str, np.ndarray]:
+    """Put moved parameters, and what the model computes from them, in the place of the draws."""
+    free = jax.vmap(chart.unravel)(jnp.asarray(moved))
+    sites = _compiled(chart.model).constrain(free, inputs, tuple(draws))
+    return {
+        name: np.asarray(sites[name], dtype=values.dtype).reshape(values.shape) if name in sites else values
+        for name, values in draws.items()
+    }
+
+
+class _Programs(NamedTuple):
+    """What is computed of a model; data are arguments, because captured ones would be written to the compile cache."""
+
+    unconstrain: Callable[..., Any]
+    constrain: Callable[..., Any]
+    curvature: Callable[..., Any]
+    scores: Callable[..., Any]
+    each: Callable[..., Any]
+
+
+@lru_cache(maxsize=32)
+def _compiled(model: Callable[..., Any]) -> _Programs:
+    def unconstrain(stacked: Any, inputs: Any) -> Any:
+        return jax.lax.map(lambda one: unconstrain_fn(model, (), inputs, one), stacked)
+
+    def constrain(free: Any, inputs: Any, names: tuple[str, ...]) -> Any:
+        def one(position: Any) -> Any:
+            sites = constrain_fn(model, (), inputs, position, return_deterministic=True)
+            return {name: sites[name] for name in names if name in sites}
+
+        return jax.lax.map(one, free)
+
+    def curvature(position: Any, inputs: Any, weights: Any) -> Any:
+        flat, unravel = ravel_pytree(position)
+
+        def energy(vector: Any) -> Any:
+            return potential_energy(weighted(model, weights), (), inputs, unravel(vector))
+
+        # One direction at a time: all at once would need the records as often as there are parameters.
+        return jax.lax.map(lambda along: jax.jvp(jax.grad(energy), (flat,), (along,))[1], jnp.eye(len(flat)))
+
+    def scores(position: Any, inputs: Any) -> Any:
+        flat, unravel = ravel_pytree(position)
+
+        def logs(vector: Any) -> Any:
+            return _each_loglik(model, constrain_fn(model, (), inputs, unravel(vector)), inputs)
+
+        return jax.lax.map(lambda along: jax.jvp(logs, (flat,), (along,))[1], jnp.eye(len(flat)))
+
+    def each(stacked: Any, inputs: Any) -> Any:
+        return jax.lax.map(lambda one: _each_loglik(model, one, inputs), stacked)
+
+    return _Programs(
+        jax.jit(unconstrain), jax.jit(constrain, static_argnums=2), jax.jit(curvature), jax.jit(scores), jax.jit(each)
+    )
+
+
+def _each_loglik(model: Callable[..., Any], sites: Any, inputs: Any) -> jax.Array:
+    """The log-likelihood of every record: the sum of its terms in all observed sites."""
+    records: Any = 0.0
+    logs, trace = compute_log_probs(model, (), inputs, sites, sum_log_prob=False)
+    for name, value in logs.items():
+        if trace[name]["is_observed"] and not trace[name]["infer"].get("is_auxiliary"):
+            records = records + value
+    return records
+
+
+def _functional_effects(
+    synthesizer: Synthesizer,
+    inputs: Inputs,
+    draws: Mapping[str, np.ndarray],
+    weights: Floats,
+    survey: Survey,
+) -> dict[str, tuple[float, ...]]:
+    """Design effects of functionals that do not depend on labels, by the infinitesimal jackknife.
+
+    The covariances with the log-likelihoods come from some hundred draws. What their chance adds to the variance, about
+    the mean over draws of the variance of l itself over the number of draws, is taken off.
+    """
+    chains, length = next(iter(draws.values())).shape[:2]
+    number = min(chains * length, EFFECT_DRAWS, max(EFFECT_SIZE // len(weights), 50))
+    places = ((np.arange(number) + 0.5) * chains * length / number).astype(int)
+    stacked = {name: jnp.asarray(values.reshape(-1, *values.shape[2:])[places]) for name, values in draws.items()}
+    watched = _watch(synthesizer)(stacked, inputs, jnp.asarray(weights * survey.times))
+    logs = np.asarray(_compiled(synthesizer.model).each(stacked, inputs))
+    logs = np.where(weights > 0, logs - logs.mean(axis=0), 0.0)
+    noise = float(np.diag(design_variances(survey, weights, logs.T)).mean()) / number
+    told = {}
+    for name, found in watched.items():
+        values = np.asarray(found)[:, :: max(found.shape[1] // EFFECT_NUMBERS, 1)]
+        apart = values - values.mean(axis=0)
+        before = (apart**2).sum(axis=0) / (number - 1)
+        moving = before > 0
+        influence = logs.T @ apart[:, moving] / (number - 1)
+        after = np.diag(design_variances(survey, weights, influence)) - noise * before[moving]
+        if moving.any():
+            told[name] = tuple(np.maximum(after / before[moving], 0.0).tolist())
+    return told
+
+
+def _watch(synthesizer: Synthesizer) -> Callable[..., Any]:
+    def watch(stacked: Any, inputs: Any, weights: Any) -> Any:
+        def one(sites: Any) -> Any:
+            if synthesizer.functionals is None:
+                return {name: jnp.ravel(value) for name, value in sites.items()}
+            found = synthesizer.functionals(sites, inputs, weights)
+            return {name: jnp.ravel(value) for name, value in found.items() if name != "weighted_loglik"}
+
+        return jax.lax.map(one, stacked)
+
+    return jax.jit(watch)
+
+
+def column_effects(column: pd.Series, weights: Floats, survey: Survey) -> dict[str, tuple[float, ...]]:
+    """Design effects of the mean of a number, or of the shares of a category, that have nothing of a model in them.
+
+    Before the correction the distribution is Dirichlet(a_1 d_1, ..., a_n d_n) over the records.
+    """
+    counted = (weights > 0) & (survey.times > 0) & column.notna().to_numpy()
+    powers = np.where(counted, weights * survey.times, 0.0)
+    total = powers.sum()
+    if not total:
+        return {}
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        name, values = "mean", column.to_numpy(dtype=np.float64, na_value=0.0)[:, None]
+    else:
+        codes, levels = pd.factorize(column)
+        name, values = "shares", (codes[:, None] == np.arange(min(len(levels), EFFECT_NUMBERS))).astype(np.float64)
+    values = np.where(counted[:, None], values, 0.0)
+    apart = np.where(counted[:, None], values - powers @ values / total, 0.0)
+    before = powers @ apart**2 / total / (total + 1)
+    after = np.diag(design_variances(survey, np.where(counted, weights, 0.0), apart / total))
+    return {name: tuple((after[before > 0] / before[before > 0]).tolist())} if (before > 0).any() else {}
