@@ -18,17 +18,15 @@ import argparse
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 
 from molehill import Chain, draw, fit
 from molehill.models import forest, normal_linear
-from molehill.models.forests.forest import SWEEPS
 from molehill.surveys import SurveyDesign, weighted_mean, weighted_quantile, weighted_regression
 from molehill.tables.populations import consumer_survey
 from molehill.utility import combine
@@ -37,6 +35,7 @@ PEOPLE, ASKED = 1_000_000, 2_000
 PREDICTORS = ["region", "earner", "age", "education", "urban"]
 LIMITS: dict[str, Any] = {"lower": -100_000, "upper": 2_000_000}
 WEIGHTS: dict[str, Any] = {"lower": 1, "upper": 100_000}
+DESIGN = SurveyDesign(weight="weight")
 Estimates = dict[str, dict[str, float]]
 
 
@@ -95,23 +94,17 @@ def fit_income(
             model: Any = normal_linear("income", PREDICTORS + weight, transform="log", lower=1, upper=10_000_000)
         else:
             model = forest("income", PREDICTORS + weight, leaf=leaf, **LIMITS)
-        return fit(model, table, normalise(sample) if weighted else None, seed=seed, progress=False)
+        return fit(model, table, survey=DESIGN if weighted else None, seed=seed, progress=False)
 
     return fit_to
 
 
-def fit_chain(*columns: str, given: Sequence[str] = PREDICTORS, weighted: Sequence[str] = ()) -> Callable[..., Any]:
-    """Replace columns in this order; the design weight is in the likelihood of those that are named in `weighted`."""
+def fit_chain(*columns: str, given: Sequence[str] = PREDICTORS, weighted: bool = False) -> Callable[..., Any]:
+    """Replace columns in this order; the design weight is in the likelihood of those that are drawn given it."""
 
     def fit_to(sample: pd.DataFrame, leaf: float, seed: int) -> Any:
-        table = sample[[*given, *columns]]
-        model = chain(columns, given, leaf)
-        some, every = bool(weighted), set(weighted) == set(columns)
-        posterior = fit(model, table, normalise(sample) if every else None, seed=seed, progress=False)
-        if every or not some:
-            return posterior
-        other = fit(model, table, normalise(sample), seed=seed, progress=False)
-        return replace(posterior, parts={**posterior.parts, **{name: other.parts[name] for name in weighted}})
+        survey = DESIGN if weighted else None
+        return fit(chain(columns, given, leaf), sample, survey=survey, seed=seed, progress=False)
 
     return fit_to
 
@@ -122,11 +115,6 @@ def chain(columns: Sequence[str], given: Sequence[str], leaf: float) -> Chain:
     return Chain(
         tuple(forest(name, own, leaf=leaf, **ends.get(name, {})) for name, own in zip(columns, before, strict=True))
     )
-
-
-def normalise(sample: pd.DataFrame) -> np.ndarray:
-    """Design weights that sum to the records."""
-    return (sample["weight"] * len(sample) / sample["weight"].sum()).to_numpy()
 
 
 @dataclass(frozen=True)
@@ -142,8 +130,8 @@ class Way:
 
 
 WITHOUT, PEOPLE_OF = fit_income(), [*PREDICTORS, "income"]
-SURVEYED = fit_chain(*PEOPLE_OF, given=(), weighted=PEOPLE_OF)
-SAMPLED = [*PREDICTORS, "weight", "income"]
+SURVEYED = fit_chain(*PEOPLE_OF, given=(), weighted=True)
+SAMPLED = ["weight", *PREDICTORS, "income"]
 WAYS: Mapping[str, Way] = {
     "confidential, plain": Way(None, weighted=False),
     "confidential": Way(None),
@@ -154,12 +142,11 @@ WAYS: Mapping[str, Way] = {
     "given weight, weighted": Way(fit_income(given=True, weighted=True)),
     "income, then weight": Way(fit_chain("income", "weight")),
     "weight, then income": Way(fit_chain("weight", "income")),
-    "weight, then income weighted": Way(fit_chain("weight", "income", weighted=["income"])),
-    "weight and income weighted": Way(fit_chain("weight", "income", weighted=["weight", "income"])),
+    "weight, then income weighted": Way(fit_chain("weight", "income", weighted=True)),
     "new people, weighted": Way(SURVEYED, weighted=False, people="count"),
     "new people, weighted, Kish": Way(SURVEYED, weighted=False, people="kish"),
     "new people with weights": Way(fit_chain(*SAMPLED, given=()), people="count"),
-    "new people with weights, income weighted": Way(fit_chain(*SAMPLED, given=(), weighted=["income"]), people="count"),
+    "new people with weights, weighted": Way(fit_chain(*SAMPLED, given=(), weighted=True), people="count"),
     "given log weight": Way(fit_income(given=True, log=True)),
     "normal, weight unknown": Way(fit_income(normal=True)),
     "normal, given weight": Way(fit_income(normal=True, given=True, log=True)),
@@ -313,7 +300,6 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="number of the first sample")
     parser.add_argument("--tables", type=int, default=10)
-    parser.add_argument("--sweeps", type=int, default=SWEEPS, help="how often a tree leans to all predictors")
     parser.add_argument("--leaf", type=float, default=100.0)
     parser.add_argument("--outcome", choices=("income", "pay"), default="income")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[name for name in WAYS if name not in EXTRA])
@@ -321,8 +307,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print what the file holds")
     given = parser.parse_args()
     if not given.show:
-        with patch("molehill.models.forests.forest.SWEEPS", given.sweeps):
-            run(given)
+        run(given)
     show(read_results(given.out))
 
 

@@ -186,7 +186,7 @@ def make_plan(
         seconds,
         view.records * (held + _TABLE_BYTES * settings.datasets * len(settings.replace)),
         settings.replace,
-        _sums_last(suggest_order(table, settings.replace), settings.replace, rules),
+        _weight_first(_sums_last(suggest_order(table, settings.replace), settings.replace, rules), settings),
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
         tuple(tell_survey(settings, table)),
     )
@@ -213,6 +213,10 @@ def tell_survey(settings: Settings, table: Table) -> list[str]:
     told.append(words[settings.weighs])
     if design.weight in settings.drop and settings.records is None:
         told.append(f"{design.weight!r} IS DROPPED: nobody can weight the tables, whose kept columns are the sample's.")
+    if design.weight in settings.replace[1:]:
+        told.append(
+            f"DRAW {design.weight!r} FIRST: what is drawn before it cannot count by it, and lies off when weighted."
+        )
     if not sample.expands:
         told.append(
             f"{design.weight!r} adds up to the records, not to a population: how rare people are there is unknown."
@@ -296,6 +300,12 @@ def _sums_last(order: Sequence[str], own: Sequence[str], rules: Rules) -> tuple[
             moved.remove(drawn[-1])
             moved.insert(1 + max(map(moved.index, drawn[:-1])), drawn[-1])
     return tuple(moved)
+
+
+def _weight_first(order: Sequence[str], settings: Settings) -> tuple[str, ...]:
+    """Put a design weight that is drawn before all others: these can then count by it."""
+    weight = None if settings.survey is None else settings.survey.weight
+    return tuple(sorted(order, key=lambda name: name != weight))
 
 
 def _explained(codes: NDArray[np.int32], others: NDArray[np.int32]) -> float:

@@ -137,7 +137,8 @@ def fit(
     check_choice("engine", engine, ("default", "nuts"))
     folder = None if checkpoint is None else Path(checkpoint)
     how = _How(seed, chains, warmup, draws, effective, patience, engine, folder, start_from, progress, shards)
-    how = replace(how, survey=read_survey(survey, table, sandwich=sandwich))
+    heavy = survey.weight if isinstance(survey, SurveyDesign) else ""
+    how = replace(how, survey=read_survey(survey, table, sandwich=sandwich), survey_weight=heavy)
     _check_how(how)
     find_columns(table, synthesizer.sensitive, "sensitive")
     posterior = call_alone(_fit, synthesizer, table, weights, how)
@@ -165,6 +166,7 @@ class _How:
     title: str = ""
     after_others: bool = False
     survey: Survey | None = None
+    survey_weight: str = ""
 
     def of(self, part: str, folder: str, seed: int, **changes: Any) -> "_How":
         """How to sample a part or a link: by a seed of its own, in a folder of its own, from its own draws."""
@@ -230,14 +232,21 @@ def _sample_if_counting(table: Table, part: Synthesizer, weights: Any, how: _How
 
 
 def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: _How) -> Posterior:
-    """Fit the columns of a chain, each given the true values of those before it."""
+    """Fit the columns of a chain, each given the true values of those before it.
+
+    A design weight that is replaced itself is drawn as it is in the sample, and so is what comes before it: only who is
+    drawn given the weight can count by it. Otherwise the design would count twice.
+    """
     calls = {}
+    drawn = [how.survey_weight in link.sensitive for link in synthesizer.links]
+    first = drawn.index(True) + 1 if True in drawn else 0
     for number, link in enumerate(synthesizer.links):
         name = ", ".join(link.sensitive)
         # The first column is fitted as it would be alone.
         own_seed = named_seed(how.seed, "link", name) if number else how.seed
         # The name of a column may hold anything, and is no name of a folder.
         own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
+        own = own if number >= first else replace(own, survey=None)
         counted = _without_empty(synthesizer, link, table, weights)
         calls[name] = (synthesizer, number, counted, own.as_piece(len(synthesizer.links)))
     made = spread(_fit_link, list(calls.values()), shared=(table,))
