@@ -183,7 +183,7 @@ def make_dossier(release: Release) -> Dossier:
         "shuffled": release.plan.shuffled,
         "drawn": list(release.plan.drawn),
         "rules": dict(release.plan.rules),
-        "survey": list(release.plan.survey),
+        "survey": [*release.plan.survey, *_tell_correction(posterior)],
         "accepted": posterior.accepted,
         "kind": column.kind,
         "reason": column.reason,
@@ -201,6 +201,22 @@ def make_dossier(release: Release) -> Dossier:
         facts,
         None if release.search is None else _without_times(release.search),
     )
+
+
+def _tell_correction(posterior: Posterior) -> list[str]:
+    """Say what the design of a survey did to the uncertainty of the fit, and why where it did nothing."""
+    found = posterior.correction
+    if found is None:
+        return []
+    effects = found.table
+    told = [f"Uncertainty of the fit under the design: {found.words}."]
+    if len(effects):
+        middle, most = effects["median_effect"].median(), effects["largest_effect"].max()
+        told.append(
+            f"Variances under the design are {middle:.2f} times those of as many records that were drawn one by one "
+            f"(median over what was looked at; at most {most:.2f})."
+        )
+    return told
 
 
 def _tell_files(release: Release) -> dict[str, Any]:

@@ -359,18 +359,18 @@ def _grow(
     cells, group = facts["cells"], facts["group"]
     number, groups = int(cells.max(initial=-1)) + 1, int(group.max()) + 1
     # Without a survey masses say as well how many records there are, and the kernels are compiled without the rest.
-    standing: tuple[Any, ...] = () if survey is None else (weights[counted], survey.times[counted])
-    worth: tuple[Any, ...] = () if survey is None else (_worth(task.codes, cells, number, *standing),)
+    who, times = (None, None) if survey is None else (weights[counted], survey.times[counted])
+    worth = None if who is None or times is None else _worth(task.codes, cells, number, who, times)
 
     def grow(first: int, last: int) -> None:
         for tree in range(first, last):
             # Tables are drawn with [seed, table]: the same numbers must not do both.
             random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(tree,)))
             masses = draw_masses(random, weights, survey)[counted]
-            made = grow_tree(*task, masses, int(random.integers(2**31)), SHRINKAGE, *standing)
+            made = grow_tree(*task, masses, int(random.integers(2**31)), SHRINKAGE, who=who, times=times)
             about = (task.codes, cells, task.outcome, group, groups, masses)
             sweeps = SWEEPS if survey is None else UNDER_DESIGN
-            grown[tree] = (*made, lean_tree(*about, *made, number, sweeps, SHRINKAGE, *worth))
+            grown[tree] = (*made, lean_tree(*about, *made, number, sweeps, SHRINKAGE, worth))
 
     # In rounds, so that progress can be told.
     step = 2 * workers()
