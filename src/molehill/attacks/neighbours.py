@@ -36,9 +36,7 @@ def learn_places(table: Table, others: Sequence[Table], columns: Sequence[str], 
     return Places([table, *others], columns, scale=scale, numbers=numbers)
 
 
-def find_neighbours(
-    asked: Floats, to: Floats, exact: Booleans, number: int, *, seed: int
-) -> tuple[Integers, Floats]:
+def find_neighbours(asked: Floats, to: Floats, exact: Booleans, number: int, *, seed: int) -> tuple[Integers, Floats]:
     """Find the nearest records of every asked one: their rows and distances, (asked, number), the nearest first.
 
     The distance is the sum over the columns: 0 or 1 of a category, the difference of places of a number, 1 if one of
@@ -85,7 +83,14 @@ def _coin(seed: np.uint64, one: np.uint64, other: np.uint64) -> np.uint64:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _search(
-    asked: Floats, to: Floats, exact: Booleans, seed: np.uint64, rows: Integers, distances: Floats, first: int, last: int
+    asked: Floats,
+    to: Floats,
+    exact: Booleans,
+    seed: np.uint64,
+    rows: Integers,
+    distances: Floats,
+    first: int,
+    last: int,
 ) -> None:
     number = rows.shape[1]
     coins = np.empty(number, dtype=np.uint64)
@@ -102,8 +107,7 @@ def _search(
             # Move up those that come after, and drop the last if there is no more place.
             place = min(found, number - 1)
             while place > 0 and (
-                distances[i, place - 1] > distance
-                or (distances[i, place - 1] == distance and coins[place - 1] > coin)
+                distances[i, place - 1] > distance or (distances[i, place - 1] == distance and coins[place - 1] > coin)
             ):
                 distances[i, place], rows[i, place], coins[place] = (
                     distances[i, place - 1],

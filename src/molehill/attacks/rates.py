@@ -67,7 +67,9 @@ def wilson(successes: float, trials: float, *, level: float = 0.95) -> Figure:
     share, z = successes / trials, float(ndtri((1 + level) / 2))
     middle = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
     reach = z / (1 + z**2 / trials) * np.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
-    return Figure(float(share), float(max(min(middle - reach, share), 0.0)), float(min(max(middle + reach, share), 1.0)))
+    return Figure(
+        float(share), float(max(min(middle - reach, share), 0.0)), float(min(max(middle + reach, share), 1.0))
+    )
 
 
 def exact(successes: int, trials: int, *, level: float = 0.95) -> Figure:
