@@ -16,7 +16,7 @@ from molehill.attacks.identity import Breaks, learn_known
 from molehill.attacks.rates import Attack, compare
 from molehill.errors import InputError, check_number
 from molehill.tables.intervals import Figure, mean_over_tables
-from molehill.tables.patterns import Patterns, match_patterns
+from molehill.tables.patterns import match_patterns
 from molehill.tables.table import Table, as_table, as_tables, find_columns
 
 
@@ -64,6 +64,7 @@ def l_diversity(data: Any, known: Sequence[str] | str, target: str, *, breaks: B
 
     Examples
     --------
+    >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A", "A", "B", "B"], "job": ["x", "y", "x", "x"]})
     >>> l_diversity(data, "town", "job")
     Diversity(distinct=1, entropy=1.0, mean_entropy=1.5, homogeneous=0.5)
@@ -96,15 +97,15 @@ class Disclosure:
     found
         Confidential records whose known values are in the release: synthpop's iS.
     disclosive
-        DiS: those whose pattern has one target only in the release, which is one that occurs in the data.
+        DiS: those whose pattern has one target only in the release.
     correct
         DiSCO: those of whom that target is true.
     correct_of_disclosive
         DiSCO over DiS: how sure the intruder may be.
     attack
         DiSCO as an attack, with its control: the same for people who were not in the data. The baseline guesses by the
-        confidential shares of the targets, and only people whose pattern discloses something: what DiSCO would be if that
-        something had been drawn at random.
+        confidential shares of the targets, and only people whose pattern discloses something: what DiSCO would be if
+        that something had been drawn at random.
     """
 
     original: Figure
@@ -127,11 +128,11 @@ def disclosive(
 ) -> Disclosure:
     """Count the people of whom the release gives a target away, and rightly: DiSCO.
 
-    An intruder looks up a person's known values in the release. Where all records that have them agree on the target, it
-    is taken for the person's: it is Disclosive in the Synthetic table, and it counts if it is Correct in the Original.
-    With d and s records of pattern q and target t in the confidential table of N and in the released one,
-    `Dorig = sum of d_tq where d_tq = d_q, over N`, and `DiSCO = sum of d_tq where s_tq = s_q > 0, over N`. Much of it may
-    be what everybody knows, such as that children do not work: the control tells.
+    An intruder looks up a person's known values in the release. Where all records that have them agree on the target,
+    it is taken for the person's: it is Disclosive in the Synthetic table, and it counts if it is Correct in the
+    Original. With d and s records of pattern q and target t in the confidential table of N and in the released one,
+    `Dorig = sum of d_tq where d_tq = d_q, over N`, and `DiSCO = sum of d_tq where s_tq = s_q > 0, over N`. Much of it
+    may be what everybody knows, such as that children do not work: the control tells.
 
     Parameters
     ----------
@@ -147,34 +148,34 @@ def disclosive(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A", "A", "B", "B", "C"], "job": ["x", "y", "x", "x", "y"]})
     >>> released = data.assign(job=["x", "x", "x", "y", "y"])
     >>> found = disclosive(data, released, "town", "job")
     >>> [figure.value for figure in (found.original, found.disclosive, found.correct)]
     [0.6, 0.6, 0.4]
     """
-    counts = _Counts(as_table(data), known, target, breaks)
-    people = None if control is None else as_table(control, argument="control")
-    asked = None if people is None else (counts.patterns_of(people, "control"), counts.targets_of(people, "control"))
-    own = (counts.patterns.codes, counts.targets.codes)
-    marginal = np.bincount(own[1], minlength=counts.levels) / len(own[1])
+    table, people = as_table(data), None if control is None else as_table(control, argument="control")
+    counts = _Counts(table, known, target, breaks)
+    marginal = np.bincount(counts.targets.codes, minlength=counts.levels) / len(table.frame)
     rows, succeeded, controlled, naive = [], [], [], []
     for one in as_tables(released):
-        told, sizes = counts.told(one)
-        agreed, correct = _look_up(told, sizes, *own)
+        # Whoever is asked about, in the data or not, is looked up by what the release has.
+        counts.check(one)
+        told = _Counts(one, known, target, breaks)
+        agreed, correct, here = told.look_up(table, "data")
         succeeded.append(correct)
-        naive.append(agreed * marginal[own[1]])
-        if asked is not None:
-            controlled.append(_look_up(told, sizes, *asked)[1])
+        naive.append(float((agreed * marginal[counts.targets.codes]).mean()))
+        if people is not None:
+            controlled.append(told.look_up(people, "control")[1])
         share = correct.sum() / agreed.sum() if agreed.any() else np.nan
-        alike = l_diversity(one, known, target, breaks=breaks).homogeneous
-        rows.append((alike, (sizes[own[0]] > 0).mean(), agreed.mean(), correct.mean(), share))
+        rows.append((told.homogeneous, here.mean(), agreed.mean(), correct.mean(), share))
     figures = [mean_over_tables(share, least=0.0, most=1.0) for share in np.array(rows, dtype=np.float64).T]
-    baseline = mean_over_tables(np.array(naive).mean(axis=1), least=0.0, most=1.0)
-    attack = compare(
-        np.array(succeeded, dtype=np.float64), np.array(controlled, dtype=np.float64) if people else None, baseline
-    )
-    return Disclosure(Figure(counts.homogeneous, np.nan, np.nan), *figures, attack)
+    baseline = mean_over_tables(np.array(naive), least=0.0, most=1.0)
+    against = None if people is None else np.array(controlled, dtype=np.float64)
+    attack = compare(np.array(succeeded, dtype=np.float64), against, baseline)
+    found = dict(zip(("synthetic", "found", "disclosive", "correct", "correct_of_disclosive"), figures, strict=True))
+    return Disclosure(original=Figure(counts.homogeneous, np.nan, np.nan), **found, attack=attack)
 
 
 @dataclass(frozen=True)
@@ -185,14 +186,16 @@ class Attribution:
     ----------
     targeted
         TCAP: over the released records that are sure of their target, the share of the confidential records with the
-        same known values that have it. Released records whose known values nobody has are left out. NaN if none is left.
+        same known values that have it. Released records whose known values nobody has are left out. NaN if none is
+        left.
     targeted_original
         TCAP as synthpop counts it, of confidential records: DiSCO over those whose known values are in the release.
     sure
-        Share of the released records that are sure: whose target has at least the share `least` of their pattern (WEAP).
+        Share of the released records that are sure: whose target has at least the share `least` of their pattern
+        (WEAP).
     general
-        DCAP: over the confidential records, the share of the released ones with the same known values that have the same
-        target; 0 where there is none.
+        DCAP: over the confidential records, the share of the released ones with the same known values that have the
+        same target; 0 where there is none.
     within
         The same among the confidential records themselves, each included: what who has the data would get (CAPd).
     baseline
@@ -220,8 +223,8 @@ def correct_attribution(
 
     An intruder goes through the release for patterns whose records agree on the target, and then looks for people with
     these known values, all of whom are taken to have it. For a released record with known values q and target t,
-    `WEAP = s_tq / s_q`; where that is at least `least`, the chance of being right is `d_tq / d_q` among the confidential
-    records; TCAP is its mean. It is read against the baseline `sum of p_t^2`.
+    `WEAP = s_tq / s_q`; where that is at least `least`, the chance of being right is `d_tq / d_q` among the
+    confidential records; TCAP is its mean. It is read against the baseline `sum of p_t^2`.
 
     Parameters
     ----------
@@ -238,6 +241,7 @@ def correct_attribution(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A", "A", "B", "B", "C"], "job": ["x", "y", "x", "x", "y"]})
     >>> released = data.assign(job=["x", "x", "x", "y", "y"])
     >>> found = correct_attribution(data, released, "town", "job")
@@ -246,32 +250,34 @@ def correct_attribution(
     """
     if not 0 < check_number("least", least) <= 1:
         raise InputError("least", "it is no share above 0", "Give a number above 0, up to 1")
-    counts = _Counts(as_table(data), known, target, breaks)
+    table = as_table(data)
+    counts = _Counts(table, known, target, breaks)
     patterns, targets = counts.patterns.codes, counts.targets.codes
     inside = counts.own.share(patterns, targets, counts.sizes)
     rows = []
     for one in as_tables(released):
-        told, sizes = counts.told(one)
-        learned = _Counts(one, known, target, breaks)
-        weap = learned.own.share(learned.patterns.codes, learned.targets.codes, learned.sizes)
-        sure = weap >= least
-        at, of = counts.patterns_of(one, "released"), counts.targets_of(one, "released")
+        counts.check(one)
+        told = _Counts(one, known, target, breaks)
+        sure = told.own.share(told.patterns.codes, told.targets.codes, told.sizes) >= least
+        at, of = counts.find(one, "released")
         kept = sure & (at >= 0)
         right = counts.own.share(at[kept], of[kept], counts.sizes)
-        _, correct = _look_up(told, sizes, patterns, targets, least)
-        here = sizes[patterns] > 0
+        _, correct, here = told.look_up(table, "data", least)
         rows.append(
             (
                 right.mean() if kept.any() else np.nan,
                 correct.sum() / here.sum() if here.any() else np.nan,
                 sure.mean(),
-                told.share(patterns, targets, sizes).mean(),
+                told.own.share(*told.find(table, "data"), told.sizes).mean(),
             )
         )
     figures = [mean_over_tables(share, least=0.0, most=1.0) for share in np.array(rows, dtype=np.float64).T]
+    targeted, targeted_original, sure, general = figures
     marginal = np.bincount(targets, minlength=counts.levels) / len(targets)
-    fixed = (Figure(float(inside.mean()), np.nan, np.nan), Figure(float((marginal**2).sum()), np.nan, np.nan))
-    return Attribution(*figures, *fixed)
+    within, baseline = float(inside.mean()), float((marginal**2).sum())
+    return Attribution(
+        targeted, targeted_original, sure, general, Figure(within, np.nan, np.nan), Figure(baseline, np.nan, np.nan)
+    )
 
 
 class _Cells:
@@ -298,7 +304,7 @@ class _Cells:
 
 
 class _Counts:
-    """A confidential table by pattern and target, and how others are counted by what was learned from it."""
+    """A table by pattern and target, and how people of others are looked up in it."""
 
     def __init__(self, table: Table, known: Sequence[str] | str, target: str, breaks: Breaks) -> None:
         names = [known] if isinstance(known, str) else list(known)
@@ -311,7 +317,6 @@ class _Counts:
         unknown = [name for name in cut if name not in (*names, target)]
         if unknown:
             raise InputError("breaks", f"{unknown[0]!r} is neither known nor the target", "Leave it out")
-        self.names = [*names, target]
         self.patterns = learn_known(table, known, {name: cut[name] for name in names if name in cut})
         own = {target: cut[target]} if target in cut else None
         self.targets = learn_known(table, target, own, "target")
@@ -326,32 +331,24 @@ class _Counts:
             (self.own.count(self.patterns.codes, self.targets.codes) == self.sizes[self.patterns.codes]).mean()
         )
 
-    def patterns_of(self, table: Table, argument: str) -> Integers:
-        """Pattern of every record of another table, -1 if it was not learned."""
-        return _match(self.patterns, table, argument)
+    def check(self, released: Table) -> None:
+        """Refuse a released table that lacks a column, or codes one otherwise."""
+        self.find(released, "released", whole=True)
 
-    def targets_of(self, table: Table, argument: str) -> Integers:
-        """Target of every record of another table, -1 if it was not learned."""
-        return _match(self.targets, table, argument)
+    def find(self, table: Table, argument: str, *, whole: bool = False) -> tuple[Integers, Integers]:
+        """Pattern and target of every record of another table, -1 for one that this table has not."""
+        for patterns in (self.patterns, self.targets):
+            find_columns(table, [coding.name for coding in patterns.codings], argument)
+        return (
+            match_patterns(self.patterns, table, argument, whole=whole),
+            match_patterns(self.targets, table, argument, whole=whole),
+        )
 
-    def told(self, table: Table) -> tuple[_Cells, Integers]:
-        """Count a released table: by pattern and target, and by pattern, whatever the target."""
-        patterns, targets = self.patterns_of(table, "released"), self.targets_of(table, "released")
-        sizes = np.bincount(patterns[patterns >= 0], minlength=self.patterns.number)
-        return _Cells(patterns, targets, self.levels), sizes
-
-
-def _match(patterns: Patterns, table: Table, argument: str) -> Integers:
-    find_columns(table, [coding.name for coding in patterns.codings], argument)
-    return match_patterns(patterns, table, argument)
-
-
-def _look_up(
-    told: _Cells, sizes: Integers, patterns: Integers, targets: Integers, least: float = 1.0
-) -> tuple[Booleans, Booleans]:
-    """Whether the released records of people's patterns agree on a target, and whether on the true one."""
-    largest = np.zeros(len(sizes), dtype=np.int64)
-    np.maximum.at(largest, told.pattern, told.number)
-    size = np.where(patterns >= 0, sizes[patterns], 0)
-    agreed = (size > 0) & (largest[patterns] >= least * size)
-    return agreed, agreed & (told.count(patterns, targets) >= least * size)
+    def look_up(self, table: Table, argument: str, least: float = 1.0) -> tuple[Booleans, Booleans, Booleans]:
+        """Whether people's patterns agree on a target here, whether on the true one, and whether they are here at
+        all.""" patterns, targets = self.find(table, argument)
+        largest = np.zeros(len(self.sizes), dtype=np.int64)
+        np.maximum.at(largest, self.own.pattern, self.own.number)
+        size = np.where(patterns >= 0, self.sizes[patterns], 0)
+        agreed = (size > 0) & (largest[patterns] >= least * size)
+        return agreed, agreed & (self.own.count(patterns, targets) >= least * size), size > 0

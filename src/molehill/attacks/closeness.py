@@ -1,7 +1,7 @@
 """Closeness: whether released records lie nearer to people who were in the data than to people who were not.
 
-Boards ask for the distance to the closest record, and it is shown because they ask. That a release passes proves little:
-copies of a few people, or one column given away, hardly move a share over all records and all columns.
+Boards ask for the distance to the closest record, and it is shown because they ask. That a release passes proves
+little: copies of a few people, or one column given away, hardly move a share over all records and all columns.
 """
 
 from collections.abc import Sequence
@@ -71,12 +71,12 @@ def closest_records(
     data; if they only follow the distribution, they lie as near to either, and the share of those nearer to the data is
     1/2. Both sides have as many people: of more, one lies nearer. The interval is of the share if it were a matter of
     chance who of all people was in the data and who was held out. With w_j released records that have person j for
-    their closest among N, R in all, its variance is `N / (N - 1) sum of (w_j - R / N)^2 / (4 R^2)`: few people whom many
-    released records are near to tell little, however many records there are.
+    their closest among N, R in all, its variance is `N / (N - 1) sum of (w_j - R / N)^2 / (4 R^2)`: few people whom
+    many released records are near to tell little, however many records there are.
 
-    The distance is Gower's, as in `inference`; a share near 1/2 proves little, as a copy of one person in a hundred does
-    not show in it. See `inference` and `singling_out` with control records for attacks that somebody would make, and
-    `compare_halves` for tables that were made from halves of the data.
+    The distance is Gower's, as in `inference`; a share near 1/2 proves little, as a copy of one person in a hundred
+    does not show in it. See `inference` and `singling_out` with control records for attacks that somebody would make,
+    and `compare_halves` for tables that were made from halves of the data.
 
     Parameters
     ----------

@@ -59,9 +59,10 @@ def check_pairs(
     """Count the released records with combinations of two values that nobody in the data has; all pairs come first.
 
     A reader finds a child with an industry, or a widow of 12. Some new combinations are only rare: a fresh sample of m
-    people would have some, too. Leaving each of the n confidential records out in turn, those that are then the first of
-    their cell estimate how many: with f cells of one record, `m f / n`, Good's and Turing's estimate, with the standard
-    error `m sqrt(f + 2 f2) / n` of f2 cells of two. Far more than that in a release are impossible combinations.
+    people would have some, too. Leaving each of the n confidential records out in turn, those that are then the first
+    of their cell estimate how many: with f cells of one record, `m f / n`, Good's and Turing's estimate, with the
+    standard error `m sqrt(f + 2 f2) / n` of f2 cells of two. Far more than that in a release are impossible
+    combinations.
 
     Parameters
     ----------
@@ -105,8 +106,7 @@ def check_pairs(
         width = max(int(codes.max(initial=0)) for codes in other) + 1
         joined = [here.astype(np.int64) * width + there for here, there in zip(one, other, strict=True)]
         found = _count_cells(joined, few)
-        for mark, own in zip(marks, found, strict=True):
-            mark |= own
+        marks = [mark | own for mark, own in zip(marks, found, strict=True)]
         pairs.append(_pair_check((first, second), found, sizes, records))
     return [_pair_check((), marks, sizes, records), *pairs]
 
@@ -182,9 +182,9 @@ class RangeCheck:
 def check_ranges(data: Any, released: Any, columns: Sequence[str] | str) -> list[RangeCheck]:
     """Count the released values, dates among them, beyond the range of the data, and those at its ends.
 
-    Values far beyond show that nobody looked, and a pile at an end shows where values were cut, which gives the least or
-    largest confidential value away. In a fresh sample of m records, next to n, `m / (n + 1)` lie beyond on either side
-    if no two are the same, and fewer otherwise.
+    Values far beyond show that nobody looked, and a pile at an end shows where values were cut, which gives the least
+    or largest confidential value away. In a fresh sample of m records, next to n, `m / (n + 1)` lie beyond on either
+    side if no two are the same, and fewer otherwise.
 
     Parameters
     ----------

@@ -22,6 +22,9 @@ from molehill.tables.table import Table, as_table, as_tables
 _EQUAL, _OTHER, _AT_MOST, _AT_LEAST, _BELOW, _ABOVE = range(6)
 # Predicates that are tried for each one that is asked for: few may match one released record alone.
 _TRIES = 50
+# Times that people are shared out again, and the most people whom a predicate may hold for to matter there.
+_SHARINGS, _MOST_HOLDING = 200, 60
+_Z = 1.96
 _SCALES = ("range", "rank")
 
 
@@ -222,15 +225,18 @@ def singling_out(
 ) -> Attack:
     """Find, from a released table, what is true of one person alone.
 
-    The intruder looks for predicates that hold for one released record, and claims that they hold for exactly one person
-    of the data. With `size` 1 they are the values that occur once in a column, the least and the largest. With more, a
-    released record and some columns are taken at random: a category is to be the same, a number as large or larger if it
-    lies above the median, and else as small or smaller. A predicate that holds for nobody is a failure, as is one that
-    holds for two, be they alike in every column. The baseline draws columns, values and relations at random.
+    The intruder looks for predicates that hold for one released record, and claims that they hold for exactly one
+    person of the data. With `size` 1 they are the values that occur once in a column, the least and the largest. With
+    more, a released record and some columns are taken at random: a category is to be the same, a number as large or
+    larger if it lies above the median, and else as small or smaller. A predicate that holds for nobody is a failure, as
+    is one that holds for two, be they alike in every column. The baseline draws columns, values and relations at
+    random.
 
     Whether a predicate singles out depends on how many people there are. Where the control has fewer records than the
     data, or more, both are judged among as many as the smaller has: with c of N people meeting the predicate, one and
-    no more is among m of them, taken at random, with chance `c C(N - c, m - 1) / C(N, m)`.
+    no more is among m of them, taken at random, with chance `c C(N - c, m - 1) / C(N, m)`. Predicates speak of the same
+    people again and again: the interval of the risk is no narrower than what sharing out all people anew, into data and
+    control, makes of rate less control.
 
     Parameters
     ----------
@@ -268,12 +274,14 @@ def singling_out(
     own, others = places.of(table), None if held is None else places.of(held)
     people = len(own) if others is None else min(len(own), len(others))
     found: list[list[Floats]] = [[], [], []]
+    every: list[_Predicates] = []
     # As many from every table, the first ones of a few more if they cannot be shared out.
     shares = [attacks // len(tables) + (number < attacks % len(tables)) for number in range(len(tables))]
     for one, share in zip(tables, shares, strict=True):
         values = places.of(one)
         made = _find_predicates(values, places, size, share, random)
         naive = _random_predicates(values, places, size, share, random)
+        every.append(made)
         found[0].append(_alone(own, made, people))
         found[1].append(_alone(others, made, people) if others is not None else np.empty(0))
         found[2].append(_alone(own, naive, people))
@@ -283,7 +291,40 @@ def singling_out(
         return Attack(rate, NOTHING, baseline, NOTHING, attacked.size, 0)
     control_rate = rate_of(controlled)
     risk = excess(rate, control_rate, correlation=_correlation(attacked[0], controlled[0]))
-    return Attack(rate, control_rate, baseline, risk, attacked.size, controlled.size)
+    spread = _spread_by_chance(own, others, _join(every), people, random)
+    return Attack(rate, control_rate, baseline, _widen(risk, spread, control_rate), attacked.size, controlled.size)
+
+
+def _widen(risk: Figure, spread: float, control: Figure) -> Figure:
+    """Make an interval at least as wide as chance alone makes it, by the standard deviation of the difference."""
+    if np.isnan(risk.value):
+        return risk
+    reach = _Z * spread / (1 - control.value)
+    return Figure(risk.value, min(risk.low, risk.value - reach), min(max(risk.high, risk.value + reach), 1.0))
+
+
+def _spread_by_chance(
+    own: Floats, others: Floats, predicates: "_Predicates", people: int, random: np.random.Generator
+) -> float:
+    """Standard deviation of rate less control if it were a matter of chance who was in the data, and who a control.
+
+    Predicates that speak of the same people succeed and fail together, so that many tell no more than a few. All people
+    are put together and shared out again.
+    """
+    pool, number = np.concatenate([own, others]), len(predicates.columns)
+    if not number:
+        return 0.0
+    rows, counts = _list_holding(pool, *map(np.ascontiguousarray, predicates), _MOST_HOLDING)
+    # Who is beyond the list is nobody: a predicate of so many singles out nobody, however they are shared out.
+    few = counts <= _MOST_HOLDING
+    rows = rows[few]
+    differences = []
+    for _ in range(_SHARINGS):
+        inside = np.append(random.permutation(len(pool)) < len(own), False)
+        one = inside[rows].sum(axis=1)
+        chances = [_chance_alone(one, len(own), people), _chance_alone(counts[few] - one, len(others), people)]
+        differences.append((chances[0].sum() - chances[1].sum()) / number)
+    return float(np.std(differences))
 
 
 class _Predicates(NamedTuple):
@@ -321,7 +362,7 @@ def _find_predicates(
         held = values[rows[:, None], chosen]
         sides = np.where(held > middle[chosen], _AT_LEAST, _AT_MOST)
         made = _Predicates(chosen, np.where(places.exact[chosen] | np.isnan(held), _EQUAL, sides), held)
-        kept = _distinct(_join(kept, _take(made, _count(values, made, 1) == 1)))
+        kept = _distinct(_join([kept, _take(made, _count(values, made, 1) == 1)]))
         tried += batch
     return _take(kept, slice(number))
 
@@ -360,11 +401,15 @@ def _empty(size: int) -> _Predicates:
 
 
 def _take(predicates: _Predicates, rows: Any) -> _Predicates:
-    return _Predicates(*(part[rows] for part in predicates))
+    return _Predicates(predicates.columns[rows], predicates.relations[rows], predicates.values[rows])
 
 
-def _join(one: _Predicates, other: _Predicates) -> _Predicates:
-    return _Predicates(*(np.concatenate(parts) for parts in zip(one, other, strict=True)))
+def _join(several: Sequence[_Predicates]) -> _Predicates:
+    return _Predicates(
+        np.concatenate([one.columns for one in several]),
+        np.concatenate([one.relations for one in several]),
+        np.concatenate([one.values for one in several]),
+    )
 
 
 def _distinct(predicates: _Predicates) -> _Predicates:
@@ -376,7 +421,29 @@ def _distinct(predicates: _Predicates) -> _Predicates:
 
 def _count(values: Floats, predicates: _Predicates, most: int) -> Integers:
     """Count the records that each predicate holds for; beyond `most` any number that is beyond."""
-    return _count_holding(values, *(np.ascontiguousarray(part) for part in predicates), most)
+    columns, relations, held = map(np.ascontiguousarray, predicates)
+    return _count_holding(values, columns, relations, held, most)
+
+
+@njit(nogil=True, cache=True)
+def _holds(record: Floats, columns: Integers, relations: Integers, held: Floats) -> bool:
+    """Whether all conditions of a predicate hold for a record."""
+    for k in range(len(columns)):
+        own, value, relation = record[columns[k]], held[k], relations[k]
+        if relation <= _OTHER:
+            same = own == value or (np.isnan(own) and np.isnan(value))
+            holds = same == (relation == _EQUAL)
+        elif relation == _AT_MOST:
+            holds = own <= value
+        elif relation == _AT_LEAST:
+            holds = own >= value
+        elif relation == _BELOW:
+            holds = own < value
+        else:
+            holds = own > value
+        if not holds:
+            return False
+    return True
 
 
 @njit(nogil=True, cache=True)
@@ -384,36 +451,42 @@ def _count_holding(values: Floats, columns: Integers, relations: Integers, held:
     counts = np.zeros(len(columns), dtype=np.int64)
     for q in range(len(columns)):
         for i in range(len(values)):
-            holds = True
-            for k in range(columns.shape[1]):
-                own, value, relation = values[i, columns[q, k]], held[q, k], relations[q, k]
-                if relation <= _OTHER:
-                    same = own == value or (np.isnan(own) and np.isnan(value))
-                    holds = same == (relation == _EQUAL)
-                elif relation == _AT_MOST:
-                    holds = own <= value
-                elif relation == _AT_LEAST:
-                    holds = own >= value
-                elif relation == _BELOW:
-                    holds = own < value
-                else:
-                    holds = own > value
-                if not holds:
-                    break
-            counts[q] += holds
+            counts[q] += _holds(values[i], columns[q], relations[q], held[q])
             if counts[q] > most:
                 break
     return counts
 
 
+@njit(nogil=True, cache=True)
+def _list_holding(
+    values: Floats, columns: Integers, relations: Integers, held: Floats, most: int
+) -> tuple[Integers, Integers]:
+    """List the records that each predicate holds for, at most so many, and count them; the rest is a last record."""
+    rows = np.full((len(columns), most), len(values), dtype=np.int64)
+    counts = np.zeros(len(columns), dtype=np.int64)
+    for q in range(len(columns)):
+        for i in range(len(values)):
+            if _holds(values[i], columns[q], relations[q], held[q]):
+                if counts[q] < most:
+                    rows[q, counts[q]] = i
+                counts[q] += 1
+                if counts[q] > most:
+                    break
+    return rows, counts
+
+
 def _alone(values: Floats, predicates: _Predicates, people: int) -> Floats:
     """Chance that each predicate holds for exactly one of so many of the records."""
-    records = len(values)
+    most = 1 if people == len(values) else len(values)
+    return _chance_alone(_count(values, predicates, most), len(values), people)
+
+
+def _chance_alone(counts: Integers, records: int, people: int) -> Floats:
+    """Chance that exactly one of some of the records is among so many of all, taken at random."""
     if people == records:
-        return (_count(values, predicates, 1) == 1).astype(np.float64)
-    counts = _count(values, predicates, records).astype(np.float64)
+        return (counts == 1).astype(np.float64)
     possible = (counts > 0) & (records - counts >= people - 1)
-    rest = np.where(possible, records - counts, people - 1)
+    rest = np.where(possible, records - counts, people - 1).astype(np.float64)
     ways = gammaln(rest + 1) - gammaln(people) - gammaln(rest - people + 2)
     every = gammaln(records + 1) - gammaln(people + 1) - gammaln(records - people + 1)
     return np.where(possible, counts * np.exp(ways - every), 0.0)

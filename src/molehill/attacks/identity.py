@@ -114,8 +114,8 @@ def replicated_uniques(data: Any, released: Any, known: Sequence[str] | str, *, 
 
     An intruder who knows that a person is unique looks for the same known values in the release, and where one record
     has them, takes it for the person's. Where the known columns are kept, every unique is replicated: then this says no
-    more than `k_anonymity`. With d and s records of a pattern in the confidential table of N records and in the released
-    one, `UiO = #{d = 1} / N`, `UiOiS = #{d = 1, s > 0} / N`, `repU = #{d = 1, s = 1} / N`.
+    more than `k_anonymity`. With d and s records of a pattern in the confidential table of N records and in the
+    released one, `UiO = #{d = 1} / N`, `UiOiS = #{d = 1, s > 0} / N`, `repU = #{d = 1, s = 1} / N`.
 
     Parameters
     ----------
@@ -197,9 +197,10 @@ def linkage(
 ) -> Linkage:
     """Link people to released records by the known columns alone, where these were replaced, too.
 
-    An intruder knows some columns of a person and looks for them in the release. Of c records that have the person's true
-    values one is taken at random; where c is 1 the intruder is sure. T says whether the person's own record is among
-    them: a match is expected to be right `sum of T / c` times. Who knows sensitive values as well is in `match_rates`.
+    An intruder knows some columns of a person and looks for them in the release. Of c records that have the person's
+    true values one is taken at random; where c is 1 the intruder is sure. T says whether the person's own record is
+    among them: a match is expected to be right `sum of T / c` times. Who knows sensitive values as well is in
+    `match_rates`.
 
     Parameters
     ----------
@@ -232,12 +233,9 @@ def linkage(
         expected = float((linked / np.maximum(counts, 1)).sum())
         rows.append(((counts > 0).mean(), expected, unique, right, right / unique if unique else np.nan))
     found, expected, unique, right, share = np.array(rows, dtype=np.float64).T
-    records = float(len(table.frame))
-    return Linkage(
-        mean_over_tables(found, least=0.0, most=1.0),
-        *(mean_over_tables(count, least=0.0, most=records) for count in (expected, unique, right)),
-        mean_over_tables(share, least=0.0, most=1.0),
-    )
+    shares = [mean_over_tables(one, least=0.0, most=1.0) for one in (found, share)]
+    counts = [mean_over_tables(one, least=0.0, most=float(len(table.frame))) for one in (expected, unique, right)]
+    return Linkage(shares[0], counts[0], counts[1], counts[2], shares[1])
 
 
 def _link(table: Table, released: Table, key: str | None) -> Integers:

@@ -1,7 +1,7 @@
 """How often an attack succeeds, how often where the release cannot have told, and what lies between.
 
-No rate stands alone. Whoever guesses is right sometimes; only what goes beyond the success on people who were not in the
-data is owed to the release.
+No rate stands alone. Whoever guesses is right sometimes; only what goes beyond the success on people who were not in
+the data is owed to the release.
 """
 
 from dataclasses import dataclass
@@ -92,8 +92,8 @@ def rate_of(succeeded: Floats, *, level: float = 0.95) -> Figure:
     """Give the mean success of attacks on the same people in several tables, (tables, people), each from 0 to 1.
 
     People are the sample: a person's mean over the tables counts once. The interval is Wilson's with as many trials as
-    would give that mean the variance that is found, no fewer than people and no more than attacks. Of one table of plain
-    successes it is `wilson`.
+    would give that mean the variance that is found, no fewer than people and no more than attacks. Of one table of
+    plain successes it is `wilson`.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def excess(rate: Figure, control: Figure, *, correlation: float = 0.0) -> Figure
     """Give the risk `(rate - control) / (1 - control)` with its interval.
 
     The distances of both shares to the ends of their own intervals are squared and added, each as far as it moves the
-    risk; at risk 0 the interval is Newcombe's for a difference of two shares, so that it excludes 0 about as often as its
-    level says.
+    risk; at risk 0 the interval is Newcombe's for a difference of two shares, so that it excludes 0 about as often as
+    its level says.
 
     Parameters
     ----------
