@@ -345,8 +345,8 @@ class _Counts:
         )
 
     def look_up(self, table: Table, argument: str, least: float = 1.0) -> tuple[Booleans, Booleans, Booleans]:
-        """Whether people's patterns agree on a target here, whether on the true one, and whether they are here at
-        all.""" patterns, targets = self.find(table, argument)
+        """Whether people's patterns agree on a target here, whether on the true one, and whether they are here."""
+        patterns, targets = self.find(table, argument)
         largest = np.zeros(len(self.sizes), dtype=np.int64)
         np.maximum.at(largest, self.own.pattern, self.own.number)
         size = np.where(patterns >= 0, self.sizes[patterns], 0)

@@ -120,11 +120,17 @@ def closest_records(
     inside, outside = (distances[:, 0] for _, distances in found)
     nearer = np.where(inside == outside, random.random(len(asked)) < 0.5, inside < outside)
     closest = np.where(nearer, found[0][0][:, 0], records + found[1][0][:, 0])
+    (median, median_held_out), (low, low_held_out) = (
+        [float(np.quantile(one, share)) for one in (inside, outside)] for share in (0.5, 0.05)
+    )
     return Closeness(
         _share(nearer, closest, 2 * records),
         _share(inside == 0, found[0][0][:, 0], records),
         _share(outside == 0, found[1][0][:, 0], records),
-        *(float(np.quantile(one, share)) for share in (0.5, 0.05) for one in (inside, outside)),
+        median,
+        median_held_out,
+        low,
+        low_held_out,
         freeze(inside),
         freeze(outside),
         records,

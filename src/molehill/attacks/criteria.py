@@ -314,7 +314,7 @@ def _spread_by_chance(
     pool, number = np.concatenate([own, others]), len(predicates.columns)
     if not number:
         return 0.0
-    rows, counts = _list_holding(pool, *map(np.ascontiguousarray, predicates), _MOST_HOLDING)
+    rows, counts = _list_holding(pool, predicates.columns, predicates.relations, predicates.values, _MOST_HOLDING)
     # Who is beyond the list is nobody: a predicate of so many singles out nobody, however they are shared out.
     few = counts <= _MOST_HOLDING
     rows = rows[few]
@@ -421,8 +421,7 @@ def _distinct(predicates: _Predicates) -> _Predicates:
 
 def _count(values: Floats, predicates: _Predicates, most: int) -> Integers:
     """Count the records that each predicate holds for; beyond `most` any number that is beyond."""
-    columns, relations, held = map(np.ascontiguousarray, predicates)
-    return _count_holding(values, columns, relations, held, most)
+    return _count_holding(values, predicates.columns, predicates.relations, predicates.values, most)
 
 
 @njit(nogil=True, cache=True)

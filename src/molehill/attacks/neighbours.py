@@ -31,8 +31,8 @@ def read_tables(
 
 
 def learn_places(table: Table, others: Sequence[Table], columns: Sequence[str], scale: Scale = "range") -> Places:
-    """Learn the places of columns from all tables that are compared; what is a number is seen in the confidential
-    one.""" numbers = [name for name in columns if is_number(table, name)]
+    """Learn the places of columns from all tables; what is a number is seen in the confidential one."""
+    numbers = [name for name in columns if is_number(table, name)]
     return Places([table, *others], columns, scale=scale, numbers=numbers)
 
 
