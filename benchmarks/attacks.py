@@ -1,0 +1,222 @@
+"""Attacks: how long all take for twenty tables, and the same attacks by anonymeter.
+
+Run `python benchmarks/attacks.py`. anonymeter 1.1 wants a NumPy below 1.27, and is installed into an environment of its
+own in a temporary folder; `--python PATH` names one that has it already, `--without` leaves the comparison out. The data
+are `../shared/data/nist_ma.csv`, with synthpop's tables for the times.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+# One core, so that times are of the work.
+os.environ.setdefault("MOLEHILL_CORES", "1")
+
+import numpy as np
+import pandas as pd
+
+from molehill.attacks.attribute import correct_attribution, disclosive, l_diversity
+from molehill.attacks.closeness import closest_records
+from molehill.attacks.consistency import check_heaps, check_pairs, check_ranges
+from molehill.attacks.criteria import inference, linkability, singling_out
+from molehill.attacks.identity import k_anonymity, linkage, replicated_uniques
+from molehill.attacks.rates import wilson
+from molehill.attacks.reconstruction import reconstruct
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+KNOWN, REPLACED = ["PUMA", "AGE", "SEX", "RAC1P"], ["MSP", "EDU", "INDP_CAT", "PINCP", "POVPIP"]
+LEVELS, NUMBERS = ["PUMA", "SEX", "RAC1P", "MSP", "EDU", "INDP_CAT"], ["AGEP", "PINCP", "POVPIP"]
+AGES = [15, 25, 35, 50, 65]
+INCOMES = {"PINCP": [0.5, 10_000, 20_000, 40_000, 60_000, 100_000]}
+SHOWN = {"known": [*KNOWN], "attacks": 1_000, "neighbours": 10}
+
+# What runs in the other environment: tables and attacks in, counts out.
+THEIRS = """
+import json, sys, time, warnings
+import numpy as np, pandas as pd
+from anonymeter.evaluators import InferenceEvaluator, LinkabilityEvaluator, SinglingOutEvaluator
+warnings.simplefilter("ignore")
+folder, asked = sys.argv[1], json.loads(sys.argv[2])
+levels = {name: str for name in asked["levels"]}
+read = lambda name: pd.read_csv(f"{folder}/{name}.csv", dtype=levels)
+data, control = read("data"), read("control")
+found = []
+for release in asked["releases"]:
+    made = read(release)
+    for attack in asked["attacks"]:
+        np.random.seed(1)
+        start = time.perf_counter()
+        own = dict(ori=data, syn=made, control=control, n_attacks=asked["number"])
+        if attack["kind"] == "inference":
+            one = InferenceEvaluator(aux_cols=attack["known"], secret=attack["secret"], **own).evaluate(n_jobs=1)
+        elif attack["kind"] == "linkability":
+            columns = (attack["first"], attack["second"])
+            one = LinkabilityEvaluator(aux_cols=columns, n_neighbors=attack["neighbours"], **own).evaluate(n_jobs=1)
+        else:
+            one = SinglingOutEvaluator(n_cols=attack["size"], seed=1, **own)
+            one.evaluate(mode="univariate" if attack["size"] == 1 else "multivariate")
+        counts = one.results()
+        found.append([float(counts.n_success), float(counts.n_control), float(counts.n_baseline), one.risk().value,
+                      list(one.risk().ci), len(getattr(one, "_queries", [])), time.perf_counter() - start])
+print(json.dumps(found))
+"""
+
+
+def read_people(shared: Path) -> pd.DataFrame:
+    """Read the survey: categories as text that nobody takes for numbers, numbers missing where they do not apply."""
+    frame = pd.read_csv(shared / "nist_ma.csv", dtype=str)
+    return _type(frame[["AGEP", *[name for name in LEVELS if name in frame], "PINCP", "POVPIP"]])
+
+
+def _type(frame: pd.DataFrame) -> pd.DataFrame:
+    levels = {name: "_" + frame[name].astype(str) for name in LEVELS if name in frame}
+    numbers = {name: pd.to_numeric(frame[name].replace("N", np.nan)) for name in NUMBERS if name in frame}
+    return frame.assign(**levels, **numbers)
+
+
+def read_released(people: pd.DataFrame, shared: Path) -> list[pd.DataFrame]:
+    paths = sorted((shared / "nist_ma_synthpop").glob("*.csv"))
+    return [people.assign(**_type(pd.read_csv(path, dtype=str))) for path in paths]
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.perf_counter()
+    return call(), time.perf_counter() - start
+
+
+def show(value: Any) -> str:
+    return f"{value.value:.4f} [{value.low:.4f}, {value.high:.4f}]"
+
+
+def measure_all(tables: int, shared: Path) -> None:
+    """Time everything on so many tables, and print what comes out of synthpop's ten."""
+    people = read_people(shared)
+    ten = read_released(people, shared)
+    many = [ten[number % len(ten)] for number in range(tables)]
+    known, breaks = ["PUMA", "AGEP", "SEX", "RAC1P"], {"AGEP": AGES}
+    cut = {**breaks, **INCOMES}
+    half = np.random.default_rng(1).permutation(len(people)) < len(people) // 2
+    calls: dict[str, Callable[[list[pd.DataFrame]], Any]] = {
+        "k_anonymity": lambda _: k_anonymity(people, known, breaks=breaks),
+        "replicated_uniques": lambda made: replicated_uniques(people, made, known, breaks=breaks),
+        "linkage, by the replaced columns but incomes": lambda made: linkage(people, made, REPLACED[:3]),
+        "l_diversity MSP": lambda _: l_diversity(people, known, "MSP", breaks=breaks),
+        "disclosive MSP": lambda made: disclosive(people, made, known, "MSP", breaks=breaks),
+        "disclosive PINCP in 7 groups": lambda made: disclosive(people, made, known, "PINCP", breaks=cut),
+        "correct_attribution MSP": lambda made: correct_attribution(people, made, known, "MSP", breaks=breaks),
+        "singling_out, 1 column": lambda made: singling_out(people, made, size=1, seed=1),
+        "singling_out, 3 columns": lambda made: singling_out(people, made, size=3, seed=1),
+        "singling_out, 3 replaced columns": lambda made: singling_out(people, made, REPLACED, size=3, seed=1),
+        "linkability": lambda made: linkability(people, made, known, REPLACED, neighbours=10, seed=1),
+        "inference MSP": lambda made: inference(people, made, known, "MSP", seed=1),
+        "inference PINCP": lambda made: inference(people, made, known, "PINCP", seed=1),
+        "inference EDU": lambda made: inference(people, made, known, "EDU", seed=1),
+        "closest_records (half stands in for a holdout)": lambda made: closest_records(
+            people[half], made, people[~half], REPLACED, seed=1
+        ),
+        "reconstruct": lambda made: reconstruct(people, made, known, tolerance=0.05),
+        "check_pairs": lambda made: check_pairs(people, made, [*known, *REPLACED], breaks=breaks),
+        "check_ranges": lambda made: check_ranges(people, made, ["PINCP", "POVPIP"]),
+        "check_heaps": lambda made: check_heaps(people, made, ["PINCP", "POVPIP"]),
+    }
+    small = people.iloc[:300]
+    whole = 0.0
+    for name, call in calls.items():
+        _ = singling_out(small, small, seed=1)  # what is compiled is compiled before
+        _, seconds = timed(lambda call=call: call(many))
+        whole += seconds
+        found = call(ten)
+        print(f"{seconds:7.2f} s  {name}\n{'':11}{found if not isinstance(found, list) else found[:3]}")
+    print(f"{whole:7.2f} s  all, {tables} tables of {len(people):,} records")
+
+
+def compare(python: str | None, shared: Path) -> None:
+    """Run the same attacks with anonymeter, on releases from which it is known what must come out."""
+    random = np.random.default_rng(1)
+    people = read_people(shared).dropna().rename(columns={"AGEP": "AGE"})
+    order, number = random.permutation(len(people)), len(people) // 3
+    parts = [people.iloc[order[start : start + number]].reset_index(drop=True) for start in (0, number, 2 * number)]
+    data, control, fresh = parts
+    redrawn = {name: _redraw(data[name], 0.5, random) for name in REPLACED}
+    releases = {"the data": data, "half redrawn": data.assign(**redrawn), "fresh sample": fresh}
+    attacks: list[dict[str, Any]] = [
+        *({"kind": "inference", "known": KNOWN, "secret": secret} for secret in ("MSP", "EDU", "PINCP")),
+        {"kind": "linkability", "first": KNOWN, "second": REPLACED, "neighbours": 10},
+        {"kind": "singling out", "size": 1},
+        {"kind": "singling out", "size": 3},
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        tables = {"data": data, "control": control, **{name.replace(" ", "_"): one for name, one in releases.items()}}
+        for name, one in tables.items():
+            one.to_csv(f"{folder}/{name}.csv", index=False)
+        asked = {
+            "levels": LEVELS,
+            "releases": [name.replace(" ", "_") for name in releases],
+            "attacks": attacks,
+            "number": SHOWN["attacks"],
+        }
+        python = python or _install(Path(folder) / "environment")
+        told = subprocess.check_output([python, "-c", THEIRS, folder, json.dumps(asked)], text=True)
+    theirs = iter(json.loads(told))
+    print(f"\n{number:,} records each; rate, control and baseline of {SHOWN['attacks']:,} attacks; risk; seconds")
+    for name, made in releases.items():
+        for attack in attacks:
+            success, held, naive, risk, ends, _, seconds = next(theirs)
+            ours, own_seconds = timed(lambda attack=attack, made=made: _attack(data, made, control, attack))
+            same = _overlap(ours.rate, wilson(success, SHOWN["attacks"]))
+            about = " ".join(str(attack[key]) for key in ("kind", "secret", "size") if key in attack)
+            print(f"{name:13} {about:18} ours {ours.rate.value:.3f} {ours.control.value:.3f} {ours.baseline.value:.3f} "
+                  f"risk {show(ours.risk)} {own_seconds:.2f} s, {ours.attacks} attacks")  # fmt: skip
+            print(f"{'':32} theirs {success / 1000:.3f} {held / 1000:.3f} {naive / 1000:.3f} "
+                  f"risk {risk:.4f} [{ends[0]:.4f}, {ends[1]:.4f}] {seconds:.2f} s, rates alike: {same}")  # fmt: skip
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    return one.low <= other.high and other.low <= one.high
+
+
+def _attack(data: pd.DataFrame, made: pd.DataFrame, control: pd.DataFrame, attack: dict[str, Any]) -> Any:
+    number = SHOWN["attacks"]
+    if attack["kind"] == "inference":
+        return inference(data, made, attack["known"], attack["secret"], control=control, attacks=number, seed=1)
+    if attack["kind"] == "linkability":
+        first, second, neighbours = attack["first"], attack["second"], attack["neighbours"]
+        return linkability(data, made, first, second, neighbours=neighbours, control=control, attacks=number, seed=1)
+    # anonymeter drops records that repeat another.
+    data, made, control = (one.drop_duplicates() for one in (data, made, control))
+    return singling_out(data, made, control=control, size=attack["size"], attacks=number, seed=1)
+
+
+def _redraw(column: pd.Series, share: float, random: np.random.Generator) -> np.ndarray:
+    """Draw some of the values anew from the column."""
+    drawn = column.to_numpy()[random.integers(len(column), size=len(column))]
+    return np.where(random.random(len(column)) < share, drawn, column.to_numpy())
+
+
+def _install(folder: Path) -> str:
+    venv.create(folder, with_pip=True)
+    python = str(folder / "bin" / "python")
+    subprocess.check_call([python, "-m", "pip", "install", "--quiet", "anonymeter==1.1.0"])
+    return python
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", help="an interpreter that has anonymeter")
+    parser.add_argument("--without", action="store_true", help="leave anonymeter out")
+    parser.add_argument("--tables", type=int, default=20)
+    parser.add_argument("--shared", type=Path, default=SHARED, help="the folder of reference data")
+    given = parser.parse_args()
+    if not given.shared.is_dir():
+        sys.exit("the reference data in ../shared/data are not here")
+    measure_all(given.tables, given.shared)
+    if not given.without:
+        compare(given.python, given.shared)
