@@ -11,7 +11,7 @@ from numba import njit
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.errors import InputError, check_names
 from molehill.machine import in_threads, workers
-from molehill.risk.holdout import Places, Scale, apart
+from molehill.risk.holdout import Places, Scale, measure_distances
 from molehill.tables.schema import is_number
 from molehill.tables.table import Table, as_table, as_tables, find_columns
 
@@ -67,7 +67,7 @@ def find_neighbours(asked: Floats, to: Floats, exact: Booleans, number: int, *, 
     number = min(number, len(to))
     rows, distances = np.empty((len(asked), number), dtype=np.int64), np.empty((len(asked), number))
     ends = np.linspace(0, len(asked), workers() + 1).astype(np.int64).tolist()
-    kernel = partial(_search, asked, to, exact, np.uint64(seed), rows, distances)
+    kernel = partial(_search, asked, np.ascontiguousarray(to.T), exact, np.uint64(seed), rows, distances)
     in_threads(kernel, list(pairwise(ends)))
     return rows, distances
 
@@ -84,7 +84,7 @@ def _coin(seed: np.uint64, one: np.uint64, other: np.uint64) -> np.uint64:
 @njit(nogil=True, cache=True, error_model="numpy")
 def _search(
     asked: Floats,
-    to: Floats,
+    columns: Floats,
     exact: Booleans,
     seed: np.uint64,
     rows: Integers,
@@ -92,13 +92,13 @@ def _search(
     first: int,
     last: int,
 ) -> None:
-    number = rows.shape[1]
-    coins = np.empty(number, dtype=np.uint64)
+    number, records = rows.shape[1], columns.shape[1]
+    coins, apart = np.empty(number, dtype=np.uint64), np.empty(records)
     for i in range(first, last):
-        found = 0
-        for j in range(to.shape[0]):
-            most = np.inf if found < number else distances[i, number - 1]
-            distance = apart(asked[i], to[j], exact, most)
+        measure_distances(asked[i], columns, exact, apart)
+        found, most = 0, np.inf
+        for j in range(records):
+            distance = apart[j]
             if distance > most:
                 continue
             coin = _coin(seed, np.uint64(i), np.uint64(j))
@@ -109,11 +109,10 @@ def _search(
             while place > 0 and (
                 distances[i, place - 1] > distance or (distances[i, place - 1] == distance and coins[place - 1] > coin)
             ):
-                distances[i, place], rows[i, place], coins[place] = (
-                    distances[i, place - 1],
-                    rows[i, place - 1],
-                    coins[place - 1],
-                )
+                distances[i, place], rows[i, place] = distances[i, place - 1], rows[i, place - 1]
+                coins[place] = coins[place - 1]
                 place -= 1
             distances[i, place], rows[i, place], coins[place] = distance, j, coin
             found = min(found + 1, number)
+            if found == number:
+                most = distances[i, number - 1]

@@ -195,31 +195,32 @@ def _nearest(asked: Floats, to: Floats, exact: Booleans) -> Floats:
     """Distance of every asked record to the nearest of others."""
     found = np.empty(len(asked))
     ends = np.linspace(0, len(asked), workers() + 1).astype(np.int64).tolist()
-    in_threads(partial(_find_nearest, asked, to, exact, found), list(pairwise(ends)))
+    in_threads(partial(_find_nearest, asked, np.ascontiguousarray(to.T), exact, found), list(pairwise(ends)))
     return found
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def apart(one: Floats, other: Floats, exact: Booleans, most: float) -> float:
-    """Distance of two records' places; once it is beyond `most`, any number that is beyond."""
-    distance = 0.0
-    for k in range(len(one)):
+def measure_distances(record: Floats, columns: Floats, exact: Booleans, found: Floats) -> None:
+    """Distances of a record's places to those of others, which are given (columns, records)."""
+    # Column by column, so that the inner loops have no branches and many records are compared at once.
+    found[:] = 0.0
+    for k in range(len(record)):
+        one, others = record[k], columns[k]
         if exact[k]:
-            distance += one[k] != other[k]
-        elif np.isnan(one[k]) or np.isnan(other[k]):
-            distance += not (np.isnan(one[k]) and np.isnan(other[k]))
+            for j in range(len(found)):
+                found[j] += 0.0 if others[j] == one else 1.0
+        elif np.isnan(one):
+            for j in range(len(found)):
+                found[j] += 0.0 if np.isnan(others[j]) else 1.0
         else:
-            distance += abs(one[k] - other[k])
-        if distance > most:
-            break
-    return distance
+            for j in range(len(found)):
+                distance = abs(others[j] - one)
+                found[j] += 1.0 if np.isnan(distance) else distance
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _find_nearest(asked: Floats, to: Floats, exact: Booleans, found: Floats, first: int, last: int) -> None:
+def _find_nearest(asked: Floats, columns: Floats, exact: Booleans, found: Floats, first: int, last: int) -> None:
+    distances = np.empty(columns.shape[1])
     for i in range(first, last):
-        best = np.inf
-        for j in range(to.shape[0]):
-            distance = apart(asked[i], to[j], exact, best)
-            best = min(best, distance)
-        found[i] = best
+        measure_distances(asked[i], columns, exact, distances)
+        found[i] = distances.min()
