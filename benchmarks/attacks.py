@@ -174,7 +174,8 @@ def compare(python: str | None, shared: Path) -> None:
             ours, own_seconds = timed(lambda attack=attack, made=made: _attack(data, made, control, attack))
             # It divides by the attacks asked for; of single columns there are fewer.
             made_by_both = ours.attacks if attack.get("size") == 1 else SHOWN["attacks"]
-            same = _overlap(ours.rate, wilson(success, made_by_both))
+            told = [wilson(count, made_by_both) for count in (success, held)]
+            same = all(map(_overlap, (ours.rate, ours.control), told))
             about = " ".join(str(attack[key]) for key in ("kind", "secret", "size") if key in attack)
             rates = " ".join(f"{count / made_by_both:.3f}" for count in (success, held))
             own_rates = " ".join(f"{figure.value:.3f}" for figure in (ours.rate, ours.control, ours.baseline))

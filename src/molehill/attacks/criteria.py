@@ -159,8 +159,8 @@ def linkability(
 
     References
     ----------
-    As of `inference`. Where many are equally near, anonymeter takes them in the order of the rows for both lists, so
-    that it links more, in the data and in the control alike; here each list takes its own at random.
+    As of `inference`. Where many are equally near, anonymeter takes those that its sort puts first; here each list
+    takes its own at random.
 
     Examples
     --------
