@@ -1,8 +1,8 @@
 """Attacks: how long all take for twenty tables, and the same attacks by anonymeter.
 
 Run `python benchmarks/attacks.py`. anonymeter 1.1 wants a NumPy below 1.27, and is installed into an environment of its
-own in a temporary folder; `--python PATH` names one that has it already, `--without` leaves the comparison out. The data
-are `../shared/data/nist_ma.csv`, with synthpop's tables for the times.
+own in a temporary folder; `--python PATH` names one that has it already, `--without` leaves the comparison out. The
+data are `../shared/data/nist_ma.csv`, with synthpop's tables for the times.
 """
 
 import argparse
@@ -57,7 +57,8 @@ for release in asked["releases"]:
         own = dict(ori=data, syn=made, control=control, n_attacks=asked["number"])
         if attack["kind"] == "inference":
             secret, sized = attack["secret"], attack["secret"] not in levels
-            one = InferenceEvaluator(aux_cols=attack["known"], secret=secret, regression=sized, **own).evaluate(n_jobs=1)
+            one = InferenceEvaluator(aux_cols=attack["known"], secret=secret, regression=sized, **own)
+            one.evaluate(n_jobs=1)
         elif attack["kind"] == "linkability":
             columns = (attack["first"], attack["second"])
             one = LinkabilityEvaluator(aux_cols=columns, n_neighbors=attack["neighbours"], **own).evaluate(n_jobs=1)

@@ -12,7 +12,7 @@ import numpy as np
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.neighbours import read_tables
-from molehill.attacks.rates import rate_of
+from molehill.attacks.rates import NOTHING, rate_of
 from molehill.errors import InputError, check_number
 from molehill.risk.attacks import typical_others
 from molehill.tables.intervals import Figure
@@ -119,8 +119,8 @@ def _reconstruct(
         right[2].append(_is_right(np.full(len(truth), anybody), truth, tolerance, sized=sized))
         sizes = np.bincount(agreeing[agreeing >= 0], minlength=patterns.number)
         alone.append(sizes[patterns.codes] <= 1)
-    rates = [rate_of(np.array(one, dtype=np.float64).reshape(len(one), -1)) for one in (*right, alone)]
-    return Reconstruction(column, *rates)
+    rate, without, baseline = (rate_of(np.array(one, dtype=np.float64)) if one else NOTHING for one in right)
+    return Reconstruction(column, rate, without, baseline, rate_of(np.array(alone, dtype=np.float64)))
 
 
 def _is_right(guess: Floats, truth: Floats, tolerance: float, *, sized: bool) -> Booleans:
