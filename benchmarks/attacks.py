@@ -79,14 +79,17 @@ def read_people(shared: Path) -> pd.DataFrame:
 
 
 def _type(frame: pd.DataFrame) -> pd.DataFrame:
-    levels = {name: "_" + frame[name].astype(str) for name in LEVELS if name in frame}
-    numbers = {name: pd.to_numeric(frame[name].replace("N", np.nan)) for name in NUMBERS if name in frame}
+    levels: dict[str, Any] = {name: "_" + frame[name].astype(str) for name in LEVELS if name in frame}
+    numbers: dict[str, Any] = {
+        name: pd.to_numeric(frame[name].replace("N", np.nan)) for name in NUMBERS if name in frame
+    }
     return frame.assign(**levels, **numbers)
 
 
 def read_released(people: pd.DataFrame, shared: Path) -> list[pd.DataFrame]:
     paths = sorted((shared / "nist_ma_synthpop").glob("*.csv"))
-    return [people.assign(**_type(pd.read_csv(path, dtype=str))) for path in paths]
+    read = [_type(pd.read_csv(path, dtype=str)) for path in paths]
+    return [people.assign(**{name: one[name] for name in REPLACED}) for one in read]
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:

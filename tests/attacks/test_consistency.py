@@ -46,7 +46,7 @@ def test_a_fresh_sample_has_as_many_new_cells_as_expected():
 
     def sample():
         one, other = random.geometric(0.2, 400), random.geometric(0.3, 400)
-        return pd.DataFrame({"one": one.astype(str), "other": other.astype(str)}).add("_")
+        return pd.DataFrame({"one": [f"_{value}" for value in one], "other": [f"_{value}" for value in other]})
 
     found = [check_pairs(sample(), sample(), ["one", "other"])[0] for _ in range(200)]
     gaps = np.array([one.new.value - one.expected.value for one in found])

@@ -29,7 +29,7 @@ def test_a_negative_guess_is_right_only_if_it_is_near():
 
 
 def test_a_missing_secret_is_guessed_by_a_missing_one():
-    data = DATA.assign(pay=[np.nan, 200.0, np.nan, 5.0], job=["a", None, "c", None])
+    data = DATA.assign(pay=[np.nan, 200.0, np.nan, 5.0], job=pd.Series(["a", None, "c", None]))
     assert inference(data, data, "age", "pay", seed=1).rate.value == 1.0
     assert inference(data, data, "age", "pay", seed=1).baseline.value == pytest.approx((2 + 1 + 2 + 1) / 16)
     assert inference(data, data, "age", "job", seed=1).rate.value == 1.0

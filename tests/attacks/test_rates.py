@@ -17,7 +17,7 @@ def test_intervals_are_those_of_scipy(successes, trials):
 
 
 def test_nothing_tried_tells_nothing():
-    assert np.isnan([wilson(0, 0), exact(0, 0), rate_of(np.empty((3, 0)))]).all()
+    assert np.isnan([*wilson(0, 0), *exact(0, 0), *rate_of(np.empty((3, 0)))]).all()
 
 
 def test_tables_of_the_same_people_are_no_more_people():
