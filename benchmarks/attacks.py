@@ -28,15 +28,18 @@ from molehill.attacks.closeness import closest_records
 from molehill.attacks.consistency import check_heaps, check_pairs, check_ranges
 from molehill.attacks.criteria import inference, linkability, singling_out
 from molehill.attacks.identity import k_anonymity, linkage, replicated_uniques
-from molehill.attacks.rates import wilson
+from molehill.attacks.rates import Attack, wilson
 from molehill.attacks.reconstruction import reconstruct
+from molehill.tables.intervals import Figure
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
-KNOWN, REPLACED = ["PUMA", "AGE", "SEX", "RAC1P"], ["MSP", "EDU", "INDP_CAT", "PINCP", "POVPIP"]
+# What the intruder knows: age in groups; in years where programs are compared.
+KNOWN, IN_YEARS = ["PUMA", "AGE", "SEX", "RAC1P"], ["PUMA", "AGEP", "SEX", "RAC1P"]
+REPLACED = ["MSP", "EDU", "INDP_CAT", "PINCP", "POVPIP"]
 LEVELS, NUMBERS = ["PUMA", "SEX", "RAC1P", "MSP", "EDU", "INDP_CAT"], ["AGEP", "PINCP", "POVPIP"]
 AGES = [15, 25, 35, 50, 65]
 INCOMES = {"PINCP": [0.5, 10_000, 20_000, 40_000, 60_000, 100_000]}
-SHOWN = {"known": [*KNOWN], "attacks": 1_000, "neighbours": 10}
+ATTACKS = 1_000
 
 # What runs in the other environment: tables and attacks in, counts out.
 THEIRS = """
@@ -75,7 +78,8 @@ print(json.dumps(found))
 def read_people(shared: Path) -> pd.DataFrame:
     """Read the survey: categories as text that nobody takes for numbers, numbers missing where they do not apply."""
     frame = pd.read_csv(shared / "nist_ma.csv", dtype=str)
-    return _type(frame[["AGEP", *[name for name in LEVELS if name in frame], "PINCP", "POVPIP"]])
+    people = _type(frame[[*IN_YEARS, *REPLACED]])
+    return people.assign(AGE=[f"_{group}" for group in np.searchsorted(AGES, people["AGEP"], side="right")])
 
 
 def _type(frame: pd.DataFrame) -> pd.DataFrame:
@@ -101,34 +105,47 @@ def show(value: Any) -> str:
     return f"{value.value:.4f} [{value.low:.4f}, {value.high:.4f}]"
 
 
+def _tell(found: Any) -> str:
+    """Tell the figures of a result in a line, those within others too."""
+    told = []
+    for name, value in vars(found).items():
+        if isinstance(value, Figure):
+            told.append(f"{name} {show(value)}")
+        elif isinstance(value, Attack):
+            told.append(f"{name}: {_tell(value)}")
+        elif not isinstance(value, np.ndarray):
+            told.append(f"{name} {value}")
+    return "; ".join(told)
+
+
 def measure_all(tables: int, shared: Path) -> None:
     """Time everything on so many tables, and print what comes out of synthpop's ten."""
     people = read_people(shared)
     ten = read_released(people, shared)
     many = [ten[number % len(ten)] for number in range(tables)]
-    known, breaks = ["PUMA", "AGEP", "SEX", "RAC1P"], {"AGEP": AGES}
-    cut = {**breaks, **INCOMES}
+    known, every = KNOWN, [*IN_YEARS, *REPLACED]
     half = np.random.default_rng(1).permutation(len(people)) < len(people) // 2
     calls: dict[str, Callable[[list[pd.DataFrame]], Any]] = {
-        "k_anonymity": lambda _: k_anonymity(people, known, breaks=breaks),
-        "replicated_uniques": lambda made: replicated_uniques(people, made, known, breaks=breaks),
+        "k_anonymity": lambda _: k_anonymity(people, known),
+        "replicated_uniques": lambda made: replicated_uniques(people, made, known),
         "linkage, by the replaced columns but incomes": lambda made: linkage(people, made, REPLACED[:3]),
-        "l_diversity MSP": lambda _: l_diversity(people, known, "MSP", breaks=breaks),
-        "disclosive MSP": lambda made: disclosive(people, made, known, "MSP", breaks=breaks),
-        "disclosive PINCP in 7 groups": lambda made: disclosive(people, made, known, "PINCP", breaks=cut),
-        "correct_attribution MSP": lambda made: correct_attribution(people, made, known, "MSP", breaks=breaks),
-        "singling_out, 1 column": lambda made: singling_out(people, made, size=1, seed=1),
-        "singling_out, 3 columns": lambda made: singling_out(people, made, size=3, seed=1),
+        "l_diversity MSP": lambda _: l_diversity(people, known, "MSP"),
+        "disclosive MSP": lambda made: disclosive(people, made, known, "MSP"),
+        "disclosive PINCP in 7 groups": lambda made: disclosive(people, made, known, "PINCP", breaks=INCOMES),
+        "correct_attribution MSP": lambda made: correct_attribution(people, made, known, "MSP"),
+        "singling_out, 1 column": lambda made: singling_out(people, made, every, size=1, seed=1),
+        "singling_out, 3 columns": lambda made: singling_out(people, made, every, size=3, seed=1),
         "singling_out, 3 replaced columns": lambda made: singling_out(people, made, REPLACED, size=3, seed=1),
         "linkability": lambda made: linkability(people, made, known, REPLACED, neighbours=10, seed=1),
         "inference MSP": lambda made: inference(people, made, known, "MSP", seed=1),
         "inference PINCP": lambda made: inference(people, made, known, "PINCP", seed=1),
+        "inference POVPIP": lambda made: inference(people, made, known, "POVPIP", seed=1),
         "inference EDU": lambda made: inference(people, made, known, "EDU", seed=1),
         "closest_records (half stands in for a holdout)": lambda made: closest_records(
             people[half], made, people[~half], REPLACED, seed=1
         ),
-        "reconstruct": lambda made: reconstruct(people, made, known, tolerance=0.05),
-        "check_pairs": lambda made: check_pairs(people, made, [*known, *REPLACED], breaks=breaks),
+        "reconstruct": lambda made: reconstruct(people, made, known),
+        "check_pairs": lambda made: check_pairs(people, made, every),
         "check_ranges": lambda made: check_ranges(people, made, ["PINCP", "POVPIP"]),
         "check_heaps": lambda made: check_heaps(people, made, ["PINCP", "POVPIP"]),
     }
@@ -139,22 +156,24 @@ def measure_all(tables: int, shared: Path) -> None:
         _, seconds = timed(lambda call=call: call(many))
         whole += seconds
         found = call(ten)
-        print(f"{seconds:7.2f} s  {name}\n{'':11}{found if not isinstance(found, list) else found[:3]}")
+        print(f"{seconds:7.2f} s  {name}")
+        for one in found if isinstance(found, list) else [found]:
+            print(f"{'':11}{_tell(one)}")
     print(f"{whole:7.2f} s  all, {tables} tables of {len(people):,} records")
 
 
 def compare(python: str | None, shared: Path) -> None:
     """Run the same attacks with anonymeter, on releases from which it is known what must come out."""
     random = np.random.default_rng(1)
-    people = read_people(shared).dropna().rename(columns={"AGEP": "AGE"})
+    people = read_people(shared).dropna()[[*IN_YEARS, *REPLACED]]
     order, number = random.permutation(len(people)), len(people) // 3
     parts = [people.iloc[order[start : start + number]].reset_index(drop=True) for start in (0, number, 2 * number)]
     data, control, fresh = parts
     redrawn = {name: _redraw(data[name], 0.5, random) for name in REPLACED}
     releases = {"the data": data, "half redrawn": data.assign(**redrawn), "fresh sample": fresh}
     attacks: list[dict[str, Any]] = [
-        *({"kind": "inference", "known": KNOWN, "secret": secret} for secret in ("MSP", "EDU", "PINCP")),
-        {"kind": "linkability", "first": KNOWN, "second": REPLACED, "neighbours": 10},
+        *({"kind": "inference", "known": IN_YEARS, "secret": secret} for secret in ("MSP", "EDU", "PINCP")),
+        {"kind": "linkability", "first": IN_YEARS, "second": REPLACED, "neighbours": 10},
         {"kind": "singling out", "size": 1},
         {"kind": "singling out", "size": 3},
     ]
@@ -166,18 +185,18 @@ def compare(python: str | None, shared: Path) -> None:
             "levels": LEVELS,
             "releases": [name.replace(" ", "_") for name in releases],
             "attacks": attacks,
-            "number": SHOWN["attacks"],
+            "number": ATTACKS,
         }
         python = python or _install(Path(folder) / "environment")
         told = subprocess.check_output([python, "-c", THEIRS, folder, json.dumps(asked)], text=True)
     theirs = iter(json.loads(told))
-    print(f"\n{number:,} records each; rate, control and baseline of {SHOWN['attacks']:,} attacks; risk; seconds")
+    print(f"\n{number:,} records each; rate, control and baseline of {ATTACKS:,} attacks; risk; seconds")
     for name, made in releases.items():
         for attack in attacks:
             success, held, naive, risk, ends, seconds = next(theirs)
             ours, own_seconds = timed(lambda attack=attack, made=made: _attack(data, made, control, attack))
             # It divides by the attacks asked for; of single columns there are fewer.
-            made_by_both = ours.attacks if attack.get("size") == 1 else SHOWN["attacks"]
+            made_by_both = ours.attacks if attack.get("size") == 1 else ATTACKS
             told = [wilson(count, made_by_both) for count in (success, held)]
             same = all(map(_overlap, (ours.rate, ours.control), told))
             about = " ".join(str(attack[key]) for key in ("kind", "secret", "size") if key in attack)
@@ -185,9 +204,7 @@ def compare(python: str | None, shared: Path) -> None:
             own_rates = " ".join(f"{figure.value:.3f}" for figure in (ours.rate, ours.control, ours.baseline))
             print(f"{name:13} {about:18} ours {own_rates} risk {show(ours.risk)} {own_seconds:.2f} s")
             told_risk = f"{risk:.4f} [{ends[0]:.4f}, {ends[1]:.4f}]"
-            print(
-                f"{'':30} theirs {rates} {naive / SHOWN['attacks']:.3f} risk {told_risk} {seconds:.2f} s, alike: {same}"
-            )
+            print(f"{'':30} theirs {rates} {naive / ATTACKS:.3f} risk {told_risk} {seconds:.2f} s, alike: {same}")
 
 
 def _overlap(one: Any, other: Any) -> bool:
@@ -195,7 +212,7 @@ def _overlap(one: Any, other: Any) -> bool:
 
 
 def _attack(data: pd.DataFrame, made: pd.DataFrame, control: pd.DataFrame, attack: dict[str, Any]) -> Any:
-    number = SHOWN["attacks"]
+    number = ATTACKS
     if attack["kind"] == "inference":
         return inference(data, made, attack["known"], attack["secret"], control=control, attacks=number, seed=1)
     if attack["kind"] == "linkability":
