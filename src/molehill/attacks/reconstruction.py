@@ -32,7 +32,8 @@ class Reconstruction:
     rate
         Share of the people guessed right from the release.
     without
-        The same, had the person's own record not been in the release; NaN where released records are nobody's.
+        The same, had the person's own record not been in the release; NaN where released records are nobody's. Between
+        values that are as frequent, leaving the own one out tilts against the truth: it may fall below the baseline.
     baseline
         Share guessed right by the most frequent released value, of a number the median, of everybody.
     alone
