@@ -64,6 +64,17 @@ def test_numbers_are_divided_by_the_range_of_all_tables():
     assert places.exact.tolist() == [False, True]
 
 
+def test_a_category_is_the_same_however_a_table_holds_it():
+    data = as_table(pd.DataFrame({"sex": [1, 2] * 10, "job": pd.Categorical(["a", "b"] * 10)}))
+    other = as_table(pd.DataFrame({"sex": [2.0, np.nan], "job": pd.Series([None, "a"], dtype=object)}))
+    another = as_table(pd.DataFrame({"sex": pd.array([None, 1], dtype="Int64"), "job": pd.Series(["b", np.nan])}))
+    places = learn_places(data, [other, another], ["sex", "job"])
+    assert places.exact.all()
+    assert places.of(data)[:2].tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    assert places.of(other).tolist() == [[1.0, 2.0], [2.0, 0.0]]
+    assert places.of(another).tolist() == [[2.0, 1.0], [0.0, 2.0]]
+
+
 def test_columns_that_are_not_there_are_refused():
     data = pd.DataFrame({"pay": [1.5], "job": ["a"]})
     with pytest.raises(InputError, match="known: there is no column 'town'"):

@@ -14,7 +14,7 @@ import numpy as np
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.identity import Breaks, learn_known
 from molehill.attacks.rates import Attack, compare
-from molehill.errors import InputError, check_number
+from molehill.errors import InputError, check_names, check_number
 from molehill.tables.intervals import Figure, mean_over_tables
 from molehill.tables.patterns import match_patterns
 from molehill.tables.table import Table, as_table, as_tables, find_columns
@@ -307,7 +307,7 @@ class _Counts:
     """A table by pattern and target, and how people of others are looked up in it."""
 
     def __init__(self, table: Table, known: Sequence[str] | str, target: str, breaks: Breaks) -> None:
-        names = [known] if isinstance(known, str) else list(known)
+        names = check_names("known", known)
         if not isinstance(target, str):
             problem = f"it is of type {type(target).__name__}, not the name of a column"
             raise InputError("target", problem, "Name one column; call once for each of several")

@@ -245,6 +245,8 @@ def _link(table: Table, released: Table, key: str | None) -> Integers:
             problem = f"it has {len(released.frame):,} records where the confidential table has {len(table.frame):,}"
             raise InputError("released", problem, "Give the column that names the record as `key`")
         return np.arange(len(table.frame))
+    if not isinstance(key, str):
+        raise InputError("key", f"it is of type {type(key).__name__}, not the name of a column", "Name one column")
     for one, called in ((table, "data"), (released, "released")):
         find_columns(one, key, "key")
         names = one.frame[key]

@@ -163,7 +163,7 @@ class Places:
         values = {name: np.concatenate([column_numbers(table, name) for table in tables]) for name in numbers}
         self.sorted = {name: np.sort(own[~np.isnan(own)]) for name, own in values.items()}
         self.levels = {
-            name: pd.Index(pd.concat([table.frame[name].astype(str) for table in tables]).unique())
+            name: pd.Index(pd.concat([_written(table.frame[name]) for table in tables]).unique())
             for name in columns
             if name not in self.sorted
         }
@@ -174,7 +174,7 @@ class Places:
 
     def _place(self, table: Table, name: str) -> Floats:
         if name in self.levels:
-            return self.levels[name].get_indexer(pd.Index(table.frame[name].astype(str))).astype(np.float64)
+            return self.levels[name].get_indexer(pd.Index(_written(table.frame[name]))).astype(np.float64)
         values, line = column_numbers(table, name, "released"), self.sorted[name]
         if self.scale == "none" or not len(line):
             return values
@@ -189,6 +189,13 @@ def _is_sized(column: pd.Series) -> bool:
     """Whether a column holds numbers, not true or false, or dates."""
     kind = column.dtype
     return (pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)) or holds_dates(column)
+
+
+def _written(column: pd.Series) -> pd.Series:
+    """Give the values of a category as text: 6 is 6.0 beside missing values, and one that is missing like any other."""
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        column = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return column.astype(object).where(column.notna(), "\0missing").astype(str)
 
 
 def _nearest(asked: Floats, to: Floats, exact: Booleans) -> Floats:
