@@ -321,7 +321,7 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
         values, present = _column_values(reading.table, column, levels, "released"), reading.part
         rows = np.arange(view.records) if reading.rows is None else reading.rows
         rows = np.where(present[rows], rows, -1)
-        typical = _typical_others if levels is None else _frequent_others
+        typical = typical_others if levels is None else _frequent_others
         others = typical(values, reading.patterns, rows, view.patterns.codes)
         alone = np.isnan(others)
         if alone.any():
@@ -358,7 +358,7 @@ def _column_values(table: Table, column: str, levels: pd.Index | None, argument:
     return np.where(codes < 0, len(levels), codes).astype(np.float64)
 
 
-def _typical_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
+def typical_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
     """Median of the values with each record's pattern, its own row left out; NaN where there is no other."""
     number = int(max(patterns.max(initial=0), wanted.max(initial=0))) + 1
     order = np.lexsort((values, patterns))

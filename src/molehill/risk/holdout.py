@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -103,19 +103,19 @@ def compare_halves(
     Holdout(members nearer: 1.000, released records nearer: 1.000)
     """
     table, random = as_table(data), np.random.default_rng(seed)
-    coding = _Coding(table, columns)
-    own = coding.places(table)
-    asked = _choose(random, len(own), MOST_ASKED)
+    coding = Places([table], columns)
+    own = coding.of(table)
+    asked = choose_rows(random, len(own), MOST_ASKED)
     distances = []
     for made in (first, second):
-        places = np.concatenate([coding.places(as_table(one)) for one in made])
-        distances.append(_nearest(own[asked], places[_choose(random, len(places), MOST_NEAR)], coding.exact))
+        places = np.concatenate([coding.of(as_table(one)) for one in made])
+        distances.append(_nearest(own[asked], places[choose_rows(random, len(places), MOST_NEAR)], coding.exact))
     inside = np.where(half[asked], *distances)
     outside = np.where(half[asked], *distances[::-1])
     nearer = []
     for made, from_half in ((first, half), (second, ~half)):
-        places = np.concatenate([coding.places(as_table(one)) for one in made])
-        places = places[_choose(random, len(places), MOST_ASKED // 2)]
+        places = np.concatenate([coding.of(as_table(one)) for one in made])
+        places = places[choose_rows(random, len(places), MOST_ASKED // 2)]
         # As many on either side: of more records one lies nearer.
         sides = [np.flatnonzero(from_half), np.flatnonzero(~from_half)]
         number = min(*map(len, sides), MOST_NEAR)
@@ -124,63 +124,110 @@ def compare_halves(
     return Holdout(freeze(asked), freeze(inside), freeze(outside), freeze(np.concatenate(nearer)))
 
 
-def _choose(random: np.random.Generator, number: int, most: int) -> Integers:
+def choose_rows(random: np.random.Generator, number: int, most: int) -> Integers:
+    """Choose rows at random, in their order: all of them if there are no more than `most`."""
     return np.arange(number) if number <= most else np.sort(random.choice(number, most, replace=False))
 
 
-class _Coding:
-    """Columns as places: of a number its rank from 0 to 1, of a category the number of its level."""
+Scale = Literal["rank", "range", "none"]
 
-    def __init__(self, table: Table, columns: Sequence[str]) -> None:
-        frame = table.frame
-        self.columns = list(columns)
-        numeric = [
-            (pd.api.types.is_numeric_dtype(frame[name].dtype) and not pd.api.types.is_bool_dtype(frame[name].dtype))
-            or holds_dates(frame[name])
-            for name in columns
-        ]
-        self.exact = ~np.array(numeric, dtype=bool)
-        values = {name: column_numbers(table, name) for name, number in zip(columns, numeric, strict=True) if number}
+
+class Places:
+    """Columns as places: of a number its rank or its place in the range, from 0 to 1; of a category its level's number.
+
+    Parameters
+    ----------
+    tables
+        What ranks, ranges and levels are learned from.
+    columns
+        The columns, in the order of the places.
+    scale
+        Of numbers: "rank", how far up a value stands among all; "range", divided by the range of all, as Gower's
+        distance has it; "none", as they are.
+    numbers
+        Which columns are compared by size; by default those of numbers and dates.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[Table],
+        columns: Sequence[str],
+        *,
+        scale: Scale = "rank",
+        numbers: Sequence[str] | None = None,
+    ) -> None:
+        self.columns, self.scale = list(columns), scale
+        if numbers is None:
+            numbers = [name for name in columns if _is_sized(tables[0].frame[name])]
+        self.exact = np.array([name not in numbers for name in columns], dtype=bool)
+        values = {name: np.concatenate([column_numbers(table, name) for table in tables]) for name in numbers}
         self.sorted = {name: np.sort(own[~np.isnan(own)]) for name, own in values.items()}
-        self.levels = {name: pd.Index(frame[name].astype(str).unique()) for name in columns if name not in self.sorted}
+        self.levels = {
+            name: pd.Index(pd.concat([_written(table.frame[name]) for table in tables]).unique())
+            for name in columns
+            if name not in self.sorted
+        }
 
-    def places(self, table: Table) -> Floats:
-        """Give the places of a table, (records, columns)."""
+    def of(self, table: Table) -> Floats:
+        """Give the places of a table, (records, columns); -1 for a level that was not learned."""
         return np.column_stack([self._place(table, name) for name in self.columns])
 
     def _place(self, table: Table, name: str) -> Floats:
         if name in self.levels:
-            return self.levels[name].get_indexer(pd.Index(table.frame[name].astype(str))).astype(np.float64)
+            return self.levels[name].get_indexer(pd.Index(_written(table.frame[name]))).astype(np.float64)
         values, line = column_numbers(table, name, "released"), self.sorted[name]
+        if self.scale == "none" or not len(line):
+            return values
+        if self.scale == "range":
+            return (values - line[0]) / (line[-1] - line[0] or 1.0)
         # The middle of all that are the same.
         ranks = (np.searchsorted(line, values, "left") + np.searchsorted(line, values, "right")) / 2
         return np.where(np.isnan(values), np.nan, ranks / max(len(line), 1))
+
+
+def _is_sized(column: pd.Series) -> bool:
+    """Whether a column holds numbers, not true or false, or dates."""
+    kind = column.dtype
+    return (pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)) or holds_dates(column)
+
+
+def _written(column: pd.Series) -> pd.Series:
+    """Give the values of a category as text: 6 is 6.0 beside missing values, and one that is missing like any other."""
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        column = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return column.astype(object).where(column.notna(), "\0missing").astype(str)
 
 
 def _nearest(asked: Floats, to: Floats, exact: Booleans) -> Floats:
     """Distance of every asked record to the nearest of others."""
     found = np.empty(len(asked))
     ends = np.linspace(0, len(asked), workers() + 1).astype(np.int64).tolist()
-    in_threads(partial(_find_nearest, asked, to, exact, found), list(pairwise(ends)))
+    in_threads(partial(_find_nearest, asked, np.ascontiguousarray(to.T), exact, found), list(pairwise(ends)))
     return found
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _find_nearest(asked: Floats, to: Floats, exact: Booleans, found: Floats, first: int, last: int) -> None:
-    columns = asked.shape[1]
+def measure_distances(record: Floats, columns: Floats, exact: Booleans, found: Floats) -> None:
+    """Distances of a record's places to those of others, which are given (columns, records)."""
+    # Column by column, so that the inner loops have no branches and many records are compared at once.
+    found[:] = 0.0
+    for k in range(len(record)):
+        one, others = record[k], columns[k]
+        if exact[k]:
+            for j in range(len(found)):
+                found[j] += 0.0 if others[j] == one else 1.0
+        elif np.isnan(one):
+            for j in range(len(found)):
+                found[j] += 0.0 if np.isnan(others[j]) else 1.0
+        else:
+            for j in range(len(found)):
+                distance = abs(others[j] - one)
+                found[j] += 1.0 if np.isnan(distance) else distance
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _find_nearest(asked: Floats, columns: Floats, exact: Booleans, found: Floats, first: int, last: int) -> None:
+    distances = np.empty(columns.shape[1])
     for i in range(first, last):
-        best = np.inf
-        for j in range(to.shape[0]):
-            distance = 0.0
-            for k in range(columns):
-                one, other = asked[i, k], to[j, k]
-                if exact[k]:
-                    distance += one != other
-                elif np.isnan(one) or np.isnan(other):
-                    distance += not (np.isnan(one) and np.isnan(other))
-                else:
-                    distance += abs(one - other)
-                if distance >= best:
-                    break
-            best = min(best, distance)
-        found[i] = best
+        measure_distances(asked[i], columns, exact, distances)
+        found[i] = distances.min()

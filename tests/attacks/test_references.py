@@ -1,0 +1,97 @@
+"""Attacks on releases of which is known what must come out: the data, a fresh sample, and noise of known size."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from molehill.attacks.attribute import disclosive
+from molehill.attacks.closeness import closest_records
+from molehill.attacks.criteria import inference, linkability, singling_out
+
+COLUMNS = ["age", "sex", "town", "pay", "job"]
+KNOWN = ["age", "sex", "town"]
+RECORDS = 150
+
+
+def sample(random, number=RECORDS):
+    age, sex = random.integers(18, 80, number), random.choice(["f", "m"], number)
+    town = random.choice(list("ABCDE"), number, p=[0.4, 0.3, 0.15, 0.1, 0.05])
+    pay = np.exp(9 + age / 80 + 0.3 * (sex == "m") + random.normal(0, 0.5, number))
+    job = np.where(random.random(number) < 0.6, random.choice(list("xyz"), number), town)
+    return pd.DataFrame({"age": age, "sex": sex, "town": town, "pay": pay, "job": job})
+
+
+def attack(data, released, people, seed):
+    """Every attack's risk, and how far the share nearer to the data lies above one half."""
+    options = {"control": people, "seed": seed}
+    nearer = closest_records(data, released, people, COLUMNS, seed=seed).nearer
+    return {
+        "inference": inference(data, released, KNOWN, "job", **options).risk,
+        "inference of a number": inference(data, released, KNOWN, "pay", tolerance=0.2, **options).risk,
+        "linkability": linkability(data, released, KNOWN[:2], ["town", "pay"], neighbours=3, **options).risk,
+        "singling out, one column": singling_out(data, released, size=1, attacks=200, **options).risk,
+        "singling out": singling_out(data, released, size=3, attacks=200, **options).risk,
+        "disclosive": disclosive(data, released, KNOWN, "job", control=people).attack.risk,
+        "closest": type(nearer)(*(2 * (end - 0.5) for end in nearer)),
+    }
+
+
+def redraw(data, share, random):
+    """Draw each value anew, with such a chance, as of any person: shuffled ones would still be those of the data."""
+    again = sample(random).apply(lambda column: random.permutation(column.to_numpy()))
+    chosen = pd.DataFrame(random.random(data.shape) < share, columns=data.columns)
+    return data.mask(chosen, again)
+
+
+def test_the_data_themselves_are_found_out():
+    random = np.random.default_rng(1)
+    data, people = sample(random), sample(random)
+    for name, risk in attack(data, data, people, 1).items():
+        assert risk.low > 0.1, name
+        assert risk.value > 0.5, name
+
+
+def test_noise_lies_between_and_more_of_it_protects_more():
+    random = np.random.default_rng(1)
+    shares, found = (0.0, 0.25, 0.5, 1.0), []
+    for share in shares:
+        runs = []
+        for run in range(8):
+            data, people = sample(random), sample(random)
+            runs.append([risk.value for risk in attack(data, redraw(data, share, random), people, run).values()])
+        found.append(np.nanmean(runs, axis=0))
+    levels = np.array(found)
+    falls = levels[:-1] - levels[1:]
+    assert (falls[:2] > 0).all()
+    # From a half on some attacks fail already, and what is left to fall is noise.
+    assert (falls[2] > -0.05).all()
+    assert (np.abs(found[-1]) < 0.1).all()
+
+
+def count_shown(replications):
+    """How often each attack on a fresh sample shows something that is not there."""
+    shown = {}
+    for run in range(replications):
+        random = np.random.default_rng(run)
+        risks = attack(sample(random), sample(random), sample(random), run)
+        for name, risk in risks.items():
+            shown.setdefault(name, []).append((risk.low > 0, risk.high < 0))
+    return {name: np.array(told).sum(axis=0) for name, told in shown.items()}
+
+
+def check_nominal(replications):
+    # One side of a 95% interval: 1 in 40. No more than chance allows, seven attacks and two sides being asked.
+    most = stats.binom.ppf(1 - 0.001, replications, 0.025)
+    for name, (above, below) in count_shown(replications).items():
+        assert above <= most, name
+        assert below <= most, name
+
+
+def test_a_fresh_sample_shows_nothing_beyond_its_control():
+    check_nominal(30)
+
+
+@pytest.mark.slow
+def test_a_fresh_sample_shows_something_as_often_as_chance_does():
+    check_nominal(200)
