@@ -367,10 +367,13 @@ def _grow(
             # Tables are drawn with [seed, table]: the same numbers must not do both.
             random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(tree,)))
             masses = draw_masses(random, weights, survey)[counted]
-            made = grow_tree(*task, masses, int(random.integers(2**31)), SHRINKAGE, who=who, times=times)
+            feature, left, child, shares = grow_tree(
+                *task, masses, int(random.integers(2**31)), SHRINKAGE, who=who, times=times
+            )
             about = (task.codes, cells, task.outcome, group, groups, masses)
             sweeps = SWEEPS if survey is None else UNDER_DESIGN
-            grown[tree] = (*made, lean_tree(*about, *made, number, sweeps, SHRINKAGE, worth))
+            lean = lean_tree(*about, feature, left, child, shares, number, sweeps, SHRINKAGE, worth)
+            grown[tree] = (feature, left, child, shares, lean)
 
     # In rounds, so that progress can be told.
     step = 2 * workers()
