@@ -171,5 +171,5 @@ def test_what_cannot_be_a_design_is_refused():
     with pytest.raises(InputError, match="correlation of 'pay' and 'age': it is the same for every record"):
         estimate(OWN.assign(age=1.0), RELEASED, correlation("pay", "age"), design=DESIGN)
     released = [RELEASED[0].assign(w=-1.0)]
-    with pytest.raises(InputError, match="weight"):
+    with pytest.raises(InputError, match="released: weight: 300 records have a negative value"):
         estimate(OWN, released, mean("pay"), design=DESIGN)

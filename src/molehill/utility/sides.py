@@ -173,7 +173,10 @@ def _read_samples(
         same = known == design and len(other.frame) == len(table.frame)
         # What was kept as it is need not be read again.
         same = same and all(other.frame[name].equals(table.frame[name]) for name in named)
-        samples.append(own if same else None if known is None else known.read(other))
+        try:
+            samples.append(own if same else None if known is None else known.read(other))
+        except InputError as error:
+            raise InputError("released", f"{error.argument}: {error.problem}", error.remedy) from None
     return samples
 
 
