@@ -61,7 +61,8 @@ def make_population(outcome: str) -> pd.DataFrame:
 def make_pay(people: pd.DataFrame, random: np.random.Generator) -> pd.Series:
     """Draw log-normal incomes whose logarithms are linear in levels of the predictors."""
     positive = people[people["income"] > 1_000]
-    logs, centre = np.log(positive["income"]), np.log(positive["income"]).mean()
+    logs: pd.Series = positive["income"].map(np.log)
+    centre = logs.mean()
     mean = np.full(len(people), centre)
     for name in PREDICTORS:
         effect = logs.groupby(positive[name], observed=True).mean() - centre

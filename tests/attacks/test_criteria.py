@@ -7,6 +7,8 @@ import pytest
 from molehill import InputError
 from molehill.attacks import criteria
 from molehill.attacks.criteria import inference, linkability, singling_out
+from molehill.attacks.neighbours import learn_places
+from molehill.tables.table import as_table
 
 DATA = pd.DataFrame({"age": [20.5, 30.5, 40.5, 50.5], "pay": [100.0, 200.0, 0.0, -50.0], "job": list("abca")})
 
@@ -77,8 +79,8 @@ def test_a_missing_value_is_a_value_of_its_own():
 
 def test_predicates_of_several_columns_go_away_from_the_median():
     data = pd.DataFrame({"age": [10.5, 20.5, 30.5], "pay": [1.5, 2.5, 3.5]})
-    places = criteria.learn_places(criteria.as_table(data), [], ["age", "pay"], "none")
-    made = criteria._find_predicates(places.of(criteria.as_table(data)), places, 2, 50, np.random.default_rng(1))
+    places = learn_places(as_table(data), [], ["age", "pay"], "none")
+    made = criteria._find_predicates(places.of(as_table(data)), places, 2, 50, np.random.default_rng(1))
     said = {(tuple(r), tuple(v)) for r, v in zip(made.relations.tolist(), made.values.tolist(), strict=True)}
     low, high = criteria._AT_MOST, criteria._AT_LEAST
     # At most 20.5 and 2.5 holds for two.
