@@ -54,7 +54,13 @@ def _pool() -> ThreadPoolExecutor:
 def in_threads(kernel: Callable[..., None], calls: Sequence[tuple[int, ...]]) -> None:
     """Make all calls side by side, the first of them here: a thread less to wake."""
     others = [_pool().submit(kernel, *call) for call in calls[1:]]
-    kernel(*calls[0])
+    try:
+        kernel(*calls[0])
+    except SystemError as error:
+        # A signal that is answered as a compiled function returns is wrapped so: Ctrl-C must not look like a fault.
+        if isinstance(error.__cause__, BaseException) and not isinstance(error.__cause__, Exception):
+            raise error.__cause__ from None
+        raise
     for other in others:
         other.result()
 

@@ -356,7 +356,8 @@ def test_evaluate_weights_by_the_design_of_a_survey(tmp_path):
     found = json.loads(ended.stdout)
     assert "population_mean" in {row["measure"] for row in found["risk"]}
     assert "U_m_weighted" in {row["measure"] for row in found["utility"]}
-    for given in ("stratum=gender", "wait=weight", "weight"):
+    for given in ("stratum=gender", "wait=weight", "weight", "fay=half", "nested=maybe"):
         ended = run_command(*words, "--radius", "0.2", "--survey", given)
         assert ended.returncode == 2
-        assert "--survey weight=" in " ".join(ended.stderr.split())
+        assert "Write" in ended.stderr
+        assert "--survey" in ended.stderr

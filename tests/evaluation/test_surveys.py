@@ -45,7 +45,7 @@ def test_rarity_is_that_of_the_patterns_in_the_population(found):
     assert value_of(found.risk, "confidential", "population_matches") == pytest.approx(rare.expected_matches)
     assert value_of(found.risk, "confidential", "population_uniques") == pytest.approx(rare.expected_uniques)
     risk = release_risk(INTRUDER.look(OWN), RELEASED).by_table
-    mean = (risk * rare.coverage).mean()
+    mean = (risk * rare.in_sample).mean()
     assert value_of(found.risk, "released", "population_mean") == pytest.approx(mean)
     assert mean < value_of(found.risk, "released", "risk_mean")
 

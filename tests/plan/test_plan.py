@@ -195,7 +195,7 @@ def test_the_page_tells_the_design_and_what_is_made_of_it():
         ({"survey": "sex"}, "survey: weight"),
         (
             {
-                "replace": ["pay", "weight"],
+                "replace": ["weight", "pay"],
                 "keep": ["sex", "town", "illness", "psu"],
                 "lower": {"pay": 0.0, "weight": 0.0},
                 "upper": {"pay": 3000.0, "weight": 99.0},

@@ -464,8 +464,12 @@ def test_a_design_is_a_table_of_the_file(tmp_path):
         ({"survey": None, "survey_fit": "weights"}, "needs 'survey'"),
         (
             {"survey": {"weight": "income", "replicates": ["weight", "area"], "method": "brr"}},
-            "is a replicate of 'income'",
+            "'weight' tells 'income', which is not published",
         ),
+        ({"survey": {"weight": "weight", "population": "area"}, "keep": ["area"], "drop": ["weight"]}, "'area' tells"),
+        ({"keep": ["area"], "drop": ["weight"], "survey_fit": "both"}, "which is dropped"),
+        ({"keep": ["area"], "replace": ["income", "weight"]}, "draw it first"),
+        ({"predictors": ["area"], "survey_fit": "predictor"}, "'predictors' leaves out"),
     ],
 )
 def test_a_design_that_cannot_be_is_told(changes, words):
@@ -476,7 +480,18 @@ def test_a_design_that_cannot_be_is_told(changes, words):
 def test_how_models_use_a_weight_follows_from_what_becomes_of_it():
     assert SURVEY.weighs == "both"
     assert SURVEY.but(keep=["area"], drop=["weight"]).weighs == "weights"
-    assert SURVEY.but(replace=["income", "weight"], keep=["area"]).weighs == "both"
+    assert SURVEY.but(replace=["weight", "income"], keep=["area"]).weighs == "both"
     assert SURVEY.but(survey_fit="ignore").weighs == ""
     assert SURVEY.but(survey_fit="weights").weighs == "weights"
     assert SURVEY.but(survey=None).weighs == ""
+    # Who leaves it out of the predictors, or brings a model, draws nothing given it.
+    assert SURVEY.but(predictors=["area"]).weighs == "weights"
+    assert SURVEY.but(synthesizer="own").weighs == "weights"
+
+
+def test_of_a_design_only_what_published_columns_tell_is_public():
+    whole = SURVEY.but(drop=["r1", "r2"], survey={"weight": "weight", "replicates": ["r1", "r2"], "method": "brr"})
+    assert whole.public.survey == SurveyDesign(weight="weight")
+    dropped = SURVEY.but(keep=["area"], drop=["weight"])
+    assert dropped.public.survey == SurveyDesign(weight="weight")
+    assert SURVEY.public.survey == SURVEY.survey

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 
 from molehill import InputError, Settings, synthesize
 from molehill.evaluation.telling import find_figure, list_figures
+from molehill.evaluation.verdict import judge
 from molehill.tables.populations import consumer_survey
+from molehill.utility import ecdf_distances
 
 RECORDS = 500
 
@@ -80,19 +83,72 @@ def test_weighted_estimates_come_out_and_plain_ones_stand_beside(release):
 
 def test_the_note_says_how_to_weight_and_its_code_does(saved, release):
     note = (saved / "release" / "methods.md").read_text(encoding="utf-8")
-    assert "`weight` says how many of the population a record stands for" in note
+    assert "`weight` is its weight: how many of the population a record stands for" in note
+    assert "But for the survey weight, every record counts the same" in note
     assert "strata are `area`" in note
     for line in ("svydesign(ids = ~1, weights = ~weight", "strata = ~area", "svyset [pweight = weight], strata(area)"):
         assert line in note
     assert "proc surveymeans data=one mean; var income; weight weight; strata area;" in note
+    made = estimate_of(release, release.scheme)
+    assert run_note(saved) == pytest.approx((made["value"], made["low"], made["high"]), rel=2e-3)
+
+
+def run_note(folder: Path) -> tuple[float, ...]:
+    """Run the Python code of a methods note where its tables are."""
+    note = (folder / "release" / "methods.md").read_text(encoding="utf-8")
     code = re.search(r"```python\n(.*?)```", note, re.DOTALL)
     assert code is not None
-    ended = subprocess.run(
-        [sys.executable, "-c", code[1]], cwd=saved / "release", capture_output=True, text=True, check=True
-    )
-    point, low, high = map(float, ended.stdout.strip("[]\n ").split())
-    made = estimate_of(release, release.scheme)
-    assert (point, low, high) == pytest.approx((made["value"], made["low"], made["high"]), rel=2e-3)
+    command = [sys.executable, "-c", code[1]]
+    ended = subprocess.run(command, cwd=folder / "release", capture_output=True, text=True, check=True)
+    return tuple(map(float, ended.stdout.strip("[]\n ").split()))
+
+
+@pytest.mark.parametrize(
+    ("sample", "survey", "words"),
+    [
+        # Clusters, one of them alone in its stratum.
+        (
+            SAMPLE.assign(psu=np.arange(RECORDS) // 20, area=np.where(np.arange(RECORDS) < 20, "one", SAMPLE["area"])),
+            {"weight": "weight", "stratum": "area", "cluster": "psu", "single": "adjust"},
+            ['options(survey.lonely.psu = "adjust")', "ids = ~psu", "singleunit(centered)"],
+        ),
+        (
+            SAMPLE.assign(psu=np.arange(RECORDS) // 20, area=np.where(np.arange(RECORDS) < 20, "one", SAMPLE["area"])),
+            {"weight": "weight", "stratum": "area", "cluster": "psu", "single": "certainty"},
+            ['options(survey.lonely.psu = "certainty")', "svyset psu [pweight = weight], strata(area)"],
+        ),
+    ],
+)
+def test_the_code_of_the_note_has_the_variance_of_the_design(sample, survey, words, tmp_path):
+    settings = SETTINGS.but(keep=[*KEPT, "psu"], survey=survey, datasets=3, predictors=["earner", "weight"])
+    made = synthesize(sample, settings, progress=False)
+    folder = made.save(tmp_path / "out")
+    found = estimate_of(made, made.scheme)
+    # The degrees of freedom of few clusters are not in the rule of the note.
+    point, low, _ = run_note(folder)
+    assert point == pytest.approx(found["value"], rel=1e-6)
+    assert point - low == pytest.approx(found["value"] - found["low"], rel=0.06)
+    note = (folder / "release" / "methods.md").read_text(encoding="utf-8")
+    assert all(line in note for line in words)
+
+
+def test_what_no_program_could_take_is_told_in_words(tmp_path):
+    replicates = {
+        f"r{number}": SAMPLE["weight"] * (1 + 0.1 * np.sin(np.arange(RECORDS) + number)) for number in range(6)
+    }
+    odd = SAMPLE.assign(**replicates).rename(columns={"weight": 'a "weight"'})
+    kept = [name if name != "weight" else 'a "weight"' for name in KEPT]
+    for survey, more in (
+        ({"weight": 'a "weight"'}, []),
+        ({"weight": 'a "weight"', "replicates": [*replicates], "method": "brr"}, [*replicates]),
+    ):
+        dropped = [name for name in replicates if name not in more]
+        settings = SETTINGS.but(keep=[*kept, *more], drop=dropped, survey=survey, datasets=2)
+        folder = synthesize(odd, settings, progress=False).save(tmp_path / f"out{len(more)}")
+        note = (folder / "release" / "methods.md").read_text(encoding="utf-8")
+        assert "how many of the population a record stands for" in note
+        assert "```" not in note
+        assert ("replicate weights `r0` to `r5` (brr)" in note) == bool(more)
 
 
 def test_the_report_tells_the_design(saved):
@@ -105,7 +161,7 @@ def test_the_report_tells_the_design(saved):
     assert "In the population" not in public
 
 
-def test_a_weight_that_is_drawn_too_comes_first_and_counts_nothing_itself():
+def test_a_weight_that_is_drawn_too_comes_first_and_counts_nothing_itself(tmp_path):
     settings = SETTINGS.but(
         replace=["weight", "income"],
         keep=[name for name in KEPT if name != "weight"],
@@ -121,10 +177,11 @@ def test_a_weight_that_is_drawn_too_comes_first_and_counts_nothing_itself():
     assert find_figure(made.evaluation.risk, made.scheme, "weight_mean") is None
     own, found = (estimate_of(made, scheme) for scheme in ("confidential", made.scheme))
     assert own["low"] < found["value"] < own["high"]
+    assert run_note(made.save(tmp_path / "out"))[0] == pytest.approx(found["value"], rel=1e-6)
     assert {row["column"] for row in list_figures(made.evaluation.utility, made.scheme, "estimate")} == {"income"}
 
 
-def test_who_is_drawn_from_the_population_needs_no_weight():
+def test_who_is_drawn_from_the_population_needs_no_weight(tmp_path):
     settings = SETTINGS.but(
         replace=["gender", "age", "region", "earner", "income"],
         keep=[],
@@ -139,9 +196,27 @@ def test_who_is_drawn_from_the_population_needs_no_weight():
     assert settings.weighs == "weights"
     made = synthesize(SAMPLE, settings, progress=False)
     own, found = (estimate_of(made, scheme) for scheme in ("confidential", made.scheme))
-    # Plain estimates of the new people are those of the population.
+    # Plain estimates of the new people are those of the population, and no surer than the sample.
     assert own["low"] < found["value"] < own["high"]
+    assert found["high"] - found["low"] > 0.9 * (own["high"] - own["low"])
     assert not {"weight", "area"} & set(made.datasets[0])
+    # Who is drawn from the population is not blamed for not being like the sample.
+    assert "U_m" not in judge(made.evaluation, made.scheme).sentence
+    spread = find_figure(made.evaluation.utility, made.scheme, "spread_ratio", "income")
+    assert spread is not None
+    plain_spread = pd.concat([one["income"] for one in made.datasets]).std() / SAMPLE["income"].std()
+    assert spread.value > 1.2 * plain_spread
+    gap = find_figure(made.evaluation.utility, made.scheme, "U_m", "income")
+    assert gap is not None
+    plain = ecdf_distances(SAMPLE, made.datasets, "income").value("U_m")
+    assert gap.value < plain / 2
+    folder = made.save(tmp_path / "out")
+    assert run_note(folder)[0] == pytest.approx(found["value"], rel=1e-6)
+    note = (folder / "release" / "methods.md").read_text(encoding="utf-8")
+    assert "no weights are needed" in note
+    # 800 people for each of the 500, times how uneven the weights are.
+    times = np.ceil(10 * RECORDS * (SAMPLE["weight"] ** 2).sum() / SAMPLE["weight"].sum() ** 2) / 10
+    assert f"*T* = {times * 1.6:.10g} *v*" in note
 
 
 def test_rules_on_the_population_need_its_size():
@@ -151,6 +226,9 @@ def test_rules_on_the_population_need_its_size():
     light = SAMPLE.assign(weight=SAMPLE["weight"] / SAMPLE["weight"].mean())
     with pytest.raises(InputError, match="adds up to the records alone"):
         synthesize(light, rule, progress=False)
-    made = synthesize(SAMPLE, rule.but(fits=2, search_tables=40), progress=False)
-    assert made.search is not None
-    assert made.search.met
+    # Weights of about 100: a rule of 0.2 is kept by anything, and one of 0.001 by nothing.
+    for bound, met in ((0.2, True), (0.001, False)):
+        asked = rule.but(fits=2, search_tables=40, targets=f"maximum population <= {bound}", leaf="auto")
+        made = synthesize(SAMPLE, asked, progress=False)
+        assert made.search is not None
+        assert made.search.met == met

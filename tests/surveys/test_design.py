@@ -52,7 +52,7 @@ def test_cluster_numbers_may_begin_again_in_every_stratum():
     table = TABLE.assign(psu=[1, 2, 1, 2, 2, 2])
     error = refused(table, weight="w", stratum="area", cluster="psu")
     assert error.argument == "cluster"
-    assert "nested=True" in error.remedy
+    assert "nested" in error.remedy
     again = SurveyDesign("w", stratum="area", cluster="psu", nested=True).read(table)
     once = SurveyDesign("w", stratum="area", cluster="psu").read(TABLE)
     assert again.cluster.tolist() == once.cluster.tolist()

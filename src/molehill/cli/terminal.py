@@ -1,5 +1,6 @@
 """What is typed turned into arguments of the library, and what it gives turned into what is printed."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
     from molehill.report.dossier import Searched
 
-# The parts of a design that can be typed.
-_DESIGN = ("weight", "stratum", "cluster", "nested", "population", "single", "replicates", "method")
 # What is printed of a release, by the ids of the measures.
 SHOWN = ("expected_mean", "risk_mean", "isolated_mean", "matches_true", "pooled_picks", "U_m")
 
@@ -73,7 +72,7 @@ def parse_kinds(given: list[str]) -> dict[str, Kind]:
 
 
 def parse_design(given: list[str]) -> SurveyDesign | None:
-    """Take the design of a survey from texts of the form PART=COLUMN.
+    """Take the design of a survey from texts of the form PART=COLUMN, as a settings file has it.
 
     Examples
     --------
@@ -82,18 +81,34 @@ def parse_design(given: list[str]) -> SurveyDesign | None:
     """
     if not given:
         return None
-    parts: dict[str, Any] = {}
+    parts = [one.name for one in fields(SurveyDesign)]
+    taken: dict[str, Any] = {}
     for text in given:
         part, equals, value = (piece.strip() for piece in text.partition("="))
-        if not equals or part in parts or part not in _DESIGN:
-            problem = f"{text!r} is not one of {', '.join(_DESIGN)} with its column, once each"
-            raise InputError("survey", problem, "Write for instance --survey weight=PWGTP --survey stratum=area")
-        parts[part] = tuple(name.strip() for name in value.split(",")) if part == "replicates" else value
-    if "weight" not in parts:
+        remedy = f"Write for instance --survey weight=PWGTP --survey stratum=area; parts are {', '.join(parts)}"
+        if not equals or part not in parts:
+            raise InputError("survey", f"{text!r} is no part of a design with its column", remedy)
+        if part in taken:
+            raise InputError("survey", f"{part!r} is given twice", "Give every part once, with commas between several")
+        taken[part] = _read_part(part, value)
+    if "weight" not in taken:
         raise InputError("survey", "there is no weight", "Write for instance --survey weight=PWGTP")
-    if "nested" in parts:
-        parts["nested"] = parts["nested"].lower() in ("true", "yes", "1")
-    return SurveyDesign(**parts)
+    return SurveyDesign(**taken)
+
+
+def _read_part(part: str, text: str) -> Any:
+    try:
+        if part in ("fay", "scale"):
+            return float(text)
+        if part == "factors":
+            return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise InputError("survey", f"{part!r} is no number", f"Write for instance --survey {part}=0.5") from None
+    if part == "nested":
+        if text.lower() not in ("true", "false"):
+            raise InputError("survey", "'nested' is neither true nor false", "Write --survey nested=true")
+        return text.lower() == "true"
+    return tuple(name.strip() for name in text.split(",")) if part == "replicates" else text
 
 
 def parse_codes(given: list[str]) -> dict[str, list[str]]:

@@ -47,6 +47,7 @@ def list_shapes(scenes: Mapping[str, Scene]) -> pd.DataFrame:
         combinations of a column and another, `by`, lie from the confidential ones (total variation), and `at` what a
         fresh sample would be expected to show.
     """
+    scenes = {name: scene.compared for name, scene in scenes.items()}
     first = next(iter(scenes.values()))
     rows: list[tuple[object, ...]] = []
     for column in first.view.intruder.sensitive:

@@ -147,6 +147,7 @@ def evaluate(
     holdouts: Mapping[str, Holdout] | None = None,
     survey: SurveyDesign | None = None,
     hidden: str | Sequence[str] = (),
+    population: bool = False,
     measures: Measure | Sequence[Measure] = MEASURES,
 ) -> Evaluation:
     """Say what releases give away and what they keep, whoever made them.
@@ -199,6 +200,9 @@ def evaluate(
         variances of the design, distances are told weighted as well, and how rare records are in the population.
     hidden
         Columns of the released tables that will not be published: nobody can weight by them.
+    population
+        Whether tables were drawn from the population of the survey, and not given its weight: they are then compared
+        with the confidential table as its weights have it.
     measures
         What to measure; `(*MEASURES, mine)` adds one of your own, see `molehill.evaluation.measure.Measure`.
 
@@ -221,7 +225,9 @@ def evaluate(
     if near:
         find_columns(view.table, near, "related")
     methods, unpublished = _several(propensity_methods, str), _several(hidden, str)
-    options = Options(wanted, groups, interval, rule, methods, others, step, seed, near, survey, unpublished)
+    options = Options(
+        wanted, groups, interval, rule, methods, others, step, seed, near, survey, unpublished, population
+    )
     if survey is not None:
         survey.read(view.table)
     for radius in options.radii:

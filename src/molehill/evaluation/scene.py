@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats
+from molehill.arrays import Floats, Integers
 from molehill.errors import InputError, check_choice, check_number, check_whole
 from molehill.risk.attacks import Attribution, Guesses, PooledRisk, attribution, guess_values, pooled_risk
 from molehill.risk.holdout import Holdout
@@ -17,11 +17,12 @@ from molehill.risk.identification import (
     ConfidentialRisk,
     MatchRates,
     ReleaseRisk,
+    confidential_risk,
     match_rates,
     release_risk,
     risk_floor,
 )
-from molehill.risk.intruder import Radius, Reading, View
+from molehill.risk.intruder import Radius, Reading, View, read_released
 from molehill.risk.moles import Moles, Rises, count_rises, moles
 from molehill.risk.profile import profile_release
 from molehill.surveys.design import Sample, SurveyDesign
@@ -78,6 +79,7 @@ class Options:
     related: Sequence[str] | None = None
     survey: SurveyDesign | None = None
     hidden: Sequence[str] = ()
+    population: bool = False
 
     def __post_init__(self) -> None:
         check_choice("interval", self.interval, ("combined", "bootstrap"))
@@ -245,10 +247,30 @@ class Scene:
         if not self.is_linked:
             # New people may be more or fewer.
             how["size"] = float(np.mean([len(table.frame) for table in self.tables])) / self.view.records
+            if about and self.sample is not None and not any(options.survey.weight in one.frame for one in self.tables):
+                # Drawn as if evenly, they are no surer than the sample, which tells less than as many even records.
+                how["size"] *= self.view.records / self.sample.effective
         frames = [estimate(self.view.table, self.tables, options.analyses, **how).assign(group="")]
         if options.groups is not None:
             frames.append(estimate(self.view.table, self.tables, options.analyses, groups=options.groups, **how))
         return pd.concat(frames, ignore_index=True)
+
+    @cached_property
+    def compared(self) -> "Scene":
+        """What tables are compared in: where they are the population's, every record as often as its weight says.
+
+        A table that was drawn from the population, and not given the weight, is not to look like the sample. Records of
+        the same people are repeated in both tables; of new people those of the confidential table alone.
+        """
+        if not self.options.population or self.sample is None:
+            return self
+        rows = self.sample.expanded
+        view = self.view.intruder.look(_take(self.view.table, rows))
+        linked = self.is_linked
+        tables = [_take(table, rows) for table in self.tables] if linked else self.tables
+        readings = read_released(view, tables, linked=linked) if tables else []
+        options = replace(self.options, survey=None, population=False)
+        return Scene(view, confidential_risk(view), readings, options)
 
     @cached_property
     def sample(self) -> Sample | None:
@@ -458,6 +480,10 @@ class Scene:
             column: {"guess_right": found.own, "guess_right_without": found.without}
             for column, found in self.guesses.items()
         }
+
+
+def _take(table: Table, rows: Integers) -> Table:
+    return replace(table, frame=table.frame.iloc[rows].reset_index(drop=True))
 
 
 def fixed_ends(figure: Figure) -> Figure:

@@ -130,6 +130,7 @@ def list_findings(
         *_remark_protection(evaluation, scheme, teller),
         *_remark_beaten(evaluation, scheme, teller, ignoring),
         *_remark_risk(evaluation, scheme, teller),
+        *_remark_weight(evaluation, scheme, teller),
         *_remark_new_people(evaluation, scheme, teller),
         *_remark_utility(evaluation, scheme, teller),
     ]
@@ -337,6 +338,20 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
             clause = f"a person's own record makes guesses of the value{of} right in {teller.percentage(row['value'])}"
             yield Remark(_sentence(f"{clause} more of the cases"), "risk", "decide", f"{clause} more of the cases")
     yield from _remark_radius(evaluation, scheme, realised)
+
+
+def _remark_weight(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
+    """A survey weight that is published as collected: to who knows it, people are alone who were not."""
+    names = ("alone_by_weight", "sample_uniques")
+    alone, before = (find_figure(evaluation.risk, CONFIDENTIAL, name) for name in names)
+    mean, knowing = mean_risk(evaluation, scheme), find_figure(evaluation.risk, scheme, "weight_mean")
+    if alone is None or knowing is None or mean is None:
+        return
+    without = "" if before is None else f", {teller.count(before.value)} without it"
+    clause = f"the survey weight is published: to who knows it, {teller.count(alone.value)} records are alone{without}"
+    risk = f" The mean risk is then {teller.share(knowing.value)}, {teller.share(mean.value)} without it."
+    weight: Weight = "decide" if knowing.value > mean.value + RISK_STEP else "note"
+    yield Remark(f"{_sentence(clause)}{risk}", "risk", weight, clause)
 
 
 def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:

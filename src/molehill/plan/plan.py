@@ -16,6 +16,7 @@ from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
+from molehill.plan.targets import parse_targets
 from molehill.risk.intruder import View
 from molehill.rules.constraints import Sum, count_broken
 from molehill.rules.emptiness import find_emptiness
@@ -25,6 +26,7 @@ from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.design import Design, find_levels
 from molehill.tables.cells import declare_missing
 from molehill.tables.labels import align_rows
+from molehill.tables.patterns import learn_patterns
 from molehill.tables.resolution import column_unit
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility.analyses import read_formula
@@ -41,6 +43,8 @@ MODELS = {
 # Of a category with more levels than this share of the records, most values are those of single people.
 MOST_LEVELS = 0.2
 SMALL = (2, 3, 5, 10)
+# A record that counts as so many of mean weight may rule what is drawn of those like it: docs/surveys.md has a case.
+HEAVY = 25.0
 # Columns of up to so many levels are alike in what few records tell of them.
 _FEW_LEVELS = (10, 50)
 # Seconds of a fit for every record and column of its design, measured on the built-in survey with two cores (6,208
@@ -174,6 +178,9 @@ def make_plan(
     if set(models.values()) == {"forest"}:
         by_record = _FOREST_SECONDS * len(models) + _MEASURED_SECONDS * (1 + len(settings.compare))
         seconds = _FOREST_LEAST + by_record * view.records
+    # A design weight that is drawn comes first.
+    first = tuple(name for name in settings.replace if settings.survey is not None and name == settings.survey.weight)
+    others = [name for name in settings.replace if name not in first]
     held = _FOREST_BYTES if "forest" in models.values() else _DESIGN_BYTES * width
     return Plan(
         pd.DataFrame(rows),
@@ -186,7 +193,7 @@ def make_plan(
         seconds,
         view.records * (held + _TABLE_BYTES * settings.datasets * len(settings.replace)),
         settings.replace,
-        _weight_first(_sums_last(suggest_order(table, settings.replace), settings.replace, rules), settings),
+        (*first, *_sums_last(suggest_order(table, others), others, rules)),
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
         tuple(tell_survey(settings, table)),
     )
@@ -213,9 +220,21 @@ def tell_survey(settings: Settings, table: Table) -> list[str]:
     told.append(words[settings.weighs])
     if design.weight in settings.drop and settings.records is None:
         told.append(f"{design.weight!r} IS DROPPED: nobody can weight the tables, whose kept columns are the sample's.")
-    if design.weight in settings.replace[1:]:
+    if design.weight in settings.keep and design.weight not in settings.known:
+        breaks = {name: ends for name, ends in settings.breaks.items() if name in settings.known}
+        alone = [
+            int((np.bincount(learn_patterns(table, names, breaks).codes) == 1).sum())
+            for names in (settings.known, [*settings.known, design.weight])
+        ]
         told.append(
-            f"DRAW {design.weight!r} FIRST: what is drawn before it cannot count by it, and lies off when weighted."
+            f"{design.weight!r} is published: to who knows it {alone[1]:,} records are alone in their pattern, "
+            f"{alone[0]:,} without it."
+        )
+    heaviest = float(sample.normalised.max())
+    if settings.fits_by_weight and heaviest > HEAVY:
+        told.append(
+            f"THE HEAVIEST RECORD COUNTS AS {heaviest:.0f} OF MEAN WEIGHT: what is drawn may lean to its values. Trim "
+            "the weights, or look at its risk in the report."
         )
     if not sample.expands:
         told.append(
@@ -302,12 +321,6 @@ def _sums_last(order: Sequence[str], own: Sequence[str], rules: Rules) -> tuple[
     return tuple(moved)
 
 
-def _weight_first(order: Sequence[str], settings: Settings) -> tuple[str, ...]:
-    """Put a design weight that is drawn before all others: these can then count by it."""
-    weight = None if settings.survey is None else settings.survey.weight
-    return tuple(sorted(order, key=lambda name: name != weight))
-
-
 def _explained(codes: NDArray[np.int32], others: NDArray[np.int32]) -> float:
     """Share of the entropy of others that codes explain, less what unrelated ones would on average."""
     across = int(others.max()) + 1
@@ -380,18 +393,34 @@ def _check_survey(settings: Settings, table: Table) -> None:
     """Refuse a design that the table does not have, and a new weight that could be negative."""
     design = settings.survey
     if design is None:
+        _check_population(settings, None)
         return
     for _, name in design.columns:
         find_columns(table, name, "survey")
     try:
-        design.read(table)
+        sample = design.read(table)
     except InputError as error:
         raise InputError("survey", f"{error.argument}: {error.problem}", error.remedy) from None
+    _check_population(settings, sample)
     if design.weight in settings.replace:
         low = settings.of_column("lower", design.weight)
         if low is not None and low <= 0:
             problem = f"{design.weight!r} is the design weight, and its lower limit is not above 0"
             raise InputError("lower", problem, "Give one above 0: a record stands for itself at least")
+
+
+def _check_population(settings: Settings, sample: Sample | None) -> None:
+    """Refuse rules on the risk in the population where nothing tells of that."""
+    asked = [target for target in parse_targets(settings.targets)[0] if target.basis == "population"]
+    if not asked or (sample is not None and sample.expands):
+        return
+    what, remedy = "there is no survey weight", "Name it in survey"
+    if sample is not None:
+        what, remedy = (
+            "the survey weight adds up to the records alone",
+            "Multiply it so that it adds up to the population",
+        )
+    raise InputError("targets", f"'{asked[0]}' asks for the population, and {what}", f"{remedy}; or use 'expected'")
 
 
 def _check_varying(settings: Settings, table: Table, findings: Sequence[Finding]) -> None:

@@ -493,11 +493,20 @@ class Settings(BaseModel):
                 f"'records' and survey_fit = \"weights\" draw people from the population, who need no weight: drop "
                 f"{self.survey.weight!r}"
             )
-        shown = [name for name in self.survey.replicates if name in self.keep]
-        if shown and self.survey.weight not in self.keep:
+        if self.survey.weight in self.replace[1:] and self.survey_fit != "ignore":
             raise _ToldError(
-                f"{shown[0]!r} is a replicate of {self.survey.weight!r}, which is not published as it is: drop it too"
+                f"{self.survey.weight!r} is the design weight: draw it first of all replaced columns, which can then "
+                'be drawn given it; or survey_fit = "ignore"'
             )
+        weight, telling = self.survey.weight, [*self.survey.replicates, *filter(None, [self.survey.population])]
+        shown = [name for name in telling if name in self.keep]
+        if shown and weight not in self.keep:
+            raise _ToldError(f"{shown[0]!r} tells {weight!r}, which is not published as it is: drop it too")
+        if self.survey_fit in ("both", "predictor"):
+            if weight in self.drop:
+                raise _ToldError(f'nothing is drawn given {weight!r}, which is dropped: survey_fit = "weights"')
+            if weight in self.keep and self.predictors is not None and weight not in self.predictors:
+                raise _ToldError(f"nothing is drawn given {weight!r}, which 'predictors' leaves out: name it there")
         return self
 
     @model_validator(mode="after")
@@ -557,7 +566,10 @@ class Settings(BaseModel):
             return ""
         if self.survey_fit != "auto":
             return self.survey_fit
-        return "both" if self.survey.weight in (*self.keep, *self.replace) else "weights"
+        given = self.predictors is None or self.survey.weight in self.predictors
+        # What a synthesizer of the caller's is given, nobody can tell.
+        given = given and self.survey.weight in self.keep and self.synthesizer != "own"
+        return "both" if given or self.survey.weight in self.replace else "weights"
 
     @property
     def fits_by_weight(self) -> bool:
@@ -593,8 +605,12 @@ class Settings(BaseModel):
     @property
     def public(self) -> Self:
         """The settings that may be published, all others as if they had been left out."""
-        kept = [name for name in self.model_fields_set if self.describe(name)["public"]]
-        return type(self)(**{name: getattr(self, name) for name in kept})
+        kept = {name: getattr(self, name) for name in self.model_fields_set if self.describe(name)["public"]}
+        if self.survey is not None:
+            # Of a design what the published columns tell, and how the weight is called.
+            known = self.survey.among((*self.keep, *self.replace))
+            kept["survey"] = known or SurveyDesign(weight=self.survey.weight)
+        return type(self)(**kept)
 
 
 def read_design(given: Any) -> Any:

@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -27,7 +27,6 @@ from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, find_rules, make_plan, model_of, take_table
 from molehill.plan.predictors import predictors_of, uncarried_relations
 from molehill.plan.settings import Settings
-from molehill.plan.targets import parse_targets
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme
 from molehill.report.dossier import Searched
@@ -130,6 +129,14 @@ class Job:
         """How estimates use the design of a survey: as far as those who will have the tables can."""
         return weighted_by(self.settings)
 
+    def expand(self, tables: Sequence[Any]) -> list[Table]:
+        """Give tables as they are compared: those of the population with each record as often as it stands for."""
+        found = [as_table(one) for one in tables]
+        if self.settings.weighs != "weights" or self.settings.survey is None:
+            return found
+        rows = self.settings.survey.read(self.table).expanded
+        return [replace(one, frame=one.frame.iloc[rows].reset_index(drop=True)) for one in found]
+
     @cached_property
     def in_sample(self) -> Floats:
         """The chance that who has a record's pattern in the population is in the sample; 1 where it is unknown."""
@@ -138,7 +145,7 @@ class Job:
         if sample is None or not sample.expands or not known:
             return np.ones(self.view.records)
         breaks = self.view.intruder.breaks
-        return population_risk(self.table, known, sample.weights, breaks=breaks).coverage
+        return population_risk(self.table, known, sample.weights, breaks=breaks).in_sample
 
     def seed(self, *names: str | int) -> int:
         """Give the seed of something that is done at random, by what that is called."""
@@ -179,7 +186,6 @@ def prepare(
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
         estimate(table, table, wanted, missing=settings.absent, **weighted_by(settings))
-    _check_population(settings, table)
     rules = find_rules(table, settings, {name: view.schema[name].kind for name in settings.replace})
     model, own = synthesizer or choose_synthesizer(view, settings, rules), synthesizer is not None
     if set(model.sensitive) != set(settings.replace):
@@ -191,17 +197,6 @@ def prepare(
 def weighted_by(settings: Settings) -> dict[str, Any]:
     """Give the arguments of estimates that are about the design of a survey; none without one."""
     return {} if settings.survey is None else {"design": settings.survey, "hidden": settings.drop}
-
-
-def _check_population(settings: Settings, table: Table) -> None:
-    """Refuse rules on the risk in the population where nothing tells of that."""
-    asked = [target for target in parse_targets(settings.targets)[0] if target.basis == "population"]
-    if not asked or (settings.survey is not None and settings.survey.read(table).expands):
-        return
-    what = "there is no survey weight" if settings.survey is None else "the survey weight adds up to the records alone"
-    raise InputError(
-        "targets", f"'{asked[0]}' asks for the population, and {what}", "Name the weight in survey, or use 'expected'"
-    )
 
 
 def _correlations(view: View, settings: Settings, columns: Sequence[str]) -> list[Analysis]:
@@ -366,6 +361,7 @@ def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: 
         related=job.settings.predictors if uncarried_relations(job.settings) else None,
         survey=settings.survey,
         hidden=settings.drop,
+        population=settings.weighs == "weights",
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
         seed=job.seed("evaluation"),

@@ -62,7 +62,7 @@ def _try_parts(job: Job, table: Table, leaf: float, progress: bool) -> tuple[flo
     fitted = fit_quietly(job.model_at(leaf), table, np.ones(job.view.records), **own, **job.design)
     tables = draw(fitted, datasets=_TABLES, seed=job.seed("draw parts", f"{leaf:g}"), records=job.view.records)
     exact = {name: () for name in columns if schema[name].kind == "categorical"}
-    pairs = agreement(table, tables, columns, columns=columns, ways=2, breaks=exact).sets
+    pairs = agreement(job.expand([table])[0], tables, columns, columns=columns, ways=2, breaks=exact).sets
     lost = np.maximum(pairs["distance"] - np.sqrt(2) * pairs["fresh"], 0.0)
     return float(lost.mean()), float(pairs["fresh"].mean())
 
@@ -84,6 +84,7 @@ def evaluate_new_people(
     own, columns = job.view.intruder, job.settings.replace
     everything = replace(own, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
     about |= {"survey": job.settings.survey, "hidden": job.settings.drop}
+    about["population"] = job.settings.weighs == "weights"
     kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
     return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(job.measures))
 

@@ -183,6 +183,7 @@ def make_dossier(release: Release) -> Dossier:
         "shuffled": release.plan.shuffled,
         "drawn": list(release.plan.drawn),
         "rules": dict(release.plan.rules),
+        **_tell_unevenness(release),
         "survey": [*release.plan.survey, *_tell_correction(posterior)],
         "accepted": posterior.accepted,
         "kind": column.kind,
@@ -203,6 +204,14 @@ def make_dossier(release: Release) -> Dossier:
     )
 
 
+def _tell_unevenness(release: Release) -> dict[str, float]:
+    """Of new people drawn from the population: records of the sample for each that tells as much, upwards in tenths."""
+    settings, survey = release.settings, release.posterior.survey
+    if settings.records is None or settings.weighs != "weights" or survey is None:
+        return {}
+    return {"uneven": math.ceil(10 * survey.sample.records / survey.sample.effective) / 10}
+
+
 def _tell_correction(posterior: Posterior) -> list[str]:
     """Say what the design of a survey did to the uncertainty of the fit, and why where it did nothing."""
     found = posterior.correction
@@ -213,8 +222,8 @@ def _tell_correction(posterior: Posterior) -> list[str]:
     if len(effects):
         middle, most = effects["median_effect"].median(), effects["largest_effect"].max()
         told.append(
-            f"Variances under the design are {middle:.2f} times those of as many records that were drawn one by one "
-            f"(median over what was looked at; at most {most:.2f})."
+            f"Variances under the design, and by how values really differ from the model, are {middle:.2f} times those "
+            f"of the model (median over what was looked at; at most {most:.2f})."
         )
     return told
 

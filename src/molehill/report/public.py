@@ -33,6 +33,7 @@ FACTS = {
     "order": "that the file was sorted by a replaced column; told only if the records were put in another order",
     "shuffled": "whether the records stand in the order of the file",
     "replaced": "how many records have a value, which the tables show",
+    "uneven": "of new people drawn from the population of a survey, how uneven its weights are, in tenths",
 }
 FITS = {
     "scheme": "which models were fitted for comparison",

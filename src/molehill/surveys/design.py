@@ -142,7 +142,7 @@ class SurveyDesign:
             _check_single(self, stratum_of, fractions)
         replicates = _read_replicates(table, self) if self.replicates else None
         drawn = (freeze(weights), freeze(cluster), freeze(stratum_of), freeze(fractions))
-        return Sample(*drawn, self.single, replicates)
+        return Sample(*drawn, self.single, replicates, self.weight)
 
     def _check_replicates(self) -> None:
         if not self.replicates:
@@ -197,6 +197,8 @@ class Sample:
         What a stratum with a single unit means.
     replicates
         Replicate weights, if variances are to come from these.
+    weight
+        The column that the weights are from.
     """
 
     weights: Floats
@@ -205,6 +207,7 @@ class Sample:
     fractions: Floats
     single: Single = "error"
     replicates: Replicates | None = None
+    weight: str = ""
 
     @property
     def records(self) -> int:
@@ -218,13 +221,24 @@ class Sample:
 
     @property
     def normalised(self) -> Floats:
-        """The weights times what makes them add up to the number of records."""
-        return self.weights * (self.records / self.weights.sum())
+        """The weights times what makes them add up to the number of records; exactly 1 where all are equal."""
+        if (self.weights == self.weights[0]).all():
+            return np.ones(self.records)
+        return self.weights / self.weights.mean()
 
     @property
     def effective(self) -> float:
-        """How many records of equal weight would tell as much of a mean, after Kish: (sum of w)^2 / sum of w^2."""
-        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
+        """How many records of equal weight would tell as much of a mean."""
+        return effective_size(self.weights)
+
+    @property
+    def expanded(self) -> NDArray[np.intp]:
+        """Rows of the sample, as many as it has, each as often as its weight says but for rounding.
+
+        A table of these rows is like one that was drawn evenly from the population.
+        """
+        upto = np.cumsum(self.weights)
+        return np.searchsorted(upto, (np.arange(self.records) + 0.5) * (upto[-1] / self.records))
 
     @property
     def degrees(self) -> float:
@@ -244,6 +258,11 @@ class Sample:
         if self.replicates is not None:
             many = f"{len(self.replicates.factors):,} replicates"
         return f"Sample({self.records:,} records, {many}, {self.degrees:.0f} degrees of freedom)"
+
+
+def effective_size(weights: Floats) -> float:
+    """How many equal weights tell as much of a mean, after Kish: (sum of w)^2 / sum of w^2."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def as_numbers(argument: str, given: Any) -> Floats:
@@ -302,7 +321,7 @@ def _read_units(table: Table, design: SurveyDesign) -> tuple[NDArray[np.int64], 
     crossing = len(pairs) - (int(cluster.max()) + 1)
     if crossing and not design.nested:
         problem = f"clusters of {design.cluster!r} lie in more than one stratum of {design.stratum!r}"
-        remedy = "If their numbers begin again in every stratum, say nested=True; if not, correct stratum or cluster"
+        remedy = "If their numbers begin again in every stratum, they are nested: say so; if not, correct them"
         raise InputError("cluster", problem, remedy)
     stratum_of = np.empty(len(pairs), dtype=np.int64)
     stratum_of[both] = stratum

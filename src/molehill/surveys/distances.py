@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Floats
 from molehill.errors import InputError
-from molehill.surveys.design import as_numbers
+from molehill.surveys.design import as_numbers, effective_size
 
 # The mean of Kolmogorov's distribution, as in `molehill.utility`.
 _KOLMOGOROV_MEAN = float(np.sqrt(np.pi / 2) * np.log(2))
@@ -65,7 +65,7 @@ def weighted_distances(values: Any, weights: Any, others: Any, other_weights: An
     own, other = weighted_ecdf(values, weights, pooled), weighted_ecdf(others, other_weights, pooled)
     difference = np.abs(own - other)
     both = (len(values) * own + len(others) * other) / len(pooled)
-    first, second = _effective(weights), _effective(other_weights)
+    first, second = effective_size(weights), effective_size(other_weights)
     total = first + second
     spread = float(np.average(both * (1 - both), weights=counts))
     return WeightedDistances(
@@ -74,10 +74,6 @@ def weighted_distances(values: Any, weights: Any, others: Any, other_weights: An
         _KOLMOGOROV_MEAN * float(np.sqrt(1 / first + 1 / second)),
         spread * (1 / first + 1 / second) * total / (total - 1),
     )
-
-
-def _effective(weights: Floats) -> float:
-    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def _check(values: Any, weights: Any, argument: str) -> tuple[Floats, Floats]:

@@ -32,16 +32,15 @@ class PopulationRisk:
         The estimate of the same in the population, F: the sum of the weights of the pattern, f at least.
     risk
         The chance to pick the right one of those in the population with the pattern: the mean of 1 / F given f.
+    in_sample
+        The chance that the person is in the sample, to who knows the pattern alone: f times the risk; but no less than
+        1 over the weight, the chance to be drawn by design, which is 1 for who was sure to be.
     """
 
     sample_frequency: Integers
     population_frequency: Floats
     risk: Floats
-
-    @property
-    def coverage(self) -> Floats:
-        """The chance that who has the pattern of a record in the population is in the sample: f times the risk."""
-        return self.sample_frequency * self.risk
+    in_sample: Floats
 
     @property
     def expected_matches(self) -> float:
@@ -113,7 +112,9 @@ def population_risk(
     # Those in the sample are in the population, whatever calibration made of their weights.
     population = np.maximum(np.bincount(codes, heavy), frequency)
     risk = mean_inverse(frequency, population)
-    return PopulationRisk(freeze(frequency[codes]), freeze(population[codes]), freeze(risk[codes]))
+    by_design = np.where(heavy > 0, 1 / np.maximum(heavy, 1.0), 0.0)
+    inside = np.maximum((frequency * risk)[codes], by_design)
+    return PopulationRisk(freeze(frequency[codes]), freeze(population[codes]), freeze(risk[codes]), freeze(inside))
 
 
 def mean_inverse(frequency: Any, population: Any) -> Floats:

@@ -26,17 +26,25 @@ def linearised(sample: Sample, scores: Floats) -> Floats:
     square of its distance from the mean of all clusters ("adjust"), or nothing ("certainty").
     """
     columns = scores[:, None] if scores.ndim == 1 else scores
-    stratum, drawn = sample.stratum_of, np.bincount(sample.stratum_of)
-    alone = drawn == 1
-    factor = (1 - sample.fractions) * drawn / np.maximum(drawn - 1, 1)
-    if sample.single != "adjust":
-        factor = np.where(alone, 0.0, factor)
-    found = np.empty(columns.shape[1])
-    for place, column in enumerate(columns.T):
-        totals = np.bincount(sample.cluster, column, len(stratum))
-        centres = np.where(alone, totals.mean(), np.bincount(stratum, totals) / drawn)
-        found[place] = np.bincount(stratum, (totals - centres[stratum]) ** 2) @ factor
+    factor = _unit_factors(sample)
+    # One after the other: all at once would be a table of units by estimates.
+    found = np.array([_centred_totals(sample, column) ** 2 @ factor for column in columns.T])
     return found[0] if scores.ndim == 1 else found
+
+
+def _unit_factors(sample: Sample) -> Floats:
+    """What the squared distance of a unit from the centre of its stratum counts."""
+    drawn = np.bincount(sample.stratum_of)
+    factor = (1 - sample.fractions) * drawn / np.maximum(drawn - 1, 1)
+    return (factor if sample.single == "adjust" else np.where(drawn == 1, 0.0, factor))[sample.stratum_of]
+
+
+def _centred_totals(sample: Sample, scores: Floats) -> Floats:
+    """Totals of the units, less the mean of their stratum; of a unit that is alone, less the mean of all."""
+    stratum, drawn = sample.stratum_of, np.bincount(sample.stratum_of)
+    totals = np.bincount(sample.cluster, scores, len(stratum))
+    centres = np.where(drawn == 1, totals.mean(), np.bincount(stratum, totals) / drawn)
+    return totals - centres[stratum]
 
 
 def covariances(sample: Sample, scores: Floats) -> Floats:
@@ -51,15 +59,8 @@ def covariances(sample: Sample, scores: Floats) -> Floats:
         found = np.concatenate([block @ influence for block in _blocks(sample.replicates, every)])
         apart = found - (scores.sum(axis=0) if sample.replicates.centre == "estimate" else found.mean(axis=0))
         return (apart * sample.replicates.factors[:, None]).T @ apart
-    stratum, drawn = sample.stratum_of, np.bincount(sample.stratum_of)
-    alone = drawn == 1
-    factor = (1 - sample.fractions) * drawn / np.maximum(drawn - 1, 1)
-    if sample.single != "adjust":
-        factor = np.where(alone, 0.0, factor)
-    totals = np.stack([np.bincount(sample.cluster, column, len(stratum)) for column in scores.T], axis=1)
-    means = np.stack([np.bincount(stratum, column) / drawn for column in totals.T], axis=1)
-    apart: Floats = totals - np.where(alone[:, None], totals.mean(axis=0), means)[stratum].astype(np.float64)
-    return (apart * factor[stratum, None]).T @ apart
+    apart = np.stack([_centred_totals(sample, column) for column in scores.T], axis=1)
+    return (apart * _unit_factors(sample)[:, None]).T @ apart
 
 
 def replicated(
@@ -75,7 +76,7 @@ def replicated(
         found = np.concatenate([again(block) for block in _blocks(sample.replicates, rows)])
     lost = int((~np.isfinite(found.reshape(len(found), -1)).all(axis=1)).sum())
     if lost:
-        problem = f"{lost:,} of {len(found):,} replicates cannot be computed: no record of the group has a weight there"
+        problem = f"{lost:,} of {len(found):,} replicates cannot be computed: nobody has a weight there, or a fit fails"
         raise InputError("within", problem, "Use a larger group, or strata and clusters instead of replicates")
     centre = point if sample.replicates.centre == "estimate" else found.mean(axis=0)
     return np.tensordot(sample.replicates.factors, (found - centre) ** 2, axes=1)

@@ -137,8 +137,7 @@ def fit(
     check_choice("engine", engine, ("default", "nuts"))
     folder = None if checkpoint is None else Path(checkpoint)
     how = _How(seed, chains, warmup, draws, effective, patience, engine, folder, start_from, progress, shards)
-    heavy = survey.weight if isinstance(survey, SurveyDesign) else ""
-    how = replace(how, survey=read_survey(survey, table, sandwich=sandwich), survey_weight=heavy)
+    how = replace(how, survey=read_survey(survey, table, sandwich=sandwich))
     _check_how(how)
     find_columns(table, synthesizer.sensitive, "sensitive")
     posterior = call_alone(_fit, synthesizer, table, weights, how)
@@ -166,7 +165,6 @@ class _How:
     title: str = ""
     after_others: bool = False
     survey: Survey | None = None
-    survey_weight: str = ""
 
     def of(self, part: str, folder: str, seed: int, **changes: Any) -> "_How":
         """How to sample a part or a link: by a seed of its own, in a folder of its own, from its own draws."""
@@ -238,7 +236,8 @@ def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: _How) -> Pos
     drawn given the weight can count by it. Otherwise the design would count twice.
     """
     calls = {}
-    drawn = [how.survey_weight in link.sensitive for link in synthesizer.links]
+    heavy = "" if how.survey is None else how.survey.sample.weight
+    drawn = [heavy in link.sensitive for link in synthesizer.links]
     first = drawn.index(True) + 1 if True in drawn else 0
     for number, link in enumerate(synthesizer.links):
         name = ", ".join(link.sensitive)

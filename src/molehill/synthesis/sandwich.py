@@ -153,10 +153,7 @@ def read_survey(given: Any, table: Table, *, sandwich: bool) -> Survey | None:
     if sample.records != len(table.frame):
         problem = f"it has {sample.records:,} records, and the table {len(table.frame):,}"
         raise InputError("survey", problem, "Read the design from the table that is fitted")
-    equal = (sample.weights == sample.weights[0]).all()
-    # Exactly 1 where all are equal: their mean is not quite each of them.
-    times = np.ones(sample.records) if equal else sample.weights / sample.weights.mean()
-    return Survey(sample, freeze(times), sandwich)
+    return Survey(sample, freeze(sample.normalised), sandwich)
 
 
 def join_corrections(parts: Mapping[str, Correction | None]) -> Correction | None:

@@ -283,6 +283,8 @@ def _cell_differences(own: Side, other: Side, pair: list[str], breaks: Mapping[s
     shares = []
     for side, codes in zip((own, other), np.split(patterns.codes, [len(own_frame)]), strict=True):
         weights = side.weights[side.group]
+        if not weights.any():
+            raise side.refuse("no record has a weight", "Use coarser groups")
         shares.append(np.bincount(codes, weights, patterns.number) / weights.sum())
     return shares[1] - shares[0]
 

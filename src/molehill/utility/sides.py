@@ -84,7 +84,8 @@ def read_parts(
     A group is a pattern of the confidential table's group columns, a missing value being a value of its own; the
     records of a released table are sorted into groups by its own columns. Every group must occur in every table. Under
     a design the confidential table is the sample that it says, and a released one as far as it has the columns that
-    say so, those that are hidden from its users left out; one without the weight is read as it is.
+    say so as they were collected, those that are hidden from its users left out; one without the weight, which may be
+    another, is read as it is.
     """
     check_choice("missing", missing, ("error", "keep"))
     names = list(dict.fromkeys(columns))
@@ -168,12 +169,13 @@ def _read_samples(
     own = design.read(table)
     samples: list[Sample | None] = [own]
     for other in others:
-        known = design.among([name for name in other.frame.columns if name not in hidden])
-        named = [] if known is None else [name for _, name in known.columns]
-        same = known == design and len(other.frame) == len(table.frame)
-        # What was kept as it is need not be read again.
-        same = same and all(other.frame[name].equals(table.frame[name]) for name in named)
+        shown = [name for _, name in design.columns if name in other.frame and name not in hidden]
+        kept = [name for name in shown if other.frame[name].equals(table.frame[name])]
+        # Strata and clusters that were made up are none: of what was not kept only a weight can be used.
+        known = design.among([*kept, *(name for name in shown if name == design.weight)])
         try:
+            # What was kept as it is need not be read again.
+            same = known == design and design.weight in kept
             samples.append(own if same else None if known is None else known.read(other))
         except InputError as error:
             raise InputError("released", f"{error.argument}: {error.problem}", error.remedy) from None

@@ -68,18 +68,18 @@ def measured(risk, *, coverage=1.0, spread=0.0, runs=None, distances=(0.02, 0.03
         agreement=np.full(2, 1000.0),
         lost=np.zeros(1),
         picks=blocks / 2,
-        in_sample=np.full(len(risk), 0.1),
     )
 
 
 def test_risk_in_the_population_is_that_times_the_chance_to_be_in_the_sample():
-    found = judge(Target("maximum", 0.05, "population"), measured([0.2, 0.4]), tables=20, chance=0.2)
+    how: dict[str, Any] = {"tables": 20, "in_sample": np.full(2, 0.1)}
+    found = judge(Target("maximum", 0.05, "population"), measured([0.2, 0.4]), chance=0.2, **how)
     assert found.met
     assert found.value == pytest.approx(0.04)
     tight = Target("mean", 0.02, "population")
-    missed = judge(tight, measured([0.2, 0.4]), tables=20, chance=0.2)
+    missed = judge(tight, measured([0.2, 0.4]), chance=0.2, **how)
     assert not missed.met
-    assert breaking_records(tight, measured([0.1, 0.4]), tables=20).tolist() == [False, True]
+    assert breaking_records(tight, measured([0.1, 0.4]), **how).tolist() == [False, True]
 
 
 def test_an_expected_risk_must_meet_its_bound_beyond_its_error():

@@ -68,6 +68,7 @@ def _over(one: Any, other: Any) -> float:
 
 def _columns(scene: Scene) -> Iterator[tuple[str, Floats, list[Floats]]]:
     """Every numeric column that has values on both sides: its name, the confidential values, and those released."""
+    scene = scene.compared
     for column in scene.view.numeric:
         own, released = scene.view.column(column), values_of(scene, column)
         own = own[~np.isnan(own)]

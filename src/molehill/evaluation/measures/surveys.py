@@ -66,7 +66,7 @@ def _not_knowing(key: str) -> Callable[[Scene], Iterable[Value]]:
         if scene.population is None:
             return []
         blocks = scene.by_table if scene.expected is None else scene.expected.blocks
-        return [Value(profile_release(blocks * scene.population.coverage)[key])]
+        return [Value(profile_release(blocks * scene.population.in_sample)[key])]
 
     return compute
 

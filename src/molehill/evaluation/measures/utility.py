@@ -52,7 +52,7 @@ def _compared(field: str) -> Callable[[Scene], Iterable[Value]]:
 
 def _distance(id_: str) -> Callable[[Scene], Iterable[Value]]:
     def compute(scene: Scene) -> Iterable[Value]:
-        rows = scene.distances
+        rows = scene.compared.distances
         return [
             Value(
                 fixed_ends(Figure(float(row["value"]), float(row["low"]), float(row["high"]))),
@@ -70,9 +70,10 @@ def _agreement(id_: str, words: str, better: Literal["higher", ""] = "higher") -
     """A mean over marginals: kept inside, for a fresh sample's tells how the confidential values are spread."""
 
     def compute(scene: Scene) -> Iterable[Value]:
-        if scene.agreement is None:
+        found = scene.compared.agreement
+        if found is None:
             return []
-        rows = scene.agreement.summary
+        rows = found.summary
         return [
             Value(fixed_ends(Figure(float(row["value"]), float(row["low"]), float(row["high"]))))
             for row in rows[rows["measure"] == id_].to_dict("records")

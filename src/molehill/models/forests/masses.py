@@ -14,7 +14,7 @@ design. With the correction a record has the mass d_i m_u g_i:
 
 import numpy as np
 
-from molehill.arrays import Floats
+from molehill.arrays import Booleans, Floats
 from molehill.surveys.design import Sample
 from molehill.synthesis.sandwich import Survey
 
@@ -34,20 +34,27 @@ def draw_masses(random: np.random.Generator, weights: Floats, survey: Survey | N
         return random.standard_gamma(weights)
     if not survey.sandwich:
         return random.standard_gamma(weights * survey.times)
-    units = draw_units(random, survey.sample)
-    fractions = survey.sample.fractions[survey.sample.stratum_of][survey.sample.cluster]
+    sample = survey.sample
+    units = draw_units(random, sample)
     thinned = (weights > 0) & (weights < 1)
     own = weights.copy()
-    # The mean square of a unit's mass is 2 - f, which the variance of what it is multiplied by has to allow for.
-    spread = (1 - weights[thinned]) / (2 - fractions[thinned])
+    # The variance of what a unit's mass is multiplied by has to allow for the mean square of that.
+    squares = np.where(find_certain(sample), 1.0, 2 - sample.fractions)[sample.stratum_of][sample.cluster]
+    spread = (1 - weights[thinned]) / squares[thinned]
     own[thinned] = random.standard_gamma(weights[thinned] / spread) * spread
     return survey.times * units[survey.sample.cluster] * own
+
+
+def find_certain(sample: Sample) -> Booleans:
+    """Say of which strata the units were sure to be drawn: their masses do not vary."""
+    alone = np.bincount(sample.stratum_of) == 1
+    return (sample.fractions >= 1) | (alone & (sample.single != "adjust"))
 
 
 def draw_units(random: np.random.Generator, sample: Sample) -> Floats:
     """Draw the masses of all units of the first stage: of mean 1, by strata, with the variance of the design."""
     stratum, drawn = sample.stratum_of, np.bincount(sample.stratum_of)
-    certain = (sample.fractions >= 1) | ((drawn == 1) & (sample.single != "adjust"))
+    certain = find_certain(sample)
     alone = (drawn == 1) & ~certain
     remain = np.where(certain, 1.0, 1 - sample.fractions)
     shape = np.where(alone, 1 / remain, np.maximum((drawn - 1 - remain) / (remain * drawn), LEAST_SHAPE))

@@ -45,8 +45,6 @@ class Measured:
         not.
     picks
         (blocks, records): the expected chance to be picked; no blocks if no target is about it.
-    in_sample
-        One per record: the chance that somebody of the population with its pattern is in the sample; 1 if unknown.
     """
 
     blocks: Floats
@@ -59,7 +57,6 @@ class Measured:
     agreement: Floats
     lost: Floats
     picks: Floats
-    in_sample: Floats
 
     @property
     def risk(self) -> Floats:
@@ -103,6 +100,7 @@ def judge(
     chance: float,
     redraw: float = 0.0,
     reference: tuple[Floats, Floats] | None = None,
+    in_sample: Floats | float = 1.0,
     margin: float = MARGIN,
 ) -> Judgement:
     """Judge a measured point by a target.
@@ -120,6 +118,8 @@ def judge(
         records than this (or one record, if that is more) is expected to pass it by bad luck: those can be drawn anew.
     reference
         Of moles: expected risk and error of every record under the unweighted synthesizer.
+    in_sample
+        Of a risk in the population: the chance of every record's person to be in the sample.
     margin
         By how many standard errors what is expected, or U_m, must meet its bound.
     """
@@ -141,7 +141,7 @@ def judge(
         return _beyond_error(target, *measured.figures[target.subject], margin)
     if target.basis in ("expected", "pick", "population"):
         blocks = measured.picks if target.basis == "pick" else measured.blocks
-        blocks = blocks * measured.in_sample if target.basis == "population" else blocks
+        blocks = blocks * in_sample if target.basis == "population" else blocks
         blocks = blocks[:, measured.isolated] if target.subject == "isolated" else blocks
         return _beyond_error(target, *expected_figure(target, blocks), margin)
     return _judge_realised(target, measured, tables, chance, redraw=redraw, margin=margin)
@@ -224,10 +224,15 @@ def count_breaks(targets: Sequence[Target], runs: Floats) -> tuple[float, float,
 
 
 def breaking_records(
-    target: Target, measured: Measured, *, tables: int, reference: tuple[Floats, Floats] | None = None
+    target: Target,
+    measured: Measured,
+    *,
+    tables: int,
+    reference: tuple[Floats, Floats] | None = None,
+    in_sample: Floats | float = 1.0,
 ) -> Booleans:
     """Say which records stand in the way of a target."""
-    risk = np.nan_to_num(measured.risk)
+    risk = np.nan_to_num(measured.risk) * (in_sample if target.basis == "population" else 1.0)
     if target.subject == "moles" and reference is not None:
         return np.asarray(moles(risk, np.nan_to_num(measured.error), *reference, step=target.step).records)
     if target.subject == "isolated":
@@ -244,7 +249,7 @@ def breaking_records(
         found = np.zeros(len(risk), dtype=bool)
         found[ranked[before < 0.9 * by_record.sum()]] = True
         return found
-    return (risk * measured.in_sample if target.basis == "population" else risk) > target.bound
+    return risk > target.bound
 
 
 def _judge_realised(

@@ -44,7 +44,7 @@ CONFIRMED_WITH, LEAST_RUNS, RUNS_BY_CHANCE = 1000, 50, 8
 WARM = {"warmup": 200, "draws": 500}
 # Pairs of samples that the U_m of a fresh sample rests on.
 _FRESH_SAMPLES = 400
-_ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated", "agreement", "lost", "picks", "in_sample")
+_ARRAYS = ("blocks", "runs", "coverage", "distances", "isolated", "agreement", "lost", "picks")
 # Without a rule to judge by, fewer tables tell which point keeps as much as the best; relations are looked at in few.
 FEWER, FEWER_LOOKED_AT = 100, 20
 # Tables that a classifier looks at.
@@ -392,15 +392,15 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     picks = np.empty((0, view.records))
     if any(target.basis == "pick" for target in bench.targets):
         picks = expected_picks(posterior, view, datasets=number, seed=named_seed(seed, "picks"))
-    about = (blocks, runs, coverage, distances, overlaps, figures, isolated, agreed, lost, picks)
-    return Measured(*about, np.array(job.in_sample))
+    return Measured(blocks, runs, coverage, distances, overlaps, figures, isolated, agreed, lost, picks)
 
 
 def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
     """How well a logistic regression tells released records, over what chance alone would show: about 1 if not."""
     view, related = bench.job.view, bench.job.settings.predictors
-    options = Options((), None, "combined", "partial", ("logistic",), (), 0.2, 0, related or None)
-    found = Scene(view, bench.confidential, read_released(view, list(tables)), options).told_apart()
+    about: dict[str, Any] = {"survey": bench.settings.survey, "population": bench.settings.weighs == "weights"}
+    options = Options((), None, "combined", "partial", ("logistic",), (), 0.2, 0, related or None, **about)
+    found = Scene(view, bench.confidential, read_released(view, list(tables)), options).compared.told_apart()
     ratios = [one.loc[one["measure"] == "pmse_ratio", "value"].max() for one in found]
     # Of few records, or of very many columns, it says nothing.
     return float(np.nanmax(ratios)) if ratios and not np.isnan(ratios).all() else 0.0
@@ -409,14 +409,14 @@ def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
 def _agreement(job: Job, tables: Sequence[Any]) -> Agreement:
     """How well the pairs agree of a replaced column with another one that the model conditions on."""
     columns = [*job.settings.replace, *(job.settings.predictors or ())]
-    return agreement(job.table, tables, job.settings.replace, ways=2, columns=columns)
+    own, *others = job.expand([job.table, *tables])
+    return agreement(own, others, job.settings.replace, ways=2, columns=columns)
 
 
 def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
     """U_m of every table."""
-    # What is drawn from the population is not to lie near the sample.
-    how = job.weighted if job.settings.weighs == "weights" else {}
-    found = ecdf_distances(job.table, drawn, column, missing=job.settings.absent, **how).by_table
+    own, *others = job.expand([job.table, *drawn])
+    found = ecdf_distances(own, others, column, missing=job.settings.absent).by_table
     return found.loc[found["measure"] == "U_m", "value"].to_numpy(dtype=np.float64)
 
 
@@ -431,6 +431,7 @@ def judge_measured(bench: Bench, measured: Measured, fitted: Fitted, posterior: 
             chance=bench.settings.chance,
             redraw=bench.settings.redraw,
             reference=reference,
+            in_sample=bench.job.in_sample,
         )
         for target in bench.targets
     )
@@ -453,6 +454,7 @@ def find_breaking(bench: Bench, point: Point) -> Booleans:
     for verdict in point.judgements:
         if not verdict.met:
             how: dict[str, Any] = {"tables": bench.settings.datasets, "reference": reference}
+            how["in_sample"] = bench.job.in_sample
             found |= breaking_records(verdict.target, point.measured, **how)
     return found
 

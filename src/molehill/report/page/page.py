@@ -18,7 +18,7 @@ from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, t
 from molehill.plan.predictors import uncarried_relations
 from molehill.plan.settings import Settings, format_settings
 from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
-from molehill.report.methods import is_weighted, tell_model
+from molehill.report.methods import is_weighted, tell_model, tell_survey_use
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
 from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import (
@@ -102,6 +102,7 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
         "unknown": _tell_unknown(settings),
         "replaced": count_replaced(dossier),
         "predictors": join_names(settings.predictors or ()),
+        "survey": tell_survey_use(settings),
         "uncarried": join_names(uncarried_relations(settings)),
         "used": {name: chosen.get(name, getattr(settings, name)) for name in ("order", "scale", "shift")},
         **_tell_reach(dossier),

@@ -54,7 +54,7 @@ NOTES = {
     ),
     ESTIMATES: (
         "With 95% intervals, by the combining rule where there are several tables. Of a survey, weighted by what "
-        "is published of its design, with the variances of that; beside them without the weights."
+        "is published of its design, with the variances of that."
     ),
     POPULATION: (
         "The paper's intruder knows that a person is in the sample. One who does not must find the person in the "
