@@ -80,7 +80,7 @@ def write_text(path: Path, text: str, *, private: bool = False, argument: str = 
 
 
 def hash_file(path: Path, *, advance: Callable[[int], None] | None = None) -> str:
-    """Give the SHA-256 of a file, read in pieces; a link is not followed, and `advance` is called with the bytes read."""
+    """Give the SHA-256 of a file that is no link, read in pieces; `advance` is called with the bytes of each."""
     found = hashlib.sha256()
     # Where the system cannot refuse links, whoever calls has looked before.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))

@@ -218,16 +218,15 @@ def verify_release(
     paths = [root / name for name in compared] + [copy / name for name in (copied.files if copied else ()) if copy]
     hashed = _hash_all(paths, advance)
     hashes = {name: hashed[root / name] for name in compared if root / name in hashed}
-    told: list[_Told] = [*seen.problems, *(("unreadable", name) for name in compared if name not in hashes)]
+    told = [*seen.problems, *_each("unreadable", (name for name in compared if name not in hashes))]
     told += [*_compare(hashes, listed), *_check_content(root, manifest, listed, hashes), *_list_open(seen)]
-    told += [("added", name) for name in seen.folders if name.startswith(f"{PUBLIC}/")]
+    told += _each("added", (name for name in seen.folders if name.startswith(f"{PUBLIC}/")))
     problems, of_copy = _tell("folder", told), None
     if copy is not None and copied is not None:
         of_copy = {name: hashed[copy / name] for name in copied.files if copy / name in hashed}
-        unread: list[_Told] = [("unreadable", name) for name in copied.files if name not in of_copy]
+        unread = _each("unreadable", (name for name in copied.files if name not in of_copy))
         differing = _differences(of_copy, described) if listed is not None else []
-        more: list[_Told] = [("added", name) for name in copied.folders]
-        problems += _tell("published", [*copied.problems, *unread, *differing, *more])
+        problems += _tell("published", [*copied.problems, *unread, *differing, *_each("added", copied.folders)])
     there = published_part(hashes)
     return Verification(
         files=len(hashed),
@@ -335,15 +334,20 @@ def _compare(hashes: Mapping[str, str], listed: Mapping[str, str] | None) -> lis
     """Tell what is not as the manifest says; of manifest and times, which it does not name, that they are there."""
     own = {name: hashes.get(name, "") for name in (MANIFEST, TIMES)}
     if listed is None:
-        damaged: list[_Told] = [("damaged", MANIFEST)] if MANIFEST in hashes else []
-        return damaged + _differences({name: found for name, found in hashes.items() if name in own}, own)
+        there = {name: found for name, found in hashes.items() if name in own}
+        return [*_each("damaged", {MANIFEST} & there.keys()), *_differences(there, own)]
     return _differences(hashes, {**listed, **own})
 
 
 def _differences(hashes: Mapping[str, str], listed: Mapping[str, str]) -> list[_Told]:
-    told: list[_Told] = [("missing", name) for name in listed if name not in hashes]
-    told += [("changed", name) for name in listed if name in hashes and hashes[name] != listed[name]]
-    return [*told, *(("added", name) for name in hashes if name not in listed)]
+    missing = (name for name in listed if name not in hashes)
+    changed = (name for name in listed if name in hashes and hashes[name] != listed[name])
+    added = (name for name in hashes if name not in listed)
+    return [*_each("missing", missing), *_each("changed", changed), *_each("added", added)]
+
+
+def _each(kind: Kind, names: Iterable[str]) -> list[_Told]:
+    return [(kind, name) for name in names]
 
 
 def _check_content(
@@ -351,10 +355,10 @@ def _check_content(
 ) -> Iterator[_Told]:
     """Tell which of the files that say what was made cannot be read, or contradict each other."""
     read = {name: _read_object(root, name, hashes) for name in (TIMES, ARCHIVE, _FACTS)}
-    yield from (("damaged", name) for name, content in read.items() if content is None and name in hashes)
+    yield from _each("damaged", (name for name, content in read.items() if content is None and name in hashes))
     times, archive = read[TIMES] or {}, read[ARCHIVE] or {}
     # Releases of earlier versions have neither.
-    if times.get("manifest", hashes.get(MANIFEST)) != hashes.get(MANIFEST):
+    if MANIFEST in hashes and times.get("manifest", hashes[MANIFEST]) != hashes[MANIFEST]:
         yield "changed", MANIFEST
     if manifest is not None and listed is not None:
         described = published_part(listed)
@@ -376,7 +380,7 @@ def _list_open(seen: _Seen) -> list[_Told]:
     if os.name != "posix":
         return []
     inside = {name: about for name, about in {**seen.folders, **seen.files}.items() if name.split("/")[0] == INTERNAL}
-    return [("open", name) for name, about in inside.items() if about.st_mode & 0o077]
+    return _each("open", (name for name, about in inside.items() if about.st_mode & 0o077))
 
 
 def _tell(where: Where, found: Iterable[_Told]) -> list[Problem]:
