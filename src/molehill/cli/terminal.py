@@ -319,7 +319,9 @@ def hashing_bar() -> Iterator[Callable[[int, int], None]]:
     try:
         yield advance
     finally:
-        bar.stop()
+        # One that was never started would leave an empty line.
+        if bar.live.is_started:
+            bar.stop()
 
 
 def plain_verification(found: Verification) -> dict[str, Any]:

@@ -292,7 +292,7 @@ def rebuild_report(folder: str | Path, *, tell: Callable[[str], None] | None = N
     """Make the report of a saved release again, in both editions if it is published, and give their paths.
 
     A release that was about to be replaced when its process was killed is first taken back to its place, and `tell` is
-    called with that.
+    called with that. So it is if the public edition becomes another, as by another version; manifest and times say so.
     """
     path = Path(folder)
     if is_set_aside(path):
@@ -311,6 +311,8 @@ def rebuild_report(folder: str | Path, *, tell: Callable[[str], None] | None = N
     files |= {name: hash_file(path / name) for name in ("internal/report.html", ARCHIVE)}
     if listed is not None and files != listed:
         _note_again(path, files, manifest)
+        if tell is not None and published_part(files) != published_part(listed):
+            tell("the public report is another than before: what was signed or published is not this release")
     return (public, internal) if dossier.fit_to_publish else (internal,)
 
 
