@@ -296,6 +296,15 @@ def test_a_manifest_cannot_have_a_file_outside_read(folder, tmp_path, monkeypatc
     assert all(path.is_relative_to(folder) and ".." not in path.parts for path in read)
 
 
+def test_names_that_are_no_text_are_told_all_the_same(folder):
+    manifest = json.loads((folder / MANIFEST).read_text())
+    edit_json(folder / MANIFEST, files={**manifest["files"], "release/\ud800": "\ud800"})
+    (folder / "release" / os.fsdecode(b"\xff.csv")).write_text("1")
+    told = problems(folder)
+    assert ("missing", "folder", "release/\N{REPLACEMENT CHARACTER}") in told
+    assert ("added", "folder", "release/\N{REPLACEMENT CHARACTER}.csv") in told
+
+
 def test_a_pipe_is_told_and_not_waited_for(folder):
     if not hasattr(os, "mkfifo"):
         pytest.skip("there are no pipes here")

@@ -399,7 +399,7 @@ def verify(
 
     Links are not followed, and no value is read. The exit code is 4 if something is not as it was written.
 
-    Example: molehill verify survey-release --published /srv/download/survey
+    Example: molehill verify survey-release --published published-survey
     """
     from molehill.cli.terminal import hashing_bar, plain_verification, tell_verification
     from molehill.report.trail import verify_release

@@ -11,7 +11,7 @@ import platform
 import shlex
 import stat
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,10 +69,11 @@ def fingerprint_files(hashes: Mapping[str, str]) -> str:
     Examples
     --------
     >>> fingerprint_files({"b.csv": "0" * 64, "a.csv": "1" * 64})
-    '98fb8f26f6de79434d4b06f8bb3c7ff8'
+    'c01ffe5f4d6349ae04c6987c76c05fd8'
     """
-    named = sorted((os.fsencode(name), found) for name, found in hashes.items())
-    lines = b"".join(found.encode() + b"  " + name + b"\n" for name, found in named)
+    # A name that is no text is none of ours, and must not stop the check that tells it.
+    named = sorted((name.encode(errors="surrogatepass"), found) for name, found in hashes.items())
+    lines = b"".join(found.encode(errors="surrogatepass") + b"  " + name + b"\n" for name, found in named)
     return hashlib.sha256(lines).hexdigest()[:_DIGITS]
 
 
@@ -81,8 +82,8 @@ def show_fingerprint(fingerprint: str) -> str:
 
     Examples
     --------
-    >>> show_fingerprint("98fb8f26f6de79434d4b06f8bb3c7ff8")
-    '98fb 8f26 f6de 7943 4d4b 06f8 bb3c 7ff8'
+    >>> show_fingerprint("c01ffe5f4d6349ae04c6987c76c05fd8")
+    'c01f fe5f 4d63 49ae 04c6 987c 76c0 5fd8'
     """
     return " ".join(fingerprint[start : start + _GROUP] for start in range(0, len(fingerprint), _GROUP))
 
@@ -215,8 +216,10 @@ def verify_release(
     described = published_part(listed or {})
     copied = None if copy is None else _look_at_copy(copy, may_be=listed is None or bool(described))
     compared = [name for name in seen.files if _is_compared(name, listed)]
-    paths = [root / name for name in compared] + [copy / name for name in (copied.files if copied else ()) if copy]
-    hashed = _hash_all(paths, advance)
+    sizes = {root / name: seen.files[name].st_size for name in compared}
+    if copy is not None and copied is not None:
+        sizes |= {copy / name: about.st_size for name, about in copied.files.items()}
+    hashed = _hash_all(sizes, advance)
     hashes = {name: hashed[root / name] for name in compared if root / name in hashed}
     told = [*seen.problems, *_each("unreadable", (name for name in compared if name not in hashes))]
     told += [*_compare(hashes, listed), *_check_content(root, manifest, listed, hashes), *_list_open(seen)]
@@ -314,9 +317,9 @@ def _read_object(root: Path, name: str, there: Container[str]) -> dict[str, Any]
     return content if isinstance(content, dict) else None
 
 
-def _hash_all(paths: Sequence[Path], advance: Callable[[int, int], None] | None) -> dict[Path, str]:
+def _hash_all(sizes: Mapping[Path, int], advance: Callable[[int, int], None] | None) -> dict[Path, str]:
     """Hash those of the files that can be read."""
-    hashes, done, total = {}, 0, sum(path.lstat().st_size for path in paths)
+    hashes, done, total = {}, 0, sum(sizes.values())
 
     def count(read: int) -> None:
         nonlocal done
@@ -324,7 +327,7 @@ def _hash_all(paths: Sequence[Path], advance: Callable[[int, int], None] | None)
         if advance is not None:
             advance(done, total)
 
-    for path in paths:
+    for path in sizes:
         with suppress(OSError):
             hashes[path] = hash_file(path, advance=count)
     return hashes
