@@ -340,9 +340,14 @@ def test_a_part_that_cannot_be_read_is_told(folder, monkeypatch):
     assert problems(folder) == [("unreadable", "folder", "release")]
 
 
-def test_a_folder_that_cannot_be_read_is_refused(folder, monkeypatch):
+@pytest.mark.parametrize("part", ["out", "internal"])
+def test_a_folder_that_cannot_be_read_is_refused(folder, monkeypatch, part):
+    scan = os.scandir
+
     def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
+        if path.name == part:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(InputError, match=r"folder: the folder .* cannot be read \(Permission denied\)"):

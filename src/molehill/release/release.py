@@ -168,8 +168,7 @@ def write_release(release: Release, target: Path) -> None:
 
 def _write_evidence(dossier: Dossier, folder: Path, published: Mapping[str, str]) -> None:
     """Write the internal report, and the dossier for archives: both name the published files by their hashes."""
-    fingerprint = fingerprint_files(published) if published else ""
-    page = render_report(dossier, edition="internal", fingerprint=fingerprint)
+    page = render_report(dossier, edition="internal", fingerprint=fingerprint_files(published))
     write_text(folder / "internal" / "report.html", page, private=True)
     settings = hash_file(folder / "internal" / "settings.toml")
     write_text(folder / ARCHIVE, archive_dossier(dossier, published=published, settings=settings), private=True)
@@ -177,8 +176,7 @@ def _write_evidence(dossier: Dossier, folder: Path, published: Mapping[str, str]
 
 def _write_manifest(folder: Path, files: Mapping[str, str], facts: Mapping[str, Any]) -> str:
     """Write what is in a folder and of what it was made, and give the hash of that."""
-    published = published_part(files)
-    fingerprint = fingerprint_files(published) if published else ""
+    fingerprint = fingerprint_files(published_part(files))
     _write_json(folder / MANIFEST, {"files": dict(sorted(files.items())), "fingerprint": fingerprint, **facts})
     return hash_file(folder / MANIFEST)
 

@@ -57,7 +57,7 @@ def describe_dossier(dossier: Dossier, published: Mapping[str, str], settings: s
             "scheme": dossier.scheme,
             "fit_to_publish": dossier.fit_to_publish,
             "files": dict(published),
-            "fingerprint": fingerprint_files(published) if published else "",
+            "fingerprint": fingerprint_files(published),
         },
         "inputs": {"confidential": dossier.facts.get("input"), "settings": settings},
         "verdict": {**asdict(verdict), "remarks": [asdict(remark) for remark in list_remarks(dossier, teller)]},

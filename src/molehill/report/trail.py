@@ -64,13 +64,16 @@ def hash_source(table: Table) -> dict[str, str | None]:
 def fingerprint_files(hashes: Mapping[str, str]) -> str:
     """Give the one number by which a folder of files is known again, from the SHA-256 of each by its name in it.
 
-    It can be had without Molehill, in the folder: `sha256sum * | sha256sum | cut -c 1-32` (in the locale C).
+    It can be had without Molehill, in the folder: `sha256sum * | sha256sum | cut -c 1-32` (in the locale C). No files
+    have none.
 
     Examples
     --------
     >>> fingerprint_files({"b.csv": "0" * 64, "a.csv": "1" * 64})
     'c01ffe5f4d6349ae04c6987c76c05fd8'
     """
+    if not hashes:
+        return ""
     # A name that is no text is none of ours, and must not stop the check that tells it.
     named = sorted((name.encode(errors="surrogatepass"), found) for name, found in hashes.items())
     lines = b"".join(found.encode(errors="surrogatepass") + b"  " + name + b"\n" for name, found in named)
@@ -230,19 +233,21 @@ def verify_release(
         unread = _each("unreadable", (name for name in copied.files if name not in of_copy))
         differing = _differences(of_copy, described) if listed is not None else []
         problems += _tell("published", [*copied.problems, *unread, *differing, *_each("added", copied.folders)])
-    there = published_part(hashes)
     return Verification(
         files=len(hashed),
         problems=tuple(problems),
         notes=tuple(printable(name) for name in (*seen.beside, *seen.files) if name not in compared),
-        fingerprint=fingerprint_files(there) if there else "",
-        described=fingerprint_files(described) if described else "",
+        fingerprint=fingerprint_files(published_part(hashes)),
+        described=fingerprint_files(described),
         published=None if of_copy is None else fingerprint_files(of_copy),
     )
 
 
 def _check_release(root: Path) -> None:
     _check_folder(root, "folder")
+    if (root / INTERNAL).is_dir():
+        # Most are not its owner: they are told so, and not that there is no release.
+        _check_folder(root / INTERNAL, "folder")
     if (root / INTERNAL).is_symlink() or not any(_is_own(root / name) for name in (MANIFEST, _FACTS)):
         raise InputError("folder", f"{str(root)!r} holds no saved release", "Give the folder that `run` wrote")
 
@@ -364,8 +369,7 @@ def _check_content(
     if MANIFEST in hashes and times.get("manifest", hashes[MANIFEST]) != hashes[MANIFEST]:
         yield "changed", MANIFEST
     if manifest is not None and listed is not None:
-        described = published_part(listed)
-        fingerprint = fingerprint_files(described) if described else ""
+        fingerprint = fingerprint_files(published_part(listed))
         if manifest.get("fingerprint", fingerprint) != fingerprint:
             yield "damaged", MANIFEST
         of_archive = archive.get("release")
