@@ -24,6 +24,7 @@ from molehill.release import release as saving
 from molehill.release import runs as running
 from molehill.release.release import Release, make_dossier
 from molehill.release.runs import run
+from molehill.report import render_report
 from molehill.report.dossier import read_dossier
 from molehill.report.trail import verify_release
 from molehill.tables.table import as_table, hash_table
@@ -143,8 +144,10 @@ def test_the_report_is_made_again_to_the_same_bytes(saved, tmp_path):
 
 def test_reports_made_again_otherwise_are_written_down(saved, tmp_path, monkeypatch):
     copy, told = Path(shutil.copytree(saved, tmp_path / "copy")), []
-    render, before = saving.render_report, verify_release(saved)
-    monkeypatch.setattr(saving, "render_report", lambda *given, **named: render(*given, **named) + "<!-- later -->")
+    before = verify_release(saved)
+    monkeypatch.setattr(
+        saving, "render_report", lambda *given, **named: render_report(*given, **named) + "<!-- later -->"
+    )
     saving.rebuild_report(copy, tell=told.append)
     after = verify_release(copy)
     assert after.holds
