@@ -1,13 +1,14 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, and the hashes by which they are known again."""
 
 import ctypes
 import errno
+import hashlib
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from molehill.errors import InputError
 
 # Of renameat2 in Linux: paths are taken from here, and the two change places.
 _FROM_HERE, _EXCHANGE = -100, 2
+_CHUNK = 2**20
 
 
 @contextmanager
@@ -75,6 +77,19 @@ def write_text(path: Path, text: str, *, private: bool = False, argument: str = 
     """Write a text file, whole or not at all."""
     with written_whole(path, private=private, argument=argument) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def hash_file(path: Path, *, advance: Callable[[int], None] | None = None) -> str:
+    """Give the SHA-256 of a file that is no link, read in pieces; `advance` is called with the bytes of each."""
+    found = hashlib.sha256()
+    # Where the system cannot refuse links, whoever calls has looked before.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        while piece := file.read(_CHUNK):
+            found.update(piece)
+            if advance is not None:
+                advance(len(piece))
+    return found.hexdigest()
 
 
 @contextmanager

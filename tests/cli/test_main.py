@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from drawing import in_words  # noqa: F401
 from molehill import Table, read_table, write_table
 from molehill.tables.populations import consumer_survey
 from processes import run_command
+from small_release import make_release
 
 SURVEY = ["--known", "gender,age,region", "--sensitive", "income", "--radius", "0.2"]
 
@@ -28,12 +30,14 @@ def test_version_and_help():
     assert run_command("--version").stdout.strip() == f"molehill {molehill.__version__}"
     for arguments in (
         ["--help"],
-        *([name, "--help"] for name in ("risk", "evaluate", "init", "plan", "run", "report", "demo")),
+        *([name, "--help"] for name in ("risk", "evaluate", "init", "plan", "run", "report", "verify", "demo")),
     ):
         shown = run_command(*arguments)
         assert shown.returncode == 0
         assert "Usage" in shown.stdout
-    assert "Exit codes" in run_command("--help").stdout
+    said = " ".join(run_command("--help").stdout.split())
+    assert "Exit codes" in said
+    assert "4 a folder is not the release that its dossier describes" in said
     # The help of what makes a release is made from the settings.
     told = " ".join(run_command("run", "--help").stdout.split())
     for name in molehill.Settings.model_fields:
@@ -361,3 +365,80 @@ def test_evaluate_weights_by_the_design_of_a_survey(tmp_path):
         assert ended.returncode == 2
         assert "Write" in ended.stderr
         assert "--survey" in ended.stderr
+
+
+# A folder is the release that its dossier describes, or not.
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_release(tmp_path_factory.mktemp("verified"))
+
+
+def test_verify_says_that_all_is_as_it_was_and_the_fingerprint(made):
+    said = run_command("verify", made, "--published", made / "release")
+    assert said.returncode == 0
+    assert said.stderr == ""
+    fingerprint = json.loads((made / "internal" / "manifest.json").read_text())["fingerprint"]
+    grouped = " ".join(re.findall("....", fingerprint))
+    first, last = said.stdout.splitlines()
+    assert first == f"Fingerprint of release/: {grouped}"
+    assert re.fullmatch(r"\d+ files are as they were written\.", last)
+    assert grouped in (made / "internal" / "report.html").read_text(encoding="utf-8")
+    plain = json.loads(run_command("verify", made, "--json").stdout)
+    assert plain["holds"] is True
+    assert plain["fingerprint"] == plain["described"] == fingerprint
+    assert plain["published"] is None
+    assert plain["problems"] == plain["notes"] == []
+
+
+def test_verify_tells_every_problem_and_ends_with_four(made, tmp_path):
+    folder = shutil.copytree(made, tmp_path / "out")
+    copy = shutil.copytree(made / "release", tmp_path / "copy")
+    (folder / "release" / "more.csv").write_text("x")
+    (folder / "signed.pdf").write_text("x")
+    (copy / "methods.md").write_text("x")
+    said = run_command("verify", folder, "--published", copy)
+    assert said.returncode == 4
+    lines = said.stdout.splitlines()
+    assert lines[:2] == [
+        f"{folder}: release/more.csv does not belong to the release",
+        f"{copy}: methods.md is another file than the one that was written",
+    ]
+    assert lines[2] == "Beside it, not of the release: signed.pdf"
+    assert [line.split(":")[0] for line in lines[3:6]] == [
+        "Fingerprint of the dossier",
+        "Fingerprint of release/",
+        "Fingerprint of the published folder",
+    ]
+    assert lines[6] == "Not as it was written: 2 problems."
+    plain = run_command("verify", folder, "--published", copy, "--json")
+    assert plain.returncode == 4
+    told = json.loads(plain.stdout)
+    assert told["holds"] is False
+    assert [(one["kind"], one["where"], one["file"]) for one in told["problems"]] == [
+        ("added", "folder", "release/more.csv"),
+        ("changed", "published", "methods.md"),
+    ]
+
+
+def test_verify_refuses_what_is_no_release_in_one_line(made, tmp_path):
+    for path, words in (
+        (tmp_path, "holds no saved release"),
+        (tmp_path / "nowhere", "there is no folder"),
+        (made / "release" / "methods.md", "is no folder"),
+    ):
+        said = run_command("verify", path)
+        assert said.returncode == 2
+        assert words in said.stderr
+        assert said.stdout == ""
+
+
+def test_verify_does_not_wait_for_jax(made):
+    code = (
+        f"import sys; sys.argv = ['molehill', 'verify', {str(made)!r}]\n"
+        "from molehill.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print('jax' in sys.modules)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()[-1] == "False"

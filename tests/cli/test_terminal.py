@@ -1,11 +1,14 @@
 """What is typed, turned into arguments: nothing takes the place of something else in silence."""
 
+import io
 import re
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
-from molehill.cli.terminal import parse_breaks, parse_kinds, parse_pairs, read_releases
+from molehill.cli import terminal
+from molehill.cli.terminal import hashing_bar, parse_breaks, parse_kinds, parse_pairs, read_releases
 from molehill.errors import InputError
 
 
@@ -41,3 +44,15 @@ def test_every_release_is_read_under_its_own_name(files):
     assert values == {"released": [0.5, 1.5], "topcoded": [2.5]}
     with pytest.raises(InputError, match=re.escape("'topcoded' is given more than once")):
         read_releases(files[:1], [f"topcoded={files[1]}", f"topcoded={files[2]}"], None, {})
+
+
+@pytest.mark.parametrize(("patience", "shown"), [(-1.0, True), (3600.0, False)])
+def test_a_bar_is_shown_only_where_hashing_takes_long(patience, shown, monkeypatch):
+    said = io.StringIO()
+    monkeypatch.setattr(terminal, "_PATIENCE", patience)
+    monkeypatch.setattr(terminal, "Console", lambda **_: Console(file=said, force_terminal=True, width=100))
+    with hashing_bar() as advance:
+        advance(50, 100)
+        advance(100, 100)
+    assert ("Reading the files" in said.getvalue()) == shown
+    assert shown or said.getvalue() == ""

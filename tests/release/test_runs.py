@@ -24,7 +24,10 @@ from molehill.release import release as saving
 from molehill.release import runs as running
 from molehill.release.release import Release, make_dossier
 from molehill.release.runs import run
+from molehill.report import render_report
 from molehill.report.dossier import read_dossier
+from molehill.report.trail import verify_release
+from molehill.tables.table import as_table, hash_table
 
 RNG = np.random.default_rng(9)
 # A rare value that nobody else has, a rare town, and a strange name: none may reach what is published.
@@ -115,6 +118,8 @@ def test_the_manifest_has_the_hash_of_every_file(saved):
     assert set(manifest["files"]) == files - {"internal/manifest.json", "internal/times.json"}
     assert manifest["records"] == 120
     assert manifest["versions"]["molehill"]
+    assert manifest["input"] == {"file": None, "content": hash_table(as_table(PEOPLE))}
+    assert verify_release(saved).holds
 
 
 def test_the_dossier_comes_back_as_it_was(saved):
@@ -135,6 +140,58 @@ def test_the_report_is_made_again_to_the_same_bytes(saved, tmp_path):
     for path, content in before.items():
         assert path.read_bytes() == content
     assert (copy / "internal" / "report.html").stat().st_mode & 0o777 == 0o600
+
+
+def test_reports_made_again_otherwise_are_written_down(saved, tmp_path, monkeypatch):
+    copy, told = Path(shutil.copytree(saved, tmp_path / "copy")), []
+    before = verify_release(saved)
+    monkeypatch.setattr(
+        saving, "render_report", lambda *given, **named: render_report(*given, **named) + "<!-- later -->"
+    )
+    saving.rebuild_report(copy, tell=told.append)
+    after = verify_release(copy)
+    assert after.holds
+    assert after.fingerprint != before.fingerprint
+    assert told == ["the public report is another than before: what was signed or published is not this release"]
+    times = json.loads((copy / "internal" / "times.json").read_text())
+    (again,) = times["again"]
+    assert again["fingerprint_before"] == before.fingerprint
+    assert again["by"] == times["by"]
+    assert json.loads((copy / "internal" / "dossier.json").read_text())["release"]["fingerprint"] == after.fingerprint
+    # Other files are held to what they were.
+    (copy / "release" / "synthetic_01.csv").write_text("other")
+    saving.rebuild_report(copy)
+    assert [(one.kind, one.file) for one in verify_release(copy).problems] == [("changed", "release/synthetic_01.csv")]
+
+
+def test_a_release_of_an_earlier_version_gets_its_dossier_for_archives(saved, tmp_path):
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    internal = copy / "internal"
+    (internal / "dossier.json").unlink()
+    manifest = json.loads((internal / "manifest.json").read_text())
+    manifest["files"].pop("internal/dossier.json")
+    facts = json.loads((internal / "facts.json").read_text())
+    facts["facts"].pop("input")
+    (internal / "facts.json").write_text(json.dumps(facts))
+    manifest["files"]["internal/facts.json"] = files.hash_file(internal / "facts.json")
+    left = {name: value for name, value in manifest.items() if name not in ("input", "fingerprint")}
+    (internal / "manifest.json").write_text(json.dumps(left))
+    (internal / "times.json").write_text('{"made": "2026-01-01T00:00:00+00:00"}')
+    assert verify_release(copy).holds
+    told = []
+    saving.rebuild_report(copy, tell=told.append)
+    assert told == []
+    assert verify_release(copy).holds
+    assert json.loads((internal / "dossier.json").read_text())["inputs"]["confidential"] is None
+
+
+def test_a_report_is_made_again_without_a_manifest(saved, tmp_path):
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    (copy / "internal" / "manifest.json").write_text("{")
+    saving.rebuild_report(copy)
+    assert (copy / "internal" / "manifest.json").read_text() == "{"
+    for name in ("release/report.html", "internal/report.html", "internal/dossier.json"):
+        assert (copy / name).read_bytes() == (saved / name).read_bytes()
 
 
 def test_a_folder_that_exists_is_refused_before_any_work(saved, tmp_path, monkeypatch):

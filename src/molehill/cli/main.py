@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from molehill.plan.settings import Settings
     from molehill.risk.intruder import Intruder
 
-NOTHING_FOUND = 3
+NOTHING_FOUND, NOT_THE_SAME = 3, 4
 # Names of files in folders of results, which may be written over.
 _RESULTS = r"(groups|measures|records|risk|shapes|top|utility)\.(csv|parquet)"
 EXIT_CODES = (
     "Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 3 no release keeps the targets, "
-    "130 interrupted, 143 terminated."
+    "4 a folder is not the release that its dossier describes, 130 interrupted, 143 terminated."
 )
 
 Names = typer.Option(help="Columns that an intruder knows, with commas between; may repeat.")
@@ -385,6 +385,33 @@ def report(folder: Annotated[Path, typer.Argument(help="Folder of a saved releas
     with _working("Making the report"):
         written = rebuild_report(folder, tell=lambda text: typer.echo(text, err=True))
     typer.echo(f"Written: {' and '.join(map(str, written))}")
+
+
+@app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(help="Folder of a saved release.")],
+    published: Annotated[
+        Path | None, typer.Option(help="Folder of what was published: it must be release/, byte for byte.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a folder is the release that its dossier describes: every file, and nothing else to publish.
+
+    Links are not followed, and no value is read. The exit code is 4 if something is not as it was written.
+
+    Example: molehill verify survey-release --published published-survey
+    """
+    from molehill.cli.terminal import hashing_bar, plain_verification, tell_verification
+    from molehill.report.trail import verify_release
+
+    with hashing_bar() as advance:
+        found = verify_release(folder, published=published, advance=advance)
+    if as_json:
+        _print_json({"folder": str(folder), **plain_verification(found)})
+    else:
+        typer.echo(tell_verification(found, folder, published))
+    if not found.holds:
+        raise typer.Exit(NOT_THE_SAME)
 
 
 @app.command()

@@ -1,6 +1,9 @@
 """What is typed turned into arguments of the library, and what it gives turned into what is printed."""
 
-from dataclasses import fields
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +12,7 @@ import pandas as pd
 import typer
 from rich import box
 from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -17,6 +21,7 @@ from molehill.parts.risk import RiskInParts
 from molehill.plan.settings import FATES, Settings, printable
 from molehill.plan.suggest import Suggestion
 from molehill.report.dossier import tell_cost, tell_runners_up
+from molehill.report.trail import WORDS, Verification, show_fingerprint
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.profile import RiskProfile
 from molehill.risk.weights import risk_weights
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
     from molehill.report.dossier import Searched
 
+# Seconds of hashing from which on a bar is shown.
+_PATIENCE = 2.0
 # What is printed of a release, by the ids of the measures.
 SHOWN = ("expected_mean", "risk_mean", "isolated_mean", "matches_true", "pooled_picks", "U_m")
 
@@ -308,6 +315,51 @@ def print_release(release: Any) -> None:
     for scheme, diagnostics in release.diagnostics.items():
         if diagnostics.problems:
             console.print(Text(f"{scheme} has not converged: {diagnostics.problems[0]}", "yellow"))
+
+
+@contextmanager
+def hashing_bar() -> Iterator[Callable[[int, int], None]]:
+    """Give a function that takes bytes done and bytes in all, and shows a bar once that takes longer, on a terminal."""
+    console, begun = Console(stderr=True), time.monotonic()
+    columns = (TextColumn("Reading the files"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task("", total=None)
+
+    def advance(done: int, total: int) -> None:
+        if console.is_terminal and time.monotonic() - begun > _PATIENCE:
+            bar.start()
+            bar.update(task, completed=done, total=total)
+
+    try:
+        yield advance
+    finally:
+        # One that was never started would leave an empty line.
+        if bar.live.is_started:
+            bar.stop()
+
+
+def plain_verification(found: Verification) -> dict[str, Any]:
+    """Give what a check of a folder found as JSON takes it."""
+    problems = [{**asdict(problem), "words": WORDS[problem.kind]} for problem in found.problems]
+    return {"holds": found.holds, **asdict(found), "problems": problems}
+
+
+def tell_verification(found: Verification, folder: Path, published: Path | None) -> str:
+    """Say what a check of a folder found; the fingerprint is what stands on the page that was signed."""
+    lines = []
+    for problem in found.problems:
+        where = folder if problem.where == "folder" else published
+        lines.append(f"{printable(str(where))}: {problem}")
+    lines += [f"Beside it, not of the release: {name}" for name in found.notes]
+    told = {"Fingerprint of the dossier": found.described, "Fingerprint of release/": found.fingerprint}
+    told |= {} if found.published is None else {"Fingerprint of the published folder": found.published}
+    if len(set(told.values())) == 1:
+        told = {"Fingerprint of release/": found.described}
+    lines += [f"{name}: {show_fingerprint(value) or 'nothing is there'}" for name, value in told.items()]
+    number = len(found.problems)
+    files = f"{found.files:,} files are as they were written."
+    lines.append(files if found.holds else f"Not as it was written: {number} problem{'' if number == 1 else 's'}.")
+    return "\n".join(lines)
 
 
 def _tell(unit: str, value: float) -> str:

@@ -30,6 +30,7 @@ from molehill.plan.settings import Settings
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme
 from molehill.report.dossier import Searched
+from molehill.report.trail import hash_source
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.intruder import View
 from molehill.rules.emptiness import may_be_empty
@@ -81,6 +82,8 @@ class Job:
         What becomes of every column.
     rules
         What every released record keeps to.
+    source
+        Hashes of the confidential table as it was given.
     """
 
     settings: Settings
@@ -91,6 +94,7 @@ class Job:
     measures: Sequence[Measure]
     plan: Plan
     rules: Rules
+    source: Mapping[str, str | None]
 
     @property
     def table(self) -> Table:
@@ -191,7 +195,8 @@ def prepare(
     if set(model.sensitive) != set(settings.replace):
         problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
         raise InputError("synthesizer", problem, "Name the same columns in both")
-    return Job(settings, view, model, own, wanted, measures, make_plan(settings, view, findings, rules), rules)
+    plan = make_plan(settings, view, findings, rules)
+    return Job(settings, view, model, own, wanted, measures, plan, rules, hash_source(as_table(data)))
 
 
 def weighted_by(settings: Settings) -> dict[str, Any]:
@@ -302,6 +307,7 @@ def assemble(
         seconds={**seconds, **{f"fitting: {name}": value for name, value in fitting.items()}},
         plan=job.plan,
         order=job.order,
+        source=job.source,
         search=search,
     )
 

@@ -1,6 +1,5 @@
 """A release: synthetic tables with the evidence for and against publishing them, in memory and on disk."""
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -18,21 +17,30 @@ from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.showing import show_html, side_by_side
 from molehill.evaluation.telling import Teller
 from molehill.evaluation.verdict import Verdict
-from molehill.files import folder_written_whole, is_set_aside, restore_folder, write_text, written_whole
+from molehill.files import folder_written_whole, hash_file, is_set_aside, restore_folder, write_text, written_whole
 from molehill.plan.plan import Plan
 from molehill.plan.settings import Settings
 from molehill.release.locks import held
 from molehill.report import methods_note, render_report
+from molehill.report.archive import archive_dossier
 from molehill.report.dossier import Dossier, Searched, read_dossier, write_dossier
 from molehill.report.page.first_page import judge_release
+from molehill.report.trail import (
+    ARCHIVE,
+    MANIFEST,
+    TIMES,
+    describe_maker,
+    fingerprint_files,
+    hash_files,
+    list_files,
+    published_part,
+)
 from molehill.risk.identification import ConfidentialRisk
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.tables.formats.formats import released_ending, write_table
 from molehill.tables.table import Dialect, as_table
 
-# What tells when a release was made and how long it took; all else is the same whenever it is made.
-TIMES = "times.json"
 _TIMED = ("fit_seconds", "seconds")
 VERSIONS = ("molehill", "numpy", "pandas", "jax", "numpyro", "blackjax", "numba")
 
@@ -64,6 +72,9 @@ class Release:
     plan, order
         What became of every column; and of every row of the tables, the record of the confidential table that it is of,
         from 0 on: not for publication.
+    source
+        Hashes of the confidential table: `file`, of the bytes of the file that it was read from, if it was, and
+        `content`. Not for publication.
     search
         How it was found, if there was a rule to keep. If nothing that was found is fit to publish, the tables are those
         of the closest point, and `save` leaves them out.
@@ -82,6 +93,7 @@ class Release:
     seconds: Mapping[str, float]
     plan: Plan
     order: np.ndarray
+    source: Mapping[str, str | None]
     search: Searched | None = None
 
     def __repr__(self) -> str:
@@ -113,8 +125,9 @@ class Release:
 def save_release(release: Release, folder: str | Path, *, overwrite: bool = False) -> Path:
     """Write a release: `release/` to publish, `internal/` to keep. The folder appears whole or not at all.
 
-    If a search found nothing that is fit to publish, there is no `release/`. When it was made and how long it took is
-    in `internal/times.json` alone: all else is the same bytes for the same table, settings, seed and versions.
+    If a search found nothing that is fit to publish, there is no `release/`. When it was made, by whom, where and how
+    long it took is in `internal/times.json` alone: all else is the same bytes for the same table, settings, seed and
+    versions.
 
     Parameters
     ----------
@@ -146,12 +159,30 @@ def write_release(release: Release, target: Path) -> None:
             write_text(public / "methods.md", methods_note(dossier))
             write_text(public / "report.html", render_report(dossier, edition="public"))
         write_dossier(dossier, internal)
-        write_text(internal / "report.html", render_report(dossier, edition="internal"), private=True)
         with written_whole(internal / "draws.npz", private=True) as path:
             np.savez(path, allow_pickle=False, **release.posterior.draws)
-        manifest = {"files": _hash_files(temporary), **dossier.facts}
-        write_text(internal / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False), private=True)
-        write_text(internal / TIMES, json.dumps(_tell_times(release), indent=2, ensure_ascii=False), private=True)
+        _write_evidence(dossier, temporary, hash_files(public) if dossier.fit_to_publish else {})
+        manifest = _write_manifest(temporary, hash_files(temporary), dossier.facts)
+        _write_json(temporary / TIMES, {**_tell_times(release), "manifest": manifest})
+
+
+def _write_evidence(dossier: Dossier, folder: Path, published: Mapping[str, str]) -> None:
+    """Write the internal report, and the dossier for archives: both name the published files by their hashes."""
+    page = render_report(dossier, edition="internal", fingerprint=fingerprint_files(published))
+    write_text(folder / "internal" / "report.html", page, private=True)
+    settings = hash_file(folder / "internal" / "settings.toml")
+    write_text(folder / ARCHIVE, archive_dossier(dossier, published=published, settings=settings), private=True)
+
+
+def _write_manifest(folder: Path, files: Mapping[str, str], facts: Mapping[str, Any]) -> str:
+    """Write what is in a folder and of what it was made, and give the hash of that."""
+    fingerprint = fingerprint_files(published_part(files))
+    _write_json(folder / MANIFEST, {"files": dict(sorted(files.items())), "fingerprint": fingerprint, **facts})
+    return hash_file(folder / MANIFEST)
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False), private=True)
 
 
 def make_dossier(release: Release) -> Dossier:
@@ -190,6 +221,7 @@ def make_dossier(release: Release) -> Dossier:
         "reason": column.reason,
         "written_as": _tell_files(release),
         "versions": {name: version(name) for name in VERSIONS},
+        "input": dict(release.source),
     }
     return Dossier(
         settings,
@@ -243,9 +275,10 @@ def _tell_files(release: Release) -> dict[str, Any]:
 
 
 def _tell_times(release: Release) -> dict[str, Any]:
-    """Say when a release was made, and the seconds of its stages, of its fits, and of every point of a search."""
+    """Say when a release was made and by whom, and the seconds of its stages, fits, and points of a search."""
     told: dict[str, Any] = {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "by": describe_maker(),
         "seconds": dict(release.seconds),
         "fits": dict(zip(release.fits["scheme"], release.fits["seconds"], strict=True)),
     }
@@ -266,7 +299,7 @@ def rebuild_report(folder: str | Path, *, tell: Callable[[str], None] | None = N
     """Make the report of a saved release again, in both editions if it is published, and give their paths.
 
     A release that was about to be replaced when its process was killed is first taken back to its place, and `tell` is
-    called with that.
+    called with that. So it is if the public edition becomes another, as by another version; manifest and times say so.
     """
     path = Path(folder)
     if is_set_aside(path):
@@ -274,10 +307,38 @@ def rebuild_report(folder: str | Path, *, tell: Callable[[str], None] | None = N
             take_back(path, tell)
     dossier = read_dossier(path)
     public, internal = path / "release" / "report.html", path / "internal" / "report.html"
+    manifest = _read_json(path / MANIFEST)
+    # Hashes of other files are those of the release, and not of what may have become of them.
+    listed = list_files(manifest)
+    files = hash_files(path) if listed is None else dict(listed)
     if dossier.fit_to_publish:
         write_text(public, render_report(dossier, edition="public"))
-    write_text(internal, render_report(dossier, edition="internal"), private=True)
+        files["release/report.html"] = hash_file(public)
+    _write_evidence(dossier, path, published_part(files) if dossier.fit_to_publish else {})
+    files |= {name: hash_file(path / name) for name in ("internal/report.html", ARCHIVE)}
+    if listed is not None and files != listed:
+        _note_again(path, files, manifest)
+        if tell is not None and published_part(files) != published_part(listed):
+            tell("the public report is another than before: what was signed or published is not this release")
     return (public, internal) if dossier.fit_to_publish else (internal,)
+
+
+def _note_again(folder: Path, files: Mapping[str, str], manifest: Mapping[str, Any]) -> None:
+    """Write down that reports made again are others than before, as by another version, and who made them."""
+    facts = {name: value for name, value in manifest.items() if name not in ("files", "fingerprint")}
+    found = _write_manifest(folder, files, facts)
+    times = _read_json(folder / TIMES)
+    again = {"made": datetime.now(UTC).isoformat(timespec="seconds"), "molehill": version("molehill")}
+    again |= {"fingerprint_before": manifest.get("fingerprint"), "by": describe_maker()}
+    _write_json(folder / TIMES, {**times, "manifest": found, "again": [*times.get("again", []), again]})
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Read a file of JSON; nothing if it is not there, or damaged: `molehill verify` tells that."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError, TypeError):
+        return {}
 
 
 def take_back(target: Path, tell: Callable[[str], None] | None = None) -> None:
@@ -301,8 +362,3 @@ def _write_tables(release: Release, folder: Path) -> None:
     digits = max(2, len(str(len(release.datasets))))
     for number, table in enumerate(release.datasets, start=1):
         write_table(table, folder / f"synthetic_{number:0{digits}}{ending}")
-
-
-def _hash_files(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -12,16 +12,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from molehill.errors import InputError, is_whole
 from molehill.files import write_text
 from molehill.plan.settings import Settings
 from molehill.synthesis.sampling.chains import DECIDING
-from molehill.tables.table import Table, show_names
+from molehill.tables.table import Table, hash_column, show_names
 
 _SEED, _BEGUN = "seed.json", "begun.json"
 _RECORDS, _ORDER = "the number of records", "the order of the columns"
+_LENGTH = 20
 _ANEW = "to begin anew remove the folder"
 
 
@@ -118,7 +117,7 @@ def _describe(settings: Settings, table: Table) -> dict[str, Any]:
     fields = settings.model_dump(mode="json", exclude={"seed", "executor"})
     return {
         "settings": {name: _digest(json.dumps(value)) for name, value in fields.items()},
-        "columns": {name: _digest_column(table, name) for name in table.frame.columns},
+        "columns": {name: hash_column(table, name)[:_LENGTH] for name in table.frame.columns},
         "rest": {
             _RECORDS: _digest(len(table.frame)),
             _ORDER: _digest(list(table.frame.columns)),
@@ -128,20 +127,8 @@ def _describe(settings: Settings, table: Table) -> dict[str, Any]:
     }
 
 
-def _digest_column(table: Table, name: str) -> str:
-    column: Any = table.frame[name]
-    about = [str(column.dtype), table.column_labels.get(name), table.value_labels.get(name)]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        about.append(list(column.cat.categories))
-        column = column.cat.codes
-    elif pd.api.types.is_object_dtype(column.dtype):
-        # Cells of any kind, which pandas cannot always hash.
-        column = pd.Series([repr(cell) for cell in column], dtype=object)
-    return _digest(repr(about), pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
-
-
-def _digest(words: Any, content: bytes = b"") -> str:
-    return hashlib.sha256(f"{words}".encode(errors="surrogatepass") + b"\0" + content).hexdigest()[:20]
+def _digest(words: Any) -> str:
+    return hashlib.sha256(f"{words}".encode(errors="surrogatepass") + b"\0").hexdigest()[:_LENGTH]
 
 
 def _compare(earlier: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

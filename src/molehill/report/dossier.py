@@ -152,7 +152,7 @@ class Dossier:
         another; drawn, the replaced columns in the order of drawing; rules, what every record keeps to, with how many
         confidential ones break it, and accepted, the share of records that kept to constraints when first drawn;
         kind and reason of the column; files, how those of text are written; ours, false if others made the
-        tables; versions. Nothing in it tells the time.
+        tables; versions; input, the hashes of the confidential table. Nothing in it tells the time.
     search
         What a search found, if the release comes from one.
     """

@@ -1,5 +1,6 @@
 """A table in memory: a frame with what its file said about the columns."""
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -82,6 +83,8 @@ class Table:
         For a column of codes: what each code means.
     dialect
         How its text file was written; None if it came from another kind of file, or from memory.
+    source
+        SHA-256 of the file that it was read from; empty if it came from memory.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class Table:
     column_labels: Mapping[str, str] = field(default_factory=dict)
     value_labels: Mapping[str, Mapping[float | str, str]] = field(default_factory=dict)
     dialect: Dialect | None = None
+    source: str = ""
     # A cache, that grows: what `infer_kind` found, so that a column is looked at once.
     seen_kinds: dict[str, Any] = field(default_factory=dict, init=False)
 
@@ -144,6 +148,26 @@ def as_table(data: object, *, argument: str = "data") -> Table:
     return table
 
 
+def hash_table(table: Table) -> str:
+    """Give the SHA-256 of the content of a table: names, types, labels and cells of its columns, in their order."""
+    digests = [[f"{name}", hash_column(table, name)] for name in table.frame.columns]
+    return hashlib.sha256(repr([len(table.frame), digests]).encode(errors="surrogatepass")).hexdigest()
+
+
+def hash_column(table: Table, name: str) -> str:
+    """Give the SHA-256 of a column: its type, its labels, and its cells by the hashes of pandas."""
+    column: Any = table.frame[name]
+    about = [str(column.dtype), table.column_labels.get(name), table.value_labels.get(name)]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        about.append(list(column.cat.categories))
+        column = column.cat.codes
+    elif pd.api.types.is_object_dtype(column.dtype):
+        # Cells of any kind, which pandas cannot always hash.
+        column = pd.Series([repr(cell) for cell in column], dtype=object)
+    cells = pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()
+    return hashlib.sha256(repr(about).encode(errors="surrogatepass") + b"\0" + cells).hexdigest()
+
+
 def with_columns(table: Table, columns: Mapping[str, Any]) -> Table:
     """Give the table with other values in some columns; what is known of the kinds of the others is kept.
 
@@ -152,7 +176,7 @@ def with_columns(table: Table, columns: Mapping[str, Any]) -> Table:
     >>> with_columns(Table(pd.DataFrame({"age": [31, 54], "pay": [2800, 3100]})), {"pay": [1, 2]}).frame["pay"].tolist()
     [1, 2]
     """
-    made = replace(table, frame=table.frame.assign(**columns))
+    made = replace(table, frame=table.frame.assign(**columns), source="")
     made.seen_kinds.update({name: kind for name, kind in table.seen_kinds.items() if name not in columns})
     return made
 

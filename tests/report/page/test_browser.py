@@ -114,6 +114,30 @@ def test_the_print_view_has_every_figure_and_every_scheme(browser, pages, editio
     assert browser.ask("document.documentElement.scrollWidth") <= 690
 
 
+def test_the_block_to_sign_has_the_name_of_the_folder_and_is_not_broken_on_paper(browser, tmp_path):
+    page = render_report(plain_dossier(), edition="internal", fingerprint="0123456789abcdef" * 2)
+    path = tmp_path / "sur <b>vey 100% ü" / "internal" / "report.html"
+    path.parent.mkdir(parents=True)
+    path.write_text(page, encoding="utf-8")
+    browser.open(path)
+    assert browser.messages == []
+    assert browser.ask("document.getElementById('folder').textContent") == "sur <b>vey 100% ü"
+    assert "0123 4567 89ab cdef 0123 4567 89ab cdef" in browser.ask("document.getElementById('sign').innerText")
+    assert browser.ask("document.querySelector('nav a[href=\"#sign\"]').textContent") == "To sign"
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    browser.call("Emulation.setDeviceMetricsOverride", width=690, height=900, deviceScaleFactor=1, mobile=False)
+    assert browser.ask("getComputedStyle(document.getElementById('sign')).breakInside") == "avoid"
+    assert browser.ask("document.getElementById('sign').scrollWidth") <= 690
+    # A block that is taller than a sheet would be broken all the same.
+    assert browser.ask("document.getElementById('sign').offsetHeight") < 900
+    browser.open(path, scripts=False)
+    assert browser.ask("document.getElementById('folder').textContent") == ""
+    elsewhere = tmp_path / "page.html"
+    elsewhere.write_text(page, encoding="utf-8")
+    browser.open(elsewhere)
+    assert browser.ask("document.getElementById('folder').textContent") == ""
+
+
 def test_without_scripts_the_pictures_are_there(browser, pages):
     browser.open(pages["plain", "internal"], scripts=False)
     browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")

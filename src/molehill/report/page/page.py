@@ -36,10 +36,11 @@ from molehill.report.page.tables import (
     list_weight_tables,
 )
 from molehill.report.public import count_replaced, redact
+from molehill.report.trail import show_fingerprint
 from molehill.risk.intruder import CLOSE_DAYS
 
 
-def render_report(dossier: Dossier, *, edition: Edition) -> str:
+def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") -> str:
     """Make the report of a release: one HTML file to open from disk, to choose schemes in, and to print.
 
     Parameters
@@ -49,6 +50,9 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
     edition
         "internal": all of it, for the agency and its board. "public": only what is marked public, so nothing about
         single records, no seed, no tuned threshold, no estimate of the confidential table, and no count below 10.
+    fingerprint
+        That of the published files (`molehill.report.trail.fingerprint_files`), for the block to sign at the end of the
+        internal edition; the public one is itself among these files.
 
     Returns
     -------
@@ -84,6 +88,8 @@ def render_report(dossier: Dossier, *, edition: Edition) -> str:
         pictures=_by_section(pictures),
         by_column=_by_column(pictures, shown),
         tables=_list_tables(dossier, shown, teller),
+        # Of what nobody publishes there is nothing to sign.
+        fingerprint=show_fingerprint(fingerprint) if internal and dossier.is_ours and dossier.fit_to_publish else "",
         settings_file=format_settings(dossier.settings, notes=dossier.notes) if internal else "",
         **_tell_release(shown),
         **_tell_search(shown.search),

@@ -22,6 +22,17 @@ function reach() {
   }
 }
 
+// The folder in which the page lies has its name outside of it: without a script the line is left to be filled in.
+const folder = document.getElementById("folder");
+const [name, within] = location.pathname.split("/").slice(-3);
+if (folder !== null && within === "internal") {
+  try {
+    folder.textContent = decodeURIComponent(name);
+  } catch {
+    folder.textContent = name;
+  }
+}
+
 document.documentElement.classList.add("scripted");
 for (const figure of document.querySelectorAll("figure[data-figure]")) {
   const specification = specifications[figure.dataset.figure];

@@ -11,6 +11,7 @@ import pandas as pd
 import pyreadstat
 
 from molehill.errors import InputError
+from molehill.files import hash_file
 from molehill.tables.formats.csv import read_csv, write_csv
 from molehill.tables.formats.excel import read_excel, write_excel
 from molehill.tables.formats.given import Given, check_given
@@ -98,7 +99,7 @@ def read_table(
     source, known = Path(path), _format(path)
     given = check_given(Given(encoding, separator, decimal, thousands, sheet), known.options, source.suffix.lower())
     _check_file(source)
-    table = known.read(source, given)
+    table = replace(known.read(source, given), source=hash_file(source.resolve()))
     names = [tidy_name(name) for name in table.frame.columns]
     if names != list(table.frame.columns):
         check_unique(names, "path")

@@ -1,0 +1,36 @@
+"""A release that is made in seconds, from a file with a value that nobody else has."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from molehill import Settings, read_table, run, write_table
+
+PLANTED = 918273
+SEED = 876543210123
+SETTINGS = Settings(
+    data="people.csv",
+    replace=["visits"],
+    keep=["town"],
+    known=["town"],
+    synthesizer="forest",
+    leaf=5,
+    lower=0,
+    upper=100,
+    datasets=2,
+    compare=[],
+    expected_tables=0,
+    kinds={"visits": "count"},
+    seed=SEED,
+)
+
+
+def make_release(folder: Path) -> Path:
+    """Make the release in a folder, from a file beside it, and give its path."""
+    random = np.random.default_rng(3)
+    people = pd.DataFrame({"town": random.choice(["A", "B"], 60), "visits": random.poisson(5, 60)})
+    people.loc[7, "visits"] = PLANTED
+    write_table(people, folder / "people.csv")
+    run(read_table(folder / "people.csv"), SETTINGS, folder / "out", progress=False)
+    return folder / "out"
