@@ -25,10 +25,8 @@ from molehill.tables.intervals import Figure
 
 if TYPE_CHECKING:
     # It needs JAX, which whoever has a posterior has loaded; to evaluate other people's files must not wait for it.
-    from molehill.synthesis.removal import Removal
-
-    # And a posterior comes with it.
     from molehill.synthesis.posterior import Posterior
+    from molehill.synthesis.removal import Removal
 
 # Releases that are made of draws, those that a forest simulates, and how often all is repeated for the intervals.
 RELEASES, SIMULATED, REPEATS = 1000, 300, 20

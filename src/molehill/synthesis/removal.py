@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
 
 # Draws times records whose densities are computed at a time, and draws that are enough.
-_AT_ONCE, ENOUGH = 2**22, 2000
+_AT_ONCE, ENOUGH = 2**22, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +113,7 @@ def log_contributions(posterior: "Posterior", rows: Integers, *, most: int = ENO
     return np.where(own > 0, own * np.concatenate(logs), 0.0)
 
 
-def remove_records(
-    posterior: "Posterior", rows: Integers, *, datasets: int, releases: int, seed: int
-) -> list[Removal]:
+def remove_records(posterior: "Posterior", rows: Integers, *, datasets: int, releases: int, seed: int) -> list[Removal]:
     """Say for every single part of a posterior what taking out each of some records would do.
 
     Parameters
@@ -139,12 +137,13 @@ def remove_records(
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, DirectSynthesizer):
         return [_compare(posterior, synthesizer, rows, datasets, releases, seed)]
-    raw = -log_contributions(posterior, rows)
-    smoothed, shapes = np.zeros_like(raw), np.full(len(rows), -np.inf)
-    moving = np.ptp(raw, axis=0) > 0
+    logs = log_contributions(posterior, rows)
+    smoothed, shapes = np.zeros_like(logs), np.full(len(rows), -np.inf)
+    moving = np.ptp(logs, axis=0) > 0
     if moving.any():
-        found, shape = array_stats.psislw(raw[:, moving], axis=0)
-        smoothed[:, moving] = np.asarray(found).T + np.log(len(raw))
+        # It takes the logarithms of what is divided by, and gives weights that add up to 1.
+        found, shape = array_stats.psislw(logs[:, moving], axis=0)
+        smoothed[:, moving] = np.asarray(found).T + np.log(len(logs))
         shapes[moving] = shape
     return [Removal(freeze(smoothed), None, freeze(shapes))]
 

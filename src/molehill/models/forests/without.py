@@ -157,9 +157,7 @@ def _simulate(company, cover, window, seed, found, first, last):
 @numba.njit(cache=True, nogil=True)
 def beta_binomial(alpha, beta, values, of_level):
     """The logarithm of the chance that so many of some values have a level, but for the ways to choose them."""
-    return (
-        _rising(alpha, of_level) + _rising(beta, values - of_level) - _rising(alpha + beta, values)
-    )
+    return _rising(alpha, of_level) + _rising(beta, values - of_level) - _rising(alpha + beta, values)
 
 
 @numba.njit(cache=True, nogil=True)
