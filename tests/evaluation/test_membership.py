@@ -288,9 +288,10 @@ def test_a_leaf_without_a_record_is_that_of_a_true_fit(row):
     company = np.empty((5, 1, 1000))
     sites = [posterior.draws[name][0] for name in ("feature", "left", "child")]
     inputs, number = posterior.learned.inputs, posterior.learned.facts["number"]
+    about = (inputs["codes"], inputs["outcome"], posterior.weights, np.array([row]))
     for tree in range(1000):
-        about = (inputs["codes"], inputs["outcome"], posterior.weights, np.array([row]), *(s[tree] for s in sites))
-        find_company(*about, number, SHRINKAGE, company[:, :, tree])
+        feature, left, child = (site[tree] for site in sites)
+        find_company(*about, feature, left, child, number, SHRINKAGE, company[:, :, tree])
     alpha, beta, alpha_less, beta_less, _ = company[:, 0]
     for told, truth in ((alpha / (alpha + beta), posterior), (alpha_less / (alpha_less + beta_less), again)):
         shares = own_share(truth, row)
@@ -346,10 +347,10 @@ def test_an_evaluation_tells_it_of_the_first_release():
     told = evaluation.risk[evaluation.risk["measure"].str.startswith("advantage")]
     assert set(told["scheme"]) == {"forest"}
     assert set(told["at"]) == {4.0}
-    own = told.set_index("measure")
-    assert 0 < own.loc["advantage_random", "value"] <= own.loc["advantage_random_largest", "value"] <= 1
-    assert own.loc["advantage_random", "low"] < own.loc["advantage_random", "value"]
-    assert own.loc["advantage_unsure", "value"] == 0
-    facts = evaluation.measures.set_index("id").loc[own.index]
+    value, low = (dict(zip(told["measure"], told[name].astype(float), strict=True)) for name in ("value", "low"))
+    assert 0 < value["advantage_random"] <= value["advantage_random_largest"] <= 1
+    assert low["advantage_random"] < value["advantage_random"]
+    assert value["advantage_unsure"] == 0
+    facts = evaluation.measures[evaluation.measures["id"].isin(list(value))]
     assert not facts["public"].any()
     assert set(facts["block"]) == {"Membership"}

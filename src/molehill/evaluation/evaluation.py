@@ -354,8 +354,9 @@ def _find_members(
         return {}
     if len(posterior.table.frame) * posterior.number > _MOST_REMOVED:
         return {}
-    own = {"datasets": len(schemes[name]), "seed": named_seed(seed, "membership", name)}
-    return {name: membership(posterior, riskiest=confidential.risk, number=_MEMBERS, **own)}
+    tables, own_seed = len(schemes[name]), named_seed(seed, "membership", name)
+    told = membership(posterior, datasets=tables, seed=own_seed, riskiest=confidential.risk, number=_MEMBERS)
+    return {name: told}
 
 
 def _set_scenes(

@@ -70,7 +70,7 @@ def why_not(posterior: "Posterior") -> Reason | None:
         return Reason(problem, "Draw by prior membership: posterior.drawing_by(membership='prior')")
     survey, synthesizer = posterior.survey, posterior.synthesizer
     surveyed = survey is not None and not survey.plain
-    if surveyed and survey.sandwich:
+    if survey is not None and surveyed and survey.sandwich:
         problem = "its uncertainty was brought to that of a survey's design, and is no longer that of the likelihood"
         return Reason(problem, "Fit without it: sandwich=False")
     if isinstance(synthesizer, DirectSynthesizer) and (synthesizer.compare_releases is None or surveyed):

@@ -73,8 +73,8 @@ def compare_releases(
     trees, number = sites[0].shape[0], learned.facts["number"]
     company = np.empty((5, len(rows), trees))
     for tree in range(trees):
-        own = [site[tree] for site in sites]
-        find_company(codes, outcome, weights, rows, *own, number, shrinkage, company[:, :, tree])
+        feature, left, child = (site[tree] for site in sites)
+        find_company(codes, outcome, weights, rows, feature, left, child, number, shrinkage, company[:, :, tree])
     window = min(window, trees)
     cover = np.zeros(trees, dtype=np.int64)
     for place in places:
