@@ -3,7 +3,7 @@
 python benchmarks/membership.py [--fits 20]
 
 The attack fits a forest again and again with a record and without it, draws tables, and counts the record's level among
-those who share leaves with it, each as often as they do. Half of the tables choose the threshold, the other half say how
+those who share leaves with it, each as often as they do. Half of the tables choose the threshold, the others say how
 often it is right. That is one attack of many: the advantage that is told has to be larger, but for chance.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Floats, Integers
-from molehill.evaluation.membership import membership
+from molehill.evaluation.measures.membership import membership
 from molehill.models import forest, normal_linear
 from molehill.models.forests.trees import find_leaves
 from molehill.risk.identification import confidential_risk

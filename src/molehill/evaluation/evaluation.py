@@ -15,10 +15,9 @@ from molehill.evaluation.curves import list_shapes
 from molehill.evaluation.expected import ExpectedRisk, expected_risk
 from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Measure, check_measures, describe_measures, measure_scene
 from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.measures.membership import MEMBERSHIP_MEASURES
+from molehill.evaluation.measures.membership import MEMBERSHIP_MEASURES, Membership, membership
 from molehill.evaluation.measures.risk import other_radii
 from molehill.evaluation.measures.utility import default_analyses
-from molehill.evaluation.membership import Membership, membership
 from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name

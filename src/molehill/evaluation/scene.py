@@ -46,7 +46,7 @@ from molehill.utility.marginals import MOST_SETS
 
 if TYPE_CHECKING:
     from molehill.evaluation.expected import ExpectedRisk
-    from molehill.evaluation.membership import Membership
+    from molehill.evaluation.measures.membership import Membership
 
 METHODS = {"logistic": "logistic", "tree": "classification tree"}
 # Shuffles for what a fresh sample would show, over all tables of a release.

@@ -149,7 +149,7 @@ def fit(
 
 
 def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> Posterior:
-    """Fit again to the table without a record: the truth that `molehill.synthesis.removal` is held against.
+    """Fit again to the table without a record: the truth that `molehill.synthesis.sampling.removal` is held against.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ from molehill.machine import in_threads, workers
 from molehill.rules.constraints import Empty
 from molehill.rules.rules import Rules
 from molehill.rules.support import Support
-from molehill.synthesis.removal import Removal, remove_records, why_not
 from molehill.synthesis.sampling.diagnostics import Diagnostics
+from molehill.synthesis.sampling.removal import Removal, remove_records, why_not
 from molehill.synthesis.sandwich import Correction, Survey
 from molehill.synthesis.synthesizer import (
     AnySynthesizer,
@@ -200,7 +200,7 @@ class Posterior:
         return why_not(self) is None
 
     def removals(self, rows: Integers, *, datasets: int, releases: int, seed: int) -> list[Removal]:
-        """Say what taking out each of some records would do: see `molehill.synthesis.removal`."""
+        """Say what taking out each of some records would do: see `molehill.synthesis.sampling.removal`."""
         return remove_records(self, rows, datasets=datasets, releases=releases, seed=seed)
 
     def drawing_by(self, **options: Any) -> "Posterior":

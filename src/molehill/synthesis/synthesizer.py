@@ -168,7 +168,7 @@ class DirectSynthesizer:
     compare_releases
         `(draws, learned, weights, rows, places, releases, seed) -> array (releases, rows)`: how much likelier a release
         whose tables begin with the draws at `places` would be without a record, as a logarithm, in so many releases
-        simulated with it. See `molehill.synthesis.removal`.
+        simulated with it. See `molehill.synthesis.sampling.removal`.
     """
 
     sensitive: Sequence[str] | str

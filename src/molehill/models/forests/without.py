@@ -33,7 +33,7 @@ from molehill.machine import in_threads, workers
 from molehill.synthesis.synthesizer import Learned
 
 # Of more values than these the beta-binomial is taken by gamma functions.
-_MANY = 60
+_MANY = 20
 
 
 def compare_releases(
@@ -165,7 +165,7 @@ def _rising(start, steps):
     """Log of start (start + 1) ... up to so many factors."""
     if steps > _MANY:
         return math.lgamma(start + steps) - math.lgamma(start)
-    # A logarithm of one product; of sixty factors up to 10,000,000 it would not fit.
+    # A logarithm of one product, or of a few where one would not fit.
     logs, product = 0.0, 1.0
     for step in range(steps):
         product *= start + step

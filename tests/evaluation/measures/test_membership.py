@@ -11,7 +11,7 @@ from scipy import stats
 
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.membership import membership
+from molehill.evaluation.measures.membership import membership
 from molehill.models import forest, multinomial, normal_linear, semicontinuous, tdp_mixture
 from molehill.models.forests.forest import SHRINKAGE, WINDOW
 from molehill.models.forests.trees import find_leaves
@@ -19,7 +19,7 @@ from molehill.models.forests.without import beta_binomial, compare_releases, fin
 from molehill.risk.intruder import Intruder
 from molehill.surveys.design import SurveyDesign
 from molehill.synthesis.fitting import draw, fit, refit_without
-from molehill.synthesis.removal import log_contributions
+from molehill.synthesis.sampling.removal import log_contributions
 from molehill.synthesis.synthesizer import Chain, DirectSynthesizer, Synthesizer
 
 # What chance alone passes once in thousands of tests.
