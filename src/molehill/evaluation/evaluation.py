@@ -179,7 +179,8 @@ def evaluate(
         Columns whose relation to the sensitive ones is looked at by classifiers and two-way tables; by default those
         that the intruder knows.
     posteriors
-        By the name of the release, the posterior that it was drawn from: adds the expected risk of every record.
+        By the name of the release, the posterior that it was drawn from: adds the expected risk of every record and, of
+        the first release, what it shows of some records having been in the data.
     reference
         Name of the release that the others are compared with, record by record, to count rises and find moles.
     radii
