@@ -15,6 +15,7 @@ from molehill.evaluation.curves import list_shapes
 from molehill.evaluation.expected import ExpectedRisk, expected_risk
 from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Measure, check_measures, describe_measures, measure_scene
 from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.measures.membership import MEMBERSHIP_MEASURES, Membership, membership
 from molehill.evaluation.measures.risk import other_radii
 from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.scene import Options, Scene
@@ -36,6 +37,8 @@ from molehill.utility.distances import Method
 if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
 
+# Records of either kind that membership is told of, and how many draws times records are looked at for it at most.
+_MEMBERS, _MOST_REMOVED = 25, 2**25
 FRAMES = ("risk", "utility", "groups", "top", "records", "measures", "shapes")
 
 
@@ -177,7 +180,8 @@ def evaluate(
         Columns whose relation to the sensitive ones is looked at by classifiers and two-way tables; by default those
         that the intruder knows.
     posteriors
-        By the name of the release, the posterior that it was drawn from: adds the expected risk of every record.
+        By the name of the release, the posterior that it was drawn from: adds the expected risk of every record and, of
+        the first release, what it shows of some records having been in the data.
     reference
         Name of the release that the others are compared with, record by record, to count rises and find moles.
     radii
@@ -233,9 +237,11 @@ def evaluate(
     for radius in options.radii:
         view.at(radius)
     expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)
-    scenes = _set_scenes(view, schemes, options, expected, reference, holdouts or {})
+    confidential, asked = confidential_risk(view), any(one in MEMBERSHIP_MEASURES for one in taken)
+    members = _find_members(confidential, known, schemes, options.seed) if asked else {}
+    scenes = _set_scenes(view, confidential, schemes, options, expected, members, reference, holdouts or {})
 
-    confidential, beside = scenes[CONFIDENTIAL].confidential, None if reference is None else scenes[reference]
+    beside = None if reference is None else scenes[reference]
     shared = (view, view.table, confidential, beside, taken)
     found = dict(zip(scenes, spread(_look_at, list(scenes.items()), shared=shared), strict=True))
     own = {name: one for name, one in found.items() if one.realised is not None}
@@ -341,25 +347,44 @@ def _expect(
     return found
 
 
+def _find_members(
+    confidential: ConfidentialRisk,
+    posteriors: "Mapping[str, Posterior]",
+    schemes: Mapping[str, list[Reading]],
+    seed: int,
+) -> dict[str, Membership]:
+    """What the first release shows of records having been in the data, if its posterior can say it in a moment."""
+    name = next(iter(schemes))
+    posterior = posteriors.get(name)
+    if posterior is None or not posterior.is_removable:
+        return {}
+    if len(posterior.table.frame) * posterior.number > _MOST_REMOVED:
+        return {}
+    tables, own_seed = len(schemes[name]), named_seed(seed, "membership", name)
+    told = membership(posterior, datasets=tables, seed=own_seed, riskiest=confidential.risk, number=_MEMBERS)
+    return {name: told}
+
+
 def _set_scenes(
     view: View,
+    confidential: ConfidentialRisk,
     schemes: Mapping[str, list[Reading]],
     options: Options,
     expected: Mapping[str, ExpectedRisk],
+    members: Mapping[str, Membership],
     reference: str | None,
     holdouts: Mapping[str, Holdout],
 ) -> dict[str, Scene]:
     """Set every release beside the confidential table, which comes first, and beside the reference."""
-    confidential = confidential_risk(view)
     base = None
     if reference is not None:
-        base = Scene(view, confidential, schemes[reference], options, expected.get(reference))
-    scenes = {
-        name: base
-        if base is not None and name == reference
-        else Scene(view, confidential, readings, options, expected.get(name), base, holdout=holdouts.get(name))
-        for name, readings in schemes.items()
-    }
+        about: dict[str, Any] = {"membership": members.get(reference)}
+        base = Scene(view, confidential, schemes[reference], options, expected.get(reference), **about)
+    scenes = {}
+    for name, readings in schemes.items():
+        about = {"holdout": holdouts.get(name), "membership": members.get(name)}
+        own = Scene(view, confidential, readings, options, expected.get(name), base, **about)
+        scenes[name] = base if base is not None and name == reference else own
     return {CONFIDENTIAL: Scene(view, confidential, [], options, beside=next(iter(scenes.values())))} | scenes
 
 

@@ -47,6 +47,7 @@ from molehill.utility.marginals import MOST_SETS
 
 if TYPE_CHECKING:
     from molehill.evaluation.expected import ExpectedRisk
+    from molehill.evaluation.measures.membership import Membership
 
 METHODS = {"logistic": "logistic", "tree": "classification tree"}
 # Shuffles for what a fresh sample would show, over all tables of a release.
@@ -116,6 +117,8 @@ class Scene:
         Of the confidential table: the first release, whose analyses tell those of the confidential table too.
     holdout
         How near tables lie to who was in the data and who was not, where that was tried.
+    membership
+        What the release shows of some records having been in the data, where the posterior can say it.
     """
 
     view: View
@@ -126,6 +129,7 @@ class Scene:
     reference: "Scene | None" = None
     beside: "Scene | None" = None
     holdout: Holdout | None = None
+    membership: "Membership | None" = None
 
     @property
     def is_release(self) -> bool:

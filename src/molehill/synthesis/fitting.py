@@ -147,6 +147,25 @@ def fit(
     return posterior
 
 
+def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> Posterior:
+    """Fit again to the table without a record: the truth that `molehill.synthesis.sampling.removal` is held against.
+
+    Parameters
+    ----------
+    posterior
+        From `fit`, not to a survey.
+    row
+        The record, from 0 on.
+    seed, how
+        As in `fit`.
+    """
+    if posterior.survey is not None:
+        raise InputError("posterior", "it is of a survey, whose design is that of all records", "Fit it without one")
+    kept = np.arange(len(posterior.table.frame)) != row
+    table = replace(posterior.table, frame=posterior.table.frame[kept].reset_index(drop=True))
+    return fit(posterior.synthesizer, table, posterior.weights[kept], seed=seed, **how)
+
+
 @dataclass(frozen=True)
 class _How:
     """How to sample: the arguments of `fit`, and of what part or link of a synthesizer they are."""

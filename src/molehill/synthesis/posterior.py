@@ -12,13 +12,14 @@ import pandas as pd
 from numpyro import handlers
 from numpyro.infer import init_to_uniform
 
-from molehill.arrays import Booleans, named_seed
+from molehill.arrays import Booleans, Integers, named_seed
 from molehill.errors import InputError
 from molehill.machine import in_threads, workers
 from molehill.rules.constraints import Empty
 from molehill.rules.rules import Rules
 from molehill.rules.support import Support
 from molehill.synthesis.sampling.diagnostics import Diagnostics
+from molehill.synthesis.sampling.removal import Removal, remove_records, why_not
 from molehill.synthesis.sandwich import Correction, Survey
 from molehill.synthesis.synthesizer import (
     AnySynthesizer,
@@ -192,6 +193,15 @@ class Posterior:
             turns.append([put_back(self.table, one, **how) for one in values])
         made = zip(*turns, strict=True)
         return [as_given(one[0] if records is None else _join_turns(self, one, records)) for one in made]
+
+    @property
+    def is_removable(self) -> bool:
+        """Whether it can be told what taking out a record would do, without fitting again."""
+        return why_not(self) is None
+
+    def removals(self, rows: Integers, *, datasets: int, releases: int, seed: int) -> list[Removal]:
+        """Say what taking out each of some records would do: see `molehill.synthesis.sampling.removal`."""
+        return remove_records(self, rows, datasets=datasets, releases=releases, seed=seed)
 
     def drawing_by(self, **options: Any) -> "Posterior":
         """Give the same fit with other ways to draw: those of `options` that it, or some of its parts, has."""

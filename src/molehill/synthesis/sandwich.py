@@ -362,6 +362,21 @@ def _each_loglik(model: Callable[..., Any], sites: Any, inputs: Any) -> jax.Arra
     return records
 
 
+def log_likelihoods(model: Callable[..., Any], stacked: Mapping[str, Any], inputs: Inputs) -> jax.Array:
+    """Give the log-likelihood of every record at every one of some draws, (draws, records).
+
+    Parameters
+    ----------
+    model
+        A NumPyro model.
+    stacked
+        Sites to arrays (draws, ...).
+    inputs
+        The arguments of the model.
+    """
+    return _compiled(model).each(stacked, inputs)
+
+
 def _functional_effects(
     synthesizer: Synthesizer,
     inputs: Inputs,
@@ -379,7 +394,7 @@ def _functional_effects(
     places = ((np.arange(number) + 0.5) * chains * length / number).astype(int)
     stacked = {name: jnp.asarray(values.reshape(-1, *values.shape[2:])[places]) for name, values in draws.items()}
     watched = _watch(synthesizer)(stacked, inputs, jnp.asarray(weights * survey.times))
-    logs = np.asarray(_compiled(synthesizer.model).each(stacked, inputs))
+    logs = np.asarray(log_likelihoods(synthesizer.model, stacked, inputs))
     logs = np.where(weights > 0, logs - logs.mean(axis=0), 0.0)
     noise = float(np.diag(design_variances(survey, weights, logs.T)).mean()) / number
     told = {}

@@ -165,6 +165,10 @@ class DirectSynthesizer:
         Whether `learn` and `sample` take, as `survey`, the `molehill.synthesis.sandwich.Survey` that the records are
         from, and their weights are then the risk weights alone. Otherwise what they are given is the product of risk
         and design weights, and nothing is corrected.
+    compare_releases
+        `(draws, learned, weights, rows, places, releases, seed) -> array (releases, rows)`: how much likelier a release
+        whose tables begin with the draws at `places` would be without a record, as a logarithm, in so many releases
+        simulated with it. See `molehill.synthesis.sampling.removal`.
     """
 
     sensitive: Sequence[str] | str
@@ -179,6 +183,7 @@ class DirectSynthesizer:
     variant: str = ""
     missing: bool = False
     surveyed: bool = False
+    compare_releases: Callable[..., np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))

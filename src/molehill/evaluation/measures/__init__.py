@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from molehill.evaluation.measure import Measure
+from molehill.evaluation.measures.membership import MEMBERSHIP_MEASURES
 from molehill.evaluation.measures.new_people import NEW_PEOPLE_MEASURES
 from molehill.evaluation.measures.risk import RISK_MEASURES
 from molehill.evaluation.measures.shapes import SHAPE_MEASURES
@@ -14,6 +15,7 @@ MEASURES: Sequence[Measure] = (
     *RISK_MEASURES,
     *STANDING_OUT_MEASURES,
     *NEW_PEOPLE_MEASURES,
+    *MEMBERSHIP_MEASURES,
     *UTILITY_MEASURES,
     *SHAPE_MEASURES,
     *SURVEY_MEASURES,

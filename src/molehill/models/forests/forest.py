@@ -38,6 +38,7 @@ from molehill.models.amounts import check_support, find_amounts
 from molehill.models.forests.grid import learn_grid
 from molehill.models.forests.masses import draw_masses
 from molehill.models.forests.trees import find_leaves, grow_tree, lean_tree, walk
+from molehill.models.forests.without import compare_releases
 from molehill.synthesis.design import (
     Design,
     code_levels,
@@ -168,6 +169,7 @@ def forest(
         levels=lambda learned: _named_levels(learned, column),
         missing=missing,
         surveyed=True,
+        compare_releases=partial(compare_releases, window=WINDOW, shrinkage=SHRINKAGE),
     )
 
 

@@ -1,0 +1,163 @@
+"""What taking one record out of a fit does to it, without fitting again.
+
+With record i, whose likelihood is raised to its weight a_i, parameters have the pseudo posterior p(theta). Without it
+they have the density
+
+    p(theta) / p(y_i | x_i, theta)^a_i        up to a factor,
+
+so that draws with the record, weighted by p(y_i | x_i, theta)^-a_i, are draws without it. Their largest weights are
+smoothed by a Pareto distribution whose shape says whether they can be trusted: below .7 they can (Vehtari and others).
+Parts of a column and columns of a chain have parameters of their own: their ratios multiply.
+
+Where a posterior is not drawn from parameters of a density, as that of a forest, the synthesizer compares releases
+itself. What was learned beside the parameters, such as centre and scale of a column, is held to be the same.
+
+References
+----------
+Vehtari, Simpson, Gelman, Yao and Gabry, Pareto smoothed importance sampling (2024).
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from arviz_stats.base.array import array_stats
+
+from molehill.arrays import Floats, Integers, freeze, named_seed
+from molehill.errors import InputError
+from molehill.synthesis.sandwich import log_likelihoods
+from molehill.synthesis.synthesizer import DirectSynthesizer, Synthesizer
+
+if TYPE_CHECKING:
+    from molehill.synthesis.posterior import Posterior
+
+# Draws times records whose densities are computed at a time, and draws that are enough.
+_AT_ONCE, ENOUGH = 2**22, 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Removal:
+    """How much likelier what one part of a fit shows is without each of some records than with it, as logarithms.
+
+    Attributes
+    ----------
+    by_draw
+        (draws, records), at draws of the parameters in the order of the chains; None where releases are compared.
+    releases
+        (releases, records), of simulated releases; None where there are parameters to compare.
+    pareto
+        One per record: the shape of the largest weights; minus infinity where nothing is weighted.
+    """
+
+    by_draw: Floats | None
+    releases: Floats | None
+    pareto: Floats
+
+
+class Reason(NamedTuple):
+    """Why nothing can be said, and what to do about it."""
+
+    problem: str
+    remedy: str
+
+
+def why_not(posterior: "Posterior") -> Reason | None:
+    """Say why it cannot be told what taking out a record would do; None if it can."""
+    if posterior.options.get("membership") == "posterior":
+        problem = "new values look at the old ones beside the parameters"
+        return Reason(problem, "Draw by prior membership: posterior.drawing_by(membership='prior')")
+    survey, synthesizer = posterior.survey, posterior.synthesizer
+    surveyed = survey is not None and not survey.plain
+    if survey is not None and surveyed and survey.sandwich:
+        problem = "its uncertainty was brought to that of a survey's design, and is no longer that of the likelihood"
+        return Reason(problem, "Fit without it: sandwich=False")
+    if isinstance(synthesizer, DirectSynthesizer) and (synthesizer.compare_releases is None or surveyed):
+        problem = f"{synthesizer.name!r} does not say what its releases would be without a record"
+        return Reason(problem, "Give it `compare_releases`, or fit it without a survey")
+    return next(filter(None, map(why_not, posterior.parts.values())), None)
+
+
+def log_contributions(posterior: "Posterior", rows: Integers, *, most: int = ENOUGH) -> Floats:
+    """Give what records add to the log pseudo posterior of a part at its draws, a_i log p(y_i | x_i, theta).
+
+    Parameters
+    ----------
+    posterior
+        Of one synthesizer with a density, not of a chain or composite.
+    rows
+        The records, from 0 on.
+    most
+        Of more draws so many are taken, evenly spaced.
+
+    Returns
+    -------
+    array
+        (draws, rows); 0 for a record that does not count.
+    """
+    synthesizer = posterior.synthesizer
+    assert isinstance(synthesizer, Synthesizer)
+    number, weights = posterior.number, posterior.weights
+    places = np.unique(((np.arange(min(number, most)) + 0.5) * number / min(number, most)).astype(int))
+    at_once = max(_AT_ONCE // len(weights), 1)
+    with jax.enable_x64(new_val=True):
+        inputs = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
+        stacked = {name: values.reshape(-1, *values.shape[2:])[places] for name, values in posterior.draws.items()}
+        logs = []
+        for first in range(0, len(places), at_once):
+            some = {name: jnp.asarray(values[first : first + at_once]) for name, values in stacked.items()}
+            logs.append(np.asarray(log_likelihoods(synthesizer.model, some, inputs))[:, rows])
+    # A record of weight 0 counts for nothing even where its density is zero or not a number.
+    own = weights[rows]
+    return np.where(own > 0, own * np.concatenate(logs), 0.0)
+
+
+def remove_records(posterior: "Posterior", rows: Integers, *, datasets: int, releases: int, seed: int) -> list[Removal]:
+    """Say for every single part of a posterior what taking out each of some records would do.
+
+    Parameters
+    ----------
+    posterior
+        From `fit`; its tables must depend on a person's values only through parameters.
+    rows
+        The records, from 0 on.
+    datasets, releases
+        Tables of a release, and how many releases to simulate, where releases are compared.
+    seed
+        Of the simulation.
+    """
+    reason = why_not(posterior)
+    if reason is not None:
+        raise InputError("posterior", reason.problem, reason.remedy)
+    if posterior.parts:
+        own = [(name, part, named_seed(seed, "part", name)) for name, part in posterior.parts.items()]
+        how = {"datasets": datasets, "releases": releases}
+        return [one for _, part, its in own for one in remove_records(part, rows, seed=its, **how)]
+    synthesizer = posterior.synthesizer
+    if isinstance(synthesizer, DirectSynthesizer):
+        return [_compare(posterior, synthesizer, rows, datasets, releases, seed)]
+    logs = log_contributions(posterior, rows)
+    smoothed, shapes = np.zeros_like(logs), np.full(len(rows), -np.inf)
+    moving = np.ptp(logs, axis=0) > 0
+    if moving.any():
+        # It takes the logarithms of what is divided by, and gives weights that add up to 1.
+        found, shape = array_stats.psislw(logs[:, moving], axis=0)
+        smoothed[:, moving] = np.asarray(found).T + np.log(len(logs))
+        shapes[moving] = shape
+    return [Removal(freeze(smoothed), None, freeze(shapes))]
+
+
+def _compare(
+    posterior: "Posterior",
+    synthesizer: DirectSynthesizer,
+    rows: Integers,
+    datasets: int,
+    releases: int,
+    seed: int,
+) -> Removal:
+    compare, number = synthesizer.compare_releases, posterior.number
+    assert compare is not None
+    places = ((np.arange(datasets) + 0.5) * number / datasets).astype(int).tolist()
+    found = compare(posterior.draws, posterior.learned, posterior.weights, rows, places, releases, seed)
+    return Removal(None, freeze(found), freeze(np.full(len(rows), -np.inf)))
