@@ -10,10 +10,19 @@ import pandas as pd
 
 from molehill.arrays import Floats, named_seed
 from molehill.errors import InputError, check_choice, nearest
+from molehill.evaluation.attacking import Trial, read_control
 from molehill.evaluation.curves import COLUMNS as SHAPE_COLUMNS
 from molehill.evaluation.curves import list_shapes
 from molehill.evaluation.expected import ExpectedRisk, expected_risk
-from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Measure, check_measures, describe_measures, measure_scene
+from molehill.evaluation.measure import (
+    COLUMNS,
+    CONFIDENTIAL,
+    Measure,
+    check_measures,
+    describe_measures,
+    leave_out,
+    measure_scene,
+)
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.measures.risk import other_radii
 from molehill.evaluation.measures.utility import default_analyses
@@ -147,7 +156,10 @@ def evaluate(
     holdouts: Mapping[str, Holdout] | None = None,
     survey: SurveyDesign | None = None,
     hidden: str | Sequence[str] = (),
+    control: Any = None,
+    trials: Mapping[str, Trial] | None = None,
     measures: Measure | Sequence[Measure] = MEASURES,
+    without: str | Sequence[str] = (),
 ) -> Evaluation:
     """Say what releases give away and what they keep, whoever made them.
 
@@ -199,8 +211,16 @@ def evaluate(
         variances of the design, distances are told weighted as well, and how rare records are in the population.
     hidden
         Columns of the released tables that will not be published: nobody can weight by them.
+    control
+        People like those of the confidential table who were not used to make any release: attacks are tried on them as
+        well, and only what succeeds more often on the people of the data is owed to a release.
+    trials
+        By the name of the release, a control of its own: what was made of some of the people, with the others as the
+        control.
     measures
         What to measure; `(*MEASURES, mine)` adds one of your own, see `molehill.evaluation.measure.Measure`.
+    without
+        Measures to leave out, by id, or all figures of an attack by its name, such as "singling_out".
 
     Examples
     --------
@@ -213,7 +233,8 @@ def evaluate(
     view = look(data, intruder)
     schemes = _read_releases(view, released, key, linked=linked)
     known = _check_names(schemes, posteriors if linked else None, reference if linked else None)
-    taken = [one for one in check_measures(measures) if linked or one.of_anybody or one.family == "utility"]
+    wished = leave_out(check_measures(measures), without)
+    taken = [one for one in wished if linked or one.of_anybody or one.family == "utility"]
     check_choice("unconverged", unconverged, ("error", "allow"))
     wanted = _several(default_analyses(view.schema) if analyses is None else analyses, Analysis)
     others = _several(other_radii(view.intruder.radius) if radii is None else radii, Mapping)
@@ -227,7 +248,10 @@ def evaluate(
     for radius in options.radii:
         view.at(radius)
     expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)
-    scenes = _set_scenes(view, schemes, options, expected, reference, holdouts or {})
+    people = None if control is None else read_control(control, (*view.intruder.known, *view.intruder.sensitive))
+    scenes = _set_scenes(
+        view, schemes, options, expected, reference, holdouts or {}, _set_trials(view, schemes, people, trials)
+    )
 
     confidential, beside = scenes[CONFIDENTIAL].confidential, None if reference is None else scenes[reference]
     shared = (view, view.table, confidential, beside, taken)
@@ -335,6 +359,20 @@ def _expect(
     return found
 
 
+def _set_trials(
+    view: View, schemes: Mapping[str, list[Reading]], control: Table | None, given: Mapping[str, Trial] | None
+) -> dict[str, Trial]:
+    """Set the control beside every release and the confidential table; what a release has of its own goes first."""
+    trials = dict(given or {})
+    for name in trials:
+        if name not in schemes:
+            raise InputError("trials", f"there is no release {name!r}", nearest(name, schemes))
+    if control is not None:
+        shared = {name: Trial(view.table, [one.table for one in tables], control) for name, tables in schemes.items()}
+        trials = {CONFIDENTIAL: Trial(view.table, [view.table], control), **shared, **trials}
+    return trials
+
+
 def _set_scenes(
     view: View,
     schemes: Mapping[str, list[Reading]],
@@ -342,19 +380,21 @@ def _set_scenes(
     expected: Mapping[str, ExpectedRisk],
     reference: str | None,
     holdouts: Mapping[str, Holdout],
+    trials: Mapping[str, Trial],
 ) -> dict[str, Scene]:
     """Set every release beside the confidential table, which comes first, and beside the reference."""
     confidential = confidential_risk(view)
     base = None
     if reference is not None:
-        base = Scene(view, confidential, schemes[reference], options, expected.get(reference))
-    scenes = {
-        name: base
-        if base is not None and name == reference
-        else Scene(view, confidential, readings, options, expected.get(name), base, holdout=holdouts.get(name))
-        for name, readings in schemes.items()
-    }
-    return {CONFIDENTIAL: Scene(view, confidential, [], options, beside=next(iter(scenes.values())))} | scenes
+        own = {"trial": trials.get(reference)}
+        base = Scene(view, confidential, schemes[reference], options, expected.get(reference), **own)
+    scenes = {}
+    for name, readings in schemes.items():
+        about: dict[str, Any] = {"holdout": holdouts.get(name), "trial": trials.get(name)}
+        own = Scene(view, confidential, readings, options, expected.get(name), base, **about)
+        scenes[name] = base if base is not None and name == reference else own
+    first = {"beside": next(iter(scenes.values())), "trial": trials.get(CONFIDENTIAL)}
+    return {CONFIDENTIAL: Scene(view, confidential, [], options, **first)} | scenes
 
 
 def _rank(scene: Scene) -> Floats:

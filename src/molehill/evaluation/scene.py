@@ -11,6 +11,7 @@ import pandas as pd
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_number, check_whole
+from molehill.evaluation.attacking import Attacks, Trial
 from molehill.risk.attacks import Attribution, Guesses, PooledRisk, attribution, guess_values, pooled_risk
 from molehill.risk.holdout import Holdout
 from molehill.risk.identification import (
@@ -114,6 +115,8 @@ class Scene:
         Of the confidential table: the first release, whose analyses tell those of the confidential table too.
     holdout
         How near tables lie to who was in the data and who was not, where that was tried.
+    trial
+        People who were not used, with what they are a control of; None without them.
     """
 
     view: View
@@ -124,6 +127,7 @@ class Scene:
     reference: "Scene | None" = None
     beside: "Scene | None" = None
     holdout: Holdout | None = None
+    trial: Trial | None = None
 
     @property
     def is_release(self) -> bool:
@@ -139,6 +143,11 @@ class Scene:
     def tables(self) -> list[Table]:
         """The released tables."""
         return [reading.table for reading in self.readings]
+
+    @cached_property
+    def attacks(self) -> Attacks:
+        """The attacks that boards know, each made when it is asked for."""
+        return Attacks(self)
 
     @cached_property
     def risk(self) -> ReleaseRisk:
