@@ -148,10 +148,14 @@ class Attacks:
         """Give known and sensitive columns as an intruder compares them."""
         breaks = self.scene.view.intruder.breaks
         related = [name for name in self.scene.options.related or () if name in self._kinds and name in table.frame]
-        names = dict.fromkeys((*self.columns, *related))
-        return Table(
-            pd.DataFrame({name: _compared(table, name, self._kinds[name], breaks.get(name)) for name in names})
-        )
+        columns = {
+            name: _compared(table, name, self._kinds[name], breaks.get(name)) for name in (*self.columns, *related)
+        }
+        read = Table(pd.DataFrame(columns))
+        # What was decided of a column is not found out again.
+        exact = {name for name in columns if name in breaks or self._kinds[name] == "categorical"}
+        read.seen_kinds.update({name: ("categorical" if name in exact else "continuous", "") for name in columns})
+        return read
 
     def _seed(self, *names: str | int) -> int:
         return named_seed(self.scene.options.seed, "attacks", *names)
@@ -205,7 +209,9 @@ class Attacks:
             return table
         codes = cut_into_groups(column_numbers(table, column), ends, column)
         names = np.array(["missing", *(f"group {place}" for place in range(len(ends) + 1))])
-        return Table(table.frame.assign(**{column: pd.Categorical.from_codes(codes + 1, categories=names)}))
+        grouped = Table(table.frame.assign(**{column: pd.Categorical.from_codes(codes + 1, categories=names)}))
+        grouped.seen_kinds.update({**table.seen_kinds, column: ("categorical", "")})
+        return grouped
 
     @cached_property
     def breaks(self) -> dict[str, tuple[float, ...]]:
@@ -331,7 +337,7 @@ class Attacks:
 
 
 def _compared(table: Table, name: str, kind: str, breaks: Sequence[float] | None) -> Any:
-    """Give a column as it is compared: numbers, dates and groups by their size, all else as text that is no number."""
+    """Give a column as it is compared: numbers and dates by their size, all else, and groups, as text."""
     if breaks:
         codes = cut_into_groups(column_numbers(table, name), breaks, name)
         return pd.Categorical.from_codes(codes, categories=[f"group {place}" for place in range(len(breaks) + 1)])

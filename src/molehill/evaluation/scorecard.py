@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from molehill.evaluation.bounds import EXPOSED, GIVEN_AWAY, LOW_OVERLAP, REACH, REPEATED, SHOWN, SPREAD, TELLABLE
 from molehill.evaluation.telling import cut_name, list_figures, significant
-from molehill.evaluation.verdict import EXPOSED, GIVEN_AWAY, LOW_OVERLAP, REACH, REPEATED, SHOWN, SPREAD, TELLABLE
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
@@ -82,7 +82,7 @@ RULES: Sequence[Rule] = (
     Rule(MEMBERSHIP, "members", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
     Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
     Rule(RECONSTRUCTION, "reconstruction_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
-    Rule(CONSISTENCY, "new_pairs_ratio", 3.0, 10.0, "pairs of values that nobody has, over those of a fresh sample"),
+    Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
     Rule(CONSISTENCY, "reach_ratio", *REACH, "how far out the extremes lie, over those collected"),
     Rule(UTILITY, "overlap", LOW_OVERLAP, LOW_OVERLAP / 2, "mean overlap of the intervals of estimates", take="mean"),
     Rule(UTILITY, "spread_ratio", *SPREAD["spread_ratio"], "standard deviation over the confidential", take="ratio"),

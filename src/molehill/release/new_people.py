@@ -12,21 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from molehill.arrays import Booleans
+from molehill.evaluation.attacking import Trial
 from molehill.evaluation.evaluation import Evaluation, evaluate
 from molehill.evaluation.measure import describe_measures
 from molehill.machine import is_spreading, spread
 from molehill.models import BUILT_IN
 from molehill.plan.plan import model_of
 from molehill.release.making import LEAVES, Job, fit_quietly
+from molehill.release.measuring import choose_half, fit_half, measures_of, set_trial
 from molehill.risk.holdout import Holdout, compare_halves
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.tables.table import Table
 from molehill.utility import agreement
 
-# Tables that are made to see how columns go together, and from either half of the records.
-_TABLES, _HALF_TABLES = 4, 5
+# Tables that are made to see how columns go together.
+_TABLES = 4
 # Of what a fresh sample shows, so much more is no loss.
 _TENTH = 0.1
 # Nothing of these depends on what is close.
@@ -72,34 +73,32 @@ def evaluate_new_people(
 ) -> Evaluation:
     """Measure tables of new people: risk by what can be asked of them, utility of all columns alike."""
     about: dict[str, Any] = {"linked": False, "seed": job.seed("evaluation")}
-    risks = [one for one in job.measures if one.family == "risk"]
-    utilities = [one for one in job.measures if one.family == "utility"]
-    holdouts: dict[str, Holdout] = {}
+    measures = measures_of(job)
+    risks = [one for one in measures if one.family == "risk"]
+    utilities = [one for one in measures if one.family == "utility"]
+    holdouts, trials = dict[str, Holdout](), dict[str, Trial]()
     for name, posterior in posteriors.items():
         # Half of the records may be too few for a column that hardly varies.
         with suppress(NothingCountsError):
-            holdouts[name] = hold_out(job, posterior, name)
-    found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, **about)
+            holdouts[name], trials[name] = _hold_out(job, posterior, name)
+    found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, trials=trials, **about)
     # Who uses the tables makes no difference between what is known and what is not.
     own, columns = job.view.intruder, job.settings.replace
     everything = replace(own, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
     about |= {"survey": job.settings.survey, "hidden": job.settings.drop}
     kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
-    return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(job.measures))
+    return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(measures))
 
 
 def hold_out(job: Job, posterior: Posterior, name: str) -> Holdout:
     """Fit the same to either half of the records, and see whether tables lie nearer to those that were fitted to."""
-    random = np.random.default_rng(job.seed("halves", name))
-    half = random.permutation(job.view.records) < job.view.records // 2
+    return _hold_out(job, posterior, name)[0]
+
+
+def _hold_out(job: Job, posterior: Posterior, name: str) -> tuple[Holdout, Trial]:
+    half = choose_half(job, name)
     calls = [(name, number, side) for number, side in enumerate((half, ~half))]
-    first, second = spread(_fit_half, calls, shared=(job, job.table, posterior))
-    return compare_halves(job.table, half, first, second, job.settings.replace, seed=job.seed("asked", name))
-
-
-def _fit_half(job: Job, table: Table, posterior: Posterior, name: str, number: int, side: Booleans) -> list[Any]:
-    """Fit the same to one half of the records, and draw tables from it."""
-    own: dict[str, Any] = {"seed": job.seed("half", name, number), "patience": 0, "progress": False}
-    fitted = fit_quietly(posterior.synthesizer, table, np.where(side, posterior.risk_weights, 0.0), **own, **job.design)
-    how: dict[str, Any] = {"seed": job.seed("draw half", name, number), "unconverged": "allow"}
-    return draw(fitted, datasets=_HALF_TABLES, records=job.view.records, **how)
+    first, second = spread(fit_half, calls, shared=(job, job.table, posterior))
+    seed = job.seed("asked", name)
+    found = compare_halves(job.table, half, first, second, job.settings.replace, seed=seed)
+    return found, set_trial(job, half, first)

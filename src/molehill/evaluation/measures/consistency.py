@@ -22,9 +22,9 @@ def _pairs(choose: Callable[[PairCheck], Figure]) -> Callable[[Scene], Iterable[
 
 
 def _ratio(found: PairCheck) -> Figure:
-    """New pairs over those of a fresh sample; of one record at least, so that one stray pair is no alarm."""
-    least = max(found.expected.value, 1.0)
-    return Figure(*(end / least for end in found.new))
+    """New pairs over the most that a fresh sample would have; that is one at least, so that a stray one is no alarm."""
+    most = max(found.expected.high, found.expected.value, 1.0)
+    return Figure(*(end / most for end in found.new))
 
 
 def _ranges(choose: Callable[[RangeCheck], Figure], *, always: bool = False) -> Callable[[Scene], Iterable[Value]]:
@@ -66,7 +66,7 @@ CONSISTENCY_MEASURES: Sequence[Measure] = (
         _pairs(lambda one: one.expected),
         "new_pairs",
     ),
-    _measure("new_pairs_ratio", "the one over the other", "ratio", _pairs(_ratio), "new_pairs", "lower"),
+    _measure("new_pairs_ratio", "the one over the most of the other", "ratio", _pairs(_ratio), "new_pairs", "lower"),
     _measure("beyond_range", "values beyond the range of the data", "expectation", _ranges(_beyond), "ranges", "lower"),
     _measure(
         "beyond_range_fresh",

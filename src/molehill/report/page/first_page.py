@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from molehill.evaluation.bounds import LOW_OVERLAP
 from molehill.evaluation.measure import CONFIDENTIAL
 from molehill.evaluation.telling import (
     Teller,
@@ -17,7 +18,6 @@ from molehill.evaluation.telling import (
     list_figures,
 )
 from molehill.evaluation.verdict import (
-    LOW_OVERLAP,
     Remark,
     Verdict,
     decide,

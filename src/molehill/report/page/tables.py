@@ -13,6 +13,11 @@ import pandas as pd
 
 from molehill.charts.style import evaluation_looks
 from molehill.evaluation.measure import CONFIDENTIAL, FEW, MeasureFamily
+from molehill.evaluation.measures.attributes import DISCLOSED
+from molehill.evaluation.measures.closeness import CLOSEST, RECONSTRUCTION
+from molehill.evaluation.measures.consistency import CONSISTENCY
+from molehill.evaluation.measures.criteria import INFERENCE, LINKABILITY, SINGLING_OUT
+from molehill.evaluation.measures.identity import LINKS, PATTERNS, UNIQUES
 from molehill.evaluation.measures.new_people import LOOK_ALIKES, MEMBERS
 from molehill.evaluation.measures.risk import ALONE, BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
 from molehill.evaluation.measures.shapes import HEAPS, SHAPE
@@ -72,6 +77,34 @@ NOTES = {
     ),
     CLASSIFIER: "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
 }
+# The same of the attacks and checks that boards know, which have a section of their own.
+ATTACKS = {
+    SINGLING_OUT: (
+        "A claim is what holds for one released record: values that occur once, or that few have together. It succeeds "
+        "if it holds for exactly one person of the data."
+    ),
+    LINKABILITY: (
+        "One file has the known columns, another the sensitive ones. Two halves of a person are linked if they are "
+        "near to the same released record."
+    ),
+    INFERENCE: (
+        "The released record nearest in the known columns is asked for the sensitive one; a number counts as guessed "
+        "within 5%."
+    ),
+    DISCLOSED: (
+        "Where all records with a person's known values say the same, nobody need be found. Numbers are looked up in "
+        "five groups, cut at round numbers near the fifths of the confidential values."
+    ),
+    PATTERNS: "Who has few like them is found by the known columns alone, whatever is released of the others.",
+    UNIQUES: "As synthpop counts them. Where the known columns are kept, all four are the same.",
+    LINKS: "The known columns were changed: so many people are still found by them.",
+    CLOSEST: "Half is no sign. Passing this check proves little: one person in a hundred, copied, does not show in it.",
+    RECONSTRUCTION: (
+        "Of columns that are published as collected. What is owed to the own record is the gain; without it, how columns "
+        "depend on each other tells the rest."
+    ),
+    CONSISTENCY: "Pairs of values that nobody has; some are only rare, so that a fresh sample would have them, too.",
+}
 # Blocks that are seen at first; the others stand behind them.
 _FIRST = (EXPECTED, LOOK_ALIKES, MEMBERS, OVERLAPS, SHAPE)
 FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped", "change": "published, changed"}
@@ -101,17 +134,27 @@ class Heading:
 
 @dataclass(frozen=True)
 class Row:
-    """A row's heading and its cells, whether it stands out from the others, and what it means in a few words."""
+    """A row's heading and its cells, whether it stands out from the others, and what it means in a few words.
+
+    `scheme` is the number of the scheme that a row is about, and `values` are the numbers that its cells tell, to sort
+    by.
+    """
 
     text: str
     cells: tuple[Told, ...]
     marked: bool = False
     what: str = ""
+    scheme: int | None = None
+    values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class TableView:
-    """A table as it is shown; `words` if its cells are read like text, `more` if it is not seen at first."""
+    """A table as it is shown.
+
+    `words` if its cells are read like text, `more` if it is not seen at first, `sortable` if a click on a heading sorts
+    its rows.
+    """
 
     caption: str
     first: str
@@ -120,6 +163,7 @@ class TableView:
     note: str = ""
     words: bool = False
     more: bool = False
+    sortable: bool = False
 
 
 def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
@@ -144,7 +188,7 @@ def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily)
     """Everything about risk or utility but other radii, a table a block: those that ship first, then any others."""
     measures = dossier.evaluation.measures
     tables_of_release = int(dossier.facts["tables"])
-    measures = measures[(measures["family"] == family) & (measures["block"] != BY_RADIUS)]
+    measures = measures[(measures["family"] == family) & ~measures["block"].isin([BY_RADIUS, *ATTACKS])]
     frame = getattr(dossier.evaluation, family)
     tables = []
     for title in sorted(measures["block"].unique(), key=_place):
@@ -159,6 +203,58 @@ def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily)
         own = title in _FIRST or title not in NOTES or (title == RECORDS and not _has_expected(dossier))
         tables.append(replace(table, more=not own))
     return tables
+
+
+def list_attack_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
+    """The attacks and checks that boards know, a table a block; the three criteria are seen at first."""
+    measures = dossier.evaluation.measures
+    both = pd.concat([dossier.evaluation.risk, dossier.evaluation.utility], ignore_index=True)
+    tables = []
+    for title, note in ATTACKS.items():
+        rows = _name_rows(dossier, both[both["measure"].isin(measures.loc[measures["block"] == title, "id"])])
+        # What belongs to one column, or to one number of columns, stands together.
+        places = {about: place for place, about in enumerate(dict.fromkeys(_of_attack(rows)))}
+        rows = rows.iloc[np.argsort([places[about] for about in _of_attack(rows)], kind="stable")]
+        table = _by_scheme(dossier, teller, rows, title, "measure", note)
+        tables.append(replace(table, more=title not in (SINGLING_OUT, LINKABILITY, INFERENCE)))
+    return tables
+
+
+def _of_attack(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    return [(f"{column}", f"{at}") for column, at in zip(rows["column"], rows["at"], strict=True)]
+
+
+def list_sortable_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
+    """Every scheme against every measure that is better one way or the other, to be sorted by any of them."""
+    evaluation, looks = dossier.evaluation, evaluation_looks(dossier.evaluation)
+    both = pd.concat([evaluation.risk, evaluation.utility], ignore_index=True)
+    measures = evaluation.measures
+    wanted = measures.loc[(measures["better"] != "") & (measures["block"] != BY_RADIUS), "id"]
+    rows = _name_rows(dossier, both[both["measure"].isin(wanted) & (both["group"] == "") & both["value"].notna()])
+    better = dict(zip(measures["id"], measures["better"], strict=True))
+    keys = {key: part for key, part in rows.groupby("key", sort=False)}
+    headings, columns = [], []
+    for part in keys.values():
+        about: Any = part.iloc[0]
+        title = f"{about['name']}, {about['of']}" if about["measure"] in _OF_ANALYSES[1:] else about["label"]
+        title = about["name"] if about["of"] and about["of"] in about["name"] else title
+        headings.append(Heading(f"{cut_measure(title)} ({better[about['measure']]} is better)"))
+        figures = {row["scheme"]: as_figure(row) for row in part.to_dict("records")}
+        columns.append((about, figures))
+    shown = []
+    for place, name in enumerate(looks):
+        figures = [found.get(name) for _, found in columns]
+        told = [
+            teller.figure(about["unit"], figure, about["coarse"])
+            for (about, _), figure in zip(columns, figures, strict=True)
+        ]
+        values = tuple(math.nan if figure is None else figure.value for figure in figures)
+        cells = tuple(Told(one.text) for one in told)
+        shown.append(Row(looks[name].label, cells, name == dossier.scheme, scheme=place, values=values))
+    note = "Click on a heading to sort the schemes by it, and again to turn them around. Intervals stand in the other tables."
+    return [
+        TableView("Every scheme against every measure", "scheme", tuple(headings), tuple(shown), note, sortable=True)
+    ]
 
 
 def _about(rows: pd.DataFrame) -> list[tuple[str, ...]]:
