@@ -27,6 +27,7 @@ from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.measures.risk import other_radii
 from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.scene import Options, Scene
+from molehill.evaluation.scorecard import score
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
@@ -437,6 +438,7 @@ def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
 def _tell_evaluation(evaluation: Evaluation) -> str:
     """An evaluation as text: one line a measure, one column a scheme, values of records as ranges only."""
     parts = [f"{cut_name(evaluation.schemes[0])}: {judge(evaluation).sentence}"]
+    parts += ["\n".join(["Scorecard", *(f"{one.family}: {one.why}" for one in score(evaluation))])]
     parts += tell_figures("Risk (95% intervals over the tables)", evaluation.risk)
     # An estimate such as a median can be the value of a record: only what compares with it is printed.
     parts += tell_figures("Utility", evaluation.utility[evaluation.utility["scheme"] != CONFIDENTIAL])

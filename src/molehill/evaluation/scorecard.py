@@ -72,13 +72,15 @@ _RISK, _HIGH_RISK = 0.1, 0.3
 RULES: Sequence[Rule] = (
     Rule(IDENTITY, "matches_true", 0.01, 0.05, "records matched uniquely and rightly"),
     Rule(IDENTITY, "isolated_mean", EXPOSED, GIVEN_AWAY, "mean risk of the most isolated 1%"),
-    Rule(IDENTITY, "replicated_uniques", 0.01, 0.1, "people alone in the known columns, and in those of the release"),
+    Rule(
+        IDENTITY, "replicated_uniques", 0.01, 0.1, "people alone in the known columns, released as such"
+    ),
     Rule(ATTRIBUTE, "guess_right_gain", 0.05, 0.2, "right guesses that are owed to the person's own record"),
     Rule(ATTRIBUTE, "alike_gain", 0.05, 0.2, "right guesses beyond what other people would tell"),
-    Rule(ATTRIBUTE, "disclosive_risk", _RISK, _HIGH_RISK, "people given away, beyond the control", 0.0),
-    Rule(SINGLING_OUT, "singling_out_risk", _RISK, _HIGH_RISK, "people singled out, beyond the control", 0.0),
-    Rule(LINKABILITY, "linkability_risk", _RISK, _HIGH_RISK, "people linked, beyond the control", 0.0),
-    Rule(INFERENCE, "inference_risk", _RISK, _HIGH_RISK, "secrets guessed, beyond the control", 0.0),
+    Rule(ATTRIBUTE, "disclosive_risk", _RISK, _HIGH_RISK, "people given away beyond the control", 0.0),
+    Rule(SINGLING_OUT, "singling_out_risk", _RISK, _HIGH_RISK, "people singled out beyond the control", 0.0),
+    Rule(LINKABILITY, "linkability_risk", _RISK, _HIGH_RISK, "people linked beyond the control", 0.0),
+    Rule(INFERENCE, "inference_risk", _RISK, _HIGH_RISK, "secrets guessed beyond the control", 0.0),
     Rule(MEMBERSHIP, "members", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
     Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
     Rule(RECONSTRUCTION, "reconstruction_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
@@ -124,18 +126,18 @@ def _judge(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tuple[
         "red" if sign * size >= sign * rule.red else "amber" if sign * size >= sign * rule.amber else "green"
     )
     several = len({row["column"] for row in rows}) > 1 and rule.take != "mean"
-    of = f" of {cut_name(about['column'])}" if several else ""
-    of += "" if np.isnan(about["at"]) else f" by {about['at']:g} column(s)"
+    words = f"{rule.words}, {cut_name(about['column'])}" if several else rule.words
+    words += "" if np.isnan(about["at"]) else f", by {about['at']:g} column(s)"
     # A figure within its error of no sign is none, whatever its size.
     if rule.beyond is not None and not about["low"] > rule.beyond:
-        yield "green", f"{rule.words}{of} {significant(about['value'])}, which is within chance of {rule.beyond:g}"
+        yield "green", f"{words}: {significant(about['value'])} (no sign: its interval holds {rule.beyond:g})"
         return
     shown = size if rule.take == "mean" else about["value"]
-    yield colour, f"{rule.words}{of} {significant(shown)}, {_bound(rule, colour)}"
+    yield colour, f"{words}: {significant(shown)} ({_bound(rule, colour)})"
 
 
 def _size(row: dict[Any, Any], rule: Rule) -> float:
-    """How bad a figure is; of those with an interval that reaches no sign, no worse than that."""
+    """How bad a figure is; one whose interval reaches no sign is no worse than that."""
     value = float(row["value"])
     if rule.take == "ratio":
         return max(value, 1 / value if value else np.inf)

@@ -43,7 +43,7 @@ def figures_of(id_: str, block: str, words: str, tries: Tries, *, rate: bool = T
         ("baseline", f"{words}: by chance", compute(lambda tried: tried.attack.baseline), ""),
         ("half", f"{words}: fitted to half of the people, on these", anew, ""),
         ("control", f"{words}: on people who were not used", compute(held(lambda one: one.control)), ""),
-        ("risk", f"{words}: risk, beyond those", compute(held(lambda one: one.risk)), "lower"),
+        ("risk", f"{words}: risk beyond these", compute(held(lambda one: one.risk)), "lower"),
     ]
     told = [
         Measure(f"{id_}_{end}", text, "risk", block, "share", one, side, **about) for end, text, one, side in others

@@ -12,7 +12,7 @@ _PROFILE = {
     "above_95": "as good as recognised",
 }
 _ATTACKS = {
-    "": "of the people who were in the data; claims, of those that were made",
+    "": "of people who were in the data",
     "baseline": "the same by who uses nothing but the spread of the released values",
     "half": "the model was fitted anew to a random half; this is that half",
     "control": "the same attack on them: what it gives is true of a kind of people, and of no person",
@@ -89,6 +89,7 @@ MEANINGS = {
         for attack in ("inference", "linkability", "singling_out", "disclosive")
         for end, words in _ATTACKS.items()
     },
+    "singling_out": "of the claims that were made",
     "k_anonymity": "who are as many with the same known values",
     "uniques": "nobody else in the data has their known values",
     "uniques_released": "nobody else in the released table has their known values",

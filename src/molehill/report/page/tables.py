@@ -100,8 +100,8 @@ ATTACKS = {
     LINKS: "The known columns were changed: so many people are still found by them.",
     CLOSEST: "Half is no sign. Passing this check proves little: one person in a hundred, copied, does not show in it.",
     RECONSTRUCTION: (
-        "Of columns that are published as collected. What is owed to the own record is the gain; without it, how columns "
-        "depend on each other tells the rest."
+        "Of columns that are published as collected. What is owed to the own record is the gain; the rest is how "
+        "columns depend on each other."
     ),
     CONSISTENCY: "Pairs of values that nobody has; some are only rare, so that a fresh sample would have them, too.",
 }
@@ -125,11 +125,12 @@ _FIT: dict[str, tuple[str, Callable[[float], str]]] = {
 
 @dataclass(frozen=True)
 class Heading:
-    """A column's heading, and the number of the scheme that it is about."""
+    """A column's heading, the number of the scheme that it is about, and something small below it."""
 
     text: str
     scheme: int | None = None
     released: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -230,31 +231,29 @@ def list_sortable_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     both = pd.concat([evaluation.risk, evaluation.utility], ignore_index=True)
     measures = evaluation.measures
     wanted = measures.loc[(measures["better"] != "") & (measures["block"] != BY_RADIUS), "id"]
-    rows = _name_rows(dossier, both[both["measure"].isin(wanted) & (both["group"] == "") & both["value"].notna()])
+    rows = both[both["measure"].isin(wanted) & (both["group"] == "") & both["value"].notna()]
+    # What matters most comes first.
+    order = {name: place for place, name in enumerate(SIDE_BY_SIDE)}
+    rows = rows.sort_values("measure", key=lambda ids: ids.map(order).fillna(len(order)), kind="stable")
+    rows = _name_rows(dossier, rows)
     better = dict(zip(measures["id"], measures["better"], strict=True))
-    keys = {key: part for key, part in rows.groupby("key", sort=False)}
     headings, columns = [], []
-    for part in keys.values():
+    for _, part in rows.groupby("key", sort=False):
         about: Any = part.iloc[0]
-        title = f"{about['name']}, {about['of']}" if about["measure"] in _OF_ANALYSES[1:] else about["label"]
-        title = about["name"] if about["of"] and about["of"] in about["name"] else title
-        headings.append(Heading(f"{cut_measure(title)} ({better[about['measure']]} is better)"))
+        words = f"{about['name']}, {about['column']}" if about["column"] in about["label"] else about["name"]
+        headings.append(Heading(cut_measure(words), note=f"{better[about['measure']]} is better"))
         figures = {row["scheme"]: as_figure(row) for row in part.to_dict("records")}
-        columns.append((about, figures))
+        columns.append((about["unit"], about["coarse"], figures))
     shown = []
     for place, name in enumerate(looks):
-        figures = [found.get(name) for _, found in columns]
-        told = [
-            teller.figure(about["unit"], figure, about["coarse"])
-            for (about, _), figure in zip(columns, figures, strict=True)
-        ]
-        values = tuple(math.nan if figure is None else figure.value for figure in figures)
-        cells = tuple(Told(one.text) for one in told)
+        told = [(unit, figures.get(name), coarse) for unit, coarse, figures in columns]
+        # Intervals would make the table too wide to be compared along.
+        cells = tuple(Told(teller.figure(*one).text) for one in told)
+        values = tuple(math.nan if figure is None else figure.value for _, figure, _ in told)
         shown.append(Row(looks[name].label, cells, name == dossier.scheme, scheme=place, values=values))
-    note = "Click on a heading to sort the schemes by it, and again to turn them around. Intervals stand in the other tables."
-    return [
-        TableView("Every scheme against every measure", "scheme", tuple(headings), tuple(shown), note, sortable=True)
-    ]
+    title = "Figures of every scheme, those that are better one way or the other"
+    note = "A click on a heading sorts the schemes by it, another one the other way round."
+    return [TableView(title, "scheme", tuple(headings), tuple(shown), note, sortable=True)]
 
 
 def _about(rows: pd.DataFrame) -> list[tuple[str, ...]]:
