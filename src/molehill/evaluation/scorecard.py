@@ -72,9 +72,7 @@ _RISK, _HIGH_RISK = 0.1, 0.3
 RULES: Sequence[Rule] = (
     Rule(IDENTITY, "matches_true", 0.01, 0.05, "records matched uniquely and rightly"),
     Rule(IDENTITY, "isolated_mean", EXPOSED, GIVEN_AWAY, "mean risk of the most isolated 1%"),
-    Rule(
-        IDENTITY, "replicated_uniques", 0.01, 0.1, "people alone in the known columns, released as such"
-    ),
+    Rule(IDENTITY, "replicated_uniques", 0.01, 0.1, "people alone in the known columns, released as such"),
     Rule(ATTRIBUTE, "guess_right_gain", 0.05, 0.2, "right guesses that are owed to the person's own record"),
     Rule(ATTRIBUTE, "alike_gain", 0.05, 0.2, "right guesses beyond what other people would tell"),
     Rule(ATTRIBUTE, "disclosive_risk", _RISK, _HIGH_RISK, "people given away beyond the control", 0.0),
