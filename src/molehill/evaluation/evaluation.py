@@ -10,10 +10,6 @@ import pandas as pd
 
 from molehill.arrays import Floats, named_seed
 from molehill.errors import InputError, check_choice, nearest
-from molehill.evaluation.attacking import Trial, read_control
-from molehill.evaluation.curves import COLUMNS as SHAPE_COLUMNS
-from molehill.evaluation.curves import list_shapes
-from molehill.evaluation.expected import ExpectedRisk, expected_risk
 from molehill.evaluation.measure import (
     COLUMNS,
     CONFIDENTIAL,
@@ -27,6 +23,10 @@ from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.measures.risk import other_radii
 from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.scene import Options, Scene
+from molehill.evaluation.scenery.attacking import Trial, read_control
+from molehill.evaluation.scenery.curves import COLUMNS as SHAPE_COLUMNS
+from molehill.evaluation.scenery.curves import list_shapes
+from molehill.evaluation.scenery.expected import ExpectedRisk, expected_risk
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
@@ -72,8 +72,8 @@ class Evaluation:
     measures
         What each measure is: the fields of `molehill.evaluation.measure.Measure`, one row a measure.
     shapes
-        scheme, column, by, group, curve, level, at, value: the curves of `molehill.evaluation.curves.list_shapes`. Not
-        for publication.
+        scheme, column, by, group, curve, level, at, value: the curves of
+        `molehill.evaluation.scenery.curves.list_shapes`. Not for publication.
     """
 
     risk: pd.DataFrame
@@ -165,8 +165,8 @@ def evaluate(
     """Say what releases give away and what they keep, whoever made them.
 
     One call for what these make one by one: `confidential_risk`, `release_risk`, `match_rates`, the attacks of
-    `molehill.risk.attacks`, `molehill.evaluation.expected.expected_risk`, `molehill.risk.moles.moles`, and the measures
-    of `molehill.utility`.
+    `molehill.risk.attacks` and of `molehill.attacks`, `molehill.evaluation.scenery.expected.expected_risk`,
+    `molehill.risk.moles.moles`, and the measures of `molehill.utility`.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import pandas as pd
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_number, check_whole
-from molehill.evaluation.attacking import Attacks, Trial
+from molehill.evaluation.scenery.attacking import Attacks, Trial
 from molehill.risk.attacks import Attribution, Guesses, PooledRisk, attribution, guess_values, pooled_risk
 from molehill.risk.holdout import Holdout
 from molehill.risk.identification import (
@@ -46,7 +46,7 @@ from molehill.utility.distances import MOST_TERMS, Method
 from molehill.utility.marginals import MOST_SETS
 
 if TYPE_CHECKING:
-    from molehill.evaluation.expected import ExpectedRisk
+    from molehill.evaluation.scenery.expected import ExpectedRisk
 
 METHODS = {"logistic": "logistic", "tree": "classification tree"}
 # Shuffles for what a fresh sample would show, over all tables of a release.

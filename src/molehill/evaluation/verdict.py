@@ -10,25 +10,30 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from molehill.evaluation.bounds import (
+from molehill.evaluation.measure import CONFIDENTIAL
+from molehill.evaluation.scorecard import (
     ABOVE_HIGH,
+    CONSISTENCY,
     EXPOSED,
     FAR,
     GIVEN_AWAY,
     HIGH_RISK,
+    INFERENCE,
+    LINKABILITY,
     LOW_OVERLAP,
     POOLED_STEP,
     REACH,
+    RECONSTRUCTION,
     REPEATED,
     RISK_STEP,
     SHOWN,
+    SINGLING_OUT,
     SPREAD,
     STANDING_OUT,
     TELLABLE,
     UNPROTECTED,
+    score,
 )
-from molehill.evaluation.measure import CONFIDENTIAL
-from molehill.evaluation.scorecard import CONSISTENCY, INFERENCE, LINKABILITY, RECONSTRUCTION, SINGLING_OUT, score
 from molehill.evaluation.telling import (
     Teller,
     as_figure,

@@ -7,20 +7,26 @@ people of this half, and the others are the control.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from molehill.arrays import Booleans
-from molehill.evaluation.attacking import TABLES, Trial
 from molehill.evaluation.evaluation import Evaluation, evaluate
-from molehill.evaluation.measure import Measure, leave_out
+from molehill.evaluation.measure import Measure, describe_measures, leave_out
 from molehill.evaluation.measures import ATTACK_MEASURES
+from molehill.evaluation.scenery.attacking import TABLES, Trial
+from molehill.machine import spread
 from molehill.plan.predictors import uncarried_relations
 from molehill.release.making import Job, fit_quietly
+from molehill.risk.holdout import Holdout, compare_halves
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.tables.table import Table, as_table
+
+# Nothing of what is kept depends on what is close.
+_RADIUS = 0.2
 
 
 def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]) -> Evaluation:
@@ -88,3 +94,39 @@ def set_trial(job: Job, half: Booleans, tables: Sequence[Any]) -> Trial:
     own = [frame if job.settings.records is not None else frame[half].reset_index(drop=True) for frame in frames]
     inside, outside = (Table(job.table.frame[side].reset_index(drop=True)) for side in (half, ~half))
     return Trial(inside, [Table(frame) for frame in own], outside)
+
+
+def evaluate_new_people(
+    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]
+) -> Evaluation:
+    """Measure tables of new people: risk by what can be asked of them, utility of all columns alike."""
+    about: dict[str, Any] = {"linked": False, "seed": job.seed("evaluation")}
+    measures = measures_of(job)
+    risks = [one for one in measures if one.family == "risk"]
+    utilities = [one for one in measures if one.family == "utility"]
+    holdouts, trials = dict[str, Holdout](), dict[str, Trial]()
+    for name, posterior in posteriors.items():
+        # Half of the records may be too few for a column that hardly varies.
+        with suppress(NothingCountsError):
+            holdouts[name], trials[name] = _hold_out(job, posterior, name)
+    found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, trials=trials, **about)
+    # Who uses the tables makes no difference between what is known and what is not.
+    own, columns = job.view.intruder, job.settings.replace
+    everything = replace(own, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
+    about |= {"survey": job.settings.survey, "hidden": job.settings.drop}
+    kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
+    return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(measures))
+
+
+def hold_out(job: Job, posterior: Posterior, name: str) -> Holdout:
+    """Fit the same to either half of the records, and see whether tables lie nearer to those that were fitted to."""
+    return _hold_out(job, posterior, name)[0]
+
+
+def _hold_out(job: Job, posterior: Posterior, name: str) -> tuple[Holdout, Trial]:
+    half = choose_half(job, name)
+    calls = [(name, number, side) for number, side in enumerate((half, ~half))]
+    first, second = spread(fit_half, calls, shared=(job, job.table, posterior))
+    seed = job.seed("asked", name)
+    found = compare_halves(job.table, half, first, second, job.settings.replace, seed=seed)
+    return found, set_trial(job, half, first)

@@ -3,11 +3,7 @@
 from collections.abc import Sequence
 
 from molehill.evaluation.measure import Measure
-from molehill.evaluation.measures.attributes import ATTRIBUTE_MEASURES
-from molehill.evaluation.measures.closeness import CLOSENESS_MEASURES
-from molehill.evaluation.measures.consistency import CONSISTENCY_MEASURES
-from molehill.evaluation.measures.criteria import CRITERIA_MEASURES
-from molehill.evaluation.measures.identity import IDENTITY_MEASURES
+from molehill.evaluation.measures.attacks import ATTACK_MEASURES
 from molehill.evaluation.measures.new_people import NEW_PEOPLE_MEASURES
 from molehill.evaluation.measures.risk import RISK_MEASURES
 from molehill.evaluation.measures.shapes import SHAPE_MEASURES
@@ -15,14 +11,6 @@ from molehill.evaluation.measures.standing_out import STANDING_OUT_MEASURES
 from molehill.evaluation.measures.surveys import SURVEY_MEASURES
 from molehill.evaluation.measures.utility import UTILITY_MEASURES
 
-# The attacks and checks of `molehill.attacks`.
-ATTACK_MEASURES: Sequence[Measure] = (
-    *IDENTITY_MEASURES,
-    *ATTRIBUTE_MEASURES,
-    *CRITERIA_MEASURES,
-    *CLOSENESS_MEASURES,
-    *CONSISTENCY_MEASURES,
-)
 MEASURES: Sequence[Measure] = (
     *RISK_MEASURES,
     *STANDING_OUT_MEASURES,
@@ -32,3 +20,5 @@ MEASURES: Sequence[Measure] = (
     *SURVEY_MEASURES,
     *ATTACK_MEASURES,
 )
+
+__all__ = ["ATTACK_MEASURES", "MEASURES"]

@@ -13,11 +13,11 @@ import pandas as pd
 
 from molehill.charts.style import evaluation_looks
 from molehill.evaluation.measure import CONFIDENTIAL, FEW, MeasureFamily
-from molehill.evaluation.measures.attributes import DISCLOSED
-from molehill.evaluation.measures.closeness import CLOSEST, RECONSTRUCTION
-from molehill.evaluation.measures.consistency import CONSISTENCY
-from molehill.evaluation.measures.criteria import INFERENCE, LINKABILITY, SINGLING_OUT
-from molehill.evaluation.measures.identity import LINKS, PATTERNS, UNIQUES
+from molehill.evaluation.measures.attacks.attributes import DISCLOSED
+from molehill.evaluation.measures.attacks.closeness import CLOSEST, RECONSTRUCTION
+from molehill.evaluation.measures.attacks.consistency import CONSISTENCY
+from molehill.evaluation.measures.attacks.criteria import INFERENCE, LINKABILITY, SINGLING_OUT
+from molehill.evaluation.measures.attacks.identity import LINKS, PATTERNS, UNIQUES
 from molehill.evaluation.measures.new_people import LOOK_ALIKES, MEMBERS
 from molehill.evaluation.measures.risk import ALONE, BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
 from molehill.evaluation.measures.shapes import HEAPS, SHAPE

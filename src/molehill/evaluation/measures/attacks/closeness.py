@@ -42,7 +42,9 @@ def _kept(id_: str, words: str, choose: Callable[[Reconstruction], Figure], bett
 
 
 def _gain(found: Reconstruction) -> Figure:
-    return Figure(found.rate.value - found.without.value, np.nan, np.nan)
+    # Without the own record a guess may fall below the most frequent value, which is no sign.
+    others = max(found.without.value, found.baseline.value)
+    return Figure(found.rate.value - others, np.nan, np.nan)
 
 
 CLOSENESS_MEASURES: Sequence[Measure] = (
@@ -59,6 +61,6 @@ CLOSENESS_MEASURES: Sequence[Measure] = (
     _kept("reconstruction", "guessed right", lambda one: one.rate, "lower"),
     _kept("reconstruction_without", "guessed right without the person's record", lambda one: one.without, ""),
     _kept("reconstruction_baseline", "guessed right by the most frequent value", lambda one: one.baseline, ""),
-    _kept("reconstruction_gain", "gain over without the person's record", _gain, "lower"),
+    _kept("reconstruction_gain", "gain over the better of these", _gain, "lower"),
     _kept("reconstruction_alone", "alone in all the other columns", lambda one: one.alone, ""),
 )

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from molehill.attacks.rates import Attack
-from molehill.evaluation.attacking import Tried
 from molehill.evaluation.measure import Measure, Value
 from molehill.evaluation.scene import Scene
+from molehill.evaluation.scenery.attacking import Tried
 from molehill.tables.intervals import Figure
 
 INFERENCE = "Inference: a secret from the released record most like a person"

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from molehill.errors import InputError
-from molehill.evaluation.attacking import Trial, round_breaks
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measures import ATTACK_MEASURES, MEASURES
+from molehill.evaluation.scenery.attacking import Trial, round_breaks
 from molehill.evaluation.scorecard import RULES, Rule, score
 from molehill.risk.intruder import Intruder
 from molehill.tables.table import Table

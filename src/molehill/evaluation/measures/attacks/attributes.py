@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from molehill.attacks.attribute import Attribution, Disclosure
-from molehill.evaluation.attacking import Tried
 from molehill.evaluation.measure import Measure, Unit, Value
-from molehill.evaluation.measures.criteria import figures_of
+from molehill.evaluation.measures.attacks.criteria import figures_of
 from molehill.evaluation.scene import Scene, fixed_ends
+from molehill.evaluation.scenery.attacking import Tried
 from molehill.tables.intervals import Figure
 
 DISCLOSED = "Looking people up by the known columns"
