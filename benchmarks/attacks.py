@@ -30,6 +30,10 @@ from molehill.attacks.criteria import inference, linkability, singling_out
 from molehill.attacks.identity import k_anonymity, linkage, replicated_uniques
 from molehill.attacks.rates import Attack, wilson
 from molehill.attacks.reconstruction import reconstruct
+from molehill.evaluation.evaluation import evaluate
+from molehill.evaluation.measures import ATTACK_MEASURES
+from molehill.evaluation.scorecard import score
+from molehill.risk.intruder import Intruder
 from molehill.tables.intervals import Figure
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -162,6 +166,23 @@ def measure_all(tables: int, shared: Path) -> None:
     print(f"{whole:7.2f} s  all, {tables} tables of {len(people):,} records")
 
 
+def measure_evaluation(tables: int, shared: Path) -> None:
+    """Time `evaluate` of so many tables without the attacks and with them, a half standing in for a control."""
+    people = read_people(shared)[[*KNOWN, *REPLACED]]
+    ten = [one[[*KNOWN, *REPLACED]] for one in read_released(read_people(shared), shared)]
+    released = {"synthpop": [ten[number % len(ten)] for number in range(tables)]}
+    view = Intruder(known=KNOWN, sensitive=REPLACED, radius=0.2, missing="keep").look(people)
+    attacks = [one.id for one in ATTACK_MEASURES]
+    half = people.sample(frac=0.5, random_state=1)
+    evaluate(view, {"few": ten[:1]}, control=half)  # what is compiled is compiled before
+    calls = {"without attacks": {"without": attacks}, "with them": {}, "with a control": {"control": half}}
+    for name, about in calls.items():
+        found, seconds = timed(lambda about=about: evaluate(view, released, **about))
+        print(f"{seconds:7.2f} s  evaluate {name}, {tables} tables of {len(people):,} records")
+        if name == "with them":
+            print("\n".join(f"{'':11}{one.family}: {one.why}" for one in score(found)))
+
+
 def compare(python: str | None, shared: Path) -> None:
     """Run the same attacks with anonymeter, on releases from which it is known what must come out."""
     random = np.random.default_rng(1)
@@ -246,5 +267,6 @@ if __name__ == "__main__":
     if not given.shared.is_dir():
         sys.exit("the reference data in ../shared/data are not here")
     measure_all(given.tables, given.shared)
+    measure_evaluation(given.tables, given.shared)
     if not given.without:
         compare(given.python, given.shared)

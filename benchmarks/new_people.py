@@ -18,7 +18,8 @@ import pandas as pd
 from molehill import Settings, confidential_risk, read_table
 from molehill.plan.suggest import suggest_settings
 from molehill.release.making import fit_quietly, prepare
-from molehill.release.new_people import find_parts, hold_out
+from molehill.release.measuring import hold_out
+from molehill.release.search.new_people import find_parts
 from molehill.synthesis.fitting import draw
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import Table, as_table

@@ -102,6 +102,7 @@ def test_what_would_give_a_confidential_estimate_away_stays_inside():
         *("agreement_2", "agreement_2_fresh", "agreement_3", "agreement_3_fresh"),
         *("U_m_pooled", "spread_ratio", "tail_ratio", "reach_ratio", "zeros", "losses", "repeated", "heaped"),
         *("U_m_weighted", "U_a_weighted", "U_m_weighted_fresh", "variation_weighted", "estimate_unweighted"),
+        *("new_pairs", "new_pairs_fresh", "new_pairs_ratio", "beyond_range", "beyond_range_fresh", "at_ends"),
     }
     coarse = {measure.id: measure.coarse for measure in MEASURES if measure.coarse and measure.coarse != "exact"}
     assert coarse == {

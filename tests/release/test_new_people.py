@@ -7,8 +7,9 @@ import pytest
 from molehill import InputError, Intruder, Settings, evaluate, synthesize
 from molehill.models import forest, normal_linear
 from molehill.release.making import prepare
-from molehill.release.new_people import find_parts, hold_out
+from molehill.release.measuring import hold_out
 from molehill.release.release import make_dossier
+from molehill.release.search.new_people import find_parts
 from molehill.report import render_report
 from molehill.report.dossier import read_dossier
 from molehill.synthesis.fitting import draw, fit

@@ -6,6 +6,7 @@ from base64 import b64decode, b64encode
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
+from html import escape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -17,12 +18,15 @@ from molehill.baselines import multiply_noise
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measure import Measure
+from molehill.evaluation.measures import ATTACK_MEASURES
+from molehill.evaluation.scorecard import score
 from molehill.evaluation.telling import Teller, cut_name, significant
 from molehill.plan.settings import Settings, setting
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
 from molehill.report.page.first_page import list_remarks
 from molehill.report.page.pictures import list_pictures
+from molehill.report.page.tables import ATTACKS
 from molehill.report.public import public_bins, redact
 from molehill.tables.formats.formats import write_table
 from molehill.tables.intervals import Figure
@@ -54,8 +58,10 @@ INTERNAL = [
     "data",
     "risk",
     "top",
+    "attacks",
     "utility",
     "map",
+    "sortable",
     "weights",
     "diagnostics",
     "radius",
@@ -135,7 +141,35 @@ def test_sections_stand_in_order():
     found = re.findall(r'<section id="(\w+)"', page("internal"))
     assert found == INTERNAL
     public = re.findall(r'<section id="(\w+)"', page("public"))
-    assert public == [name for name in INTERNAL if name not in {"data", "top", "radius"}]
+    assert public == [name for name in INTERNAL if name not in {"data", "top", "attacks", "sortable", "radius"}]
+
+
+def test_attacks_and_scorecard_stay_inside():
+    inside, public = page("internal"), page("public")
+    dossier = plain_dossier()
+    measured = set(dossier.evaluation.measures["id"])
+    for words in ("Scorecard", 'class="colour', 'class="sortable"'):
+        assert words in inside
+        assert words not in public
+    assert {one.id for one in ATTACK_MEASURES} <= measured
+    shown = redact(dossier).evaluation
+    left = {*shown.measures["id"], *shown.risk["measure"], *shown.utility["measure"]}
+    assert not left & {one.id for one in ATTACK_MEASURES}
+    for title in ATTACKS:
+        assert title not in public
+
+
+def test_the_scorecard_says_the_colour_in_words_with_its_rule():
+    dossier = plain_dossier()
+    scores = score(dossier.evaluation, dossier.scheme)
+    table = next(table for table in Reader(page("internal")).tables if table[0] == ["family", "standing", "why"])
+    assert [row[:2] for row in table[1:]] == [[one.family, one.colour] for one in scores]
+    for row, one in zip(table[1:], scores, strict=True):
+        assert row[2].lower() == one.why.partition(": ")[2].lower()
+        for rule in one.rules:
+            assert escape(rule).lower().replace("&#x27;", "&#39;") in page("internal").lower()
+    # Without people who were not used there is nothing to judge these by.
+    assert {one.colour for one in scores if one.family in ("singling out", "inference")} == {"not judged"}
 
 
 def test_an_unknown_edition_is_refused():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from molehill.errors import InputError
-from molehill.evaluation.expected import expected_risk
+from molehill.evaluation.scenery.expected import expected_risk
 from molehill.models import negative_binomial
 from molehill.risk.intruder import Intruder
 from molehill.risk.moles import count_rises, moles

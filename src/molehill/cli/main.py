@@ -224,6 +224,12 @@ def evaluate(
         list[str] | None,
         typer.Option(help="The design of a survey, PART=COLUMN: weight=PWGTP (or stratum, cluster, ...); may repeat."),
     ] = None,
+    control: Annotated[
+        Path | None, typer.Option(help="People like those of the confidential table who were not used, as a control.")
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(help="A measure or an attack to leave out: singling_out; may repeat.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report here, one HTML page (owner only).")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for all results, record-level ones included (owner only).")
@@ -252,7 +258,8 @@ def evaluate(
     from molehill.utility import regression as fit_formula
 
     for path, argument in ((out, "out"), (report, "report")):
-        _refuse_existing(path, argument, overwrite=overwrite, read=[confidential, *released])
+        read = [confidential, *released, *([] if control is None else [control])]
+        _refuse_existing(path, argument, overwrite=overwrite, read=read)
     if unlinked and key is not None:
         raise InputError("key", "nobody's records have none", "Give --key or --unlinked, not both")
     policies = {"cover": cover, "missing": missing}
@@ -263,6 +270,8 @@ def evaluate(
             "report": report,
             "key": key,
             "unlinked": unlinked,
+            "control": control,
+            "without": without,
             "out": out,
         }
         refuse_options(whole | {"missing_codes": missing_codes, "encoding": encoding})
@@ -275,11 +284,13 @@ def evaluate(
         codes = parse_codes(missing_codes or [])
         table = declare_missing(molehill.read_table(confidential, encoding=encoding), codes)
         releases = read_releases(released, against or [], encoding, codes)
+        people = None if control is None else declare_missing(molehill.read_table(control, encoding=encoding), codes)
     with connect(scheduler), _working("Measuring risk and utility"):
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
         view = intruder.look(table)
         analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]
         about: dict[str, Any] = {"key": key, "linked": not unlinked, "survey": parse_design(survey or [])}
+        about |= {"control": people, "without": without or ()}
         result = molehill.evaluate(view, releases, analyses=analyses, **about)
     if out is not None:
         result.save(out)

@@ -10,15 +10,25 @@ import pandas as pd
 
 from molehill.arrays import Floats, named_seed
 from molehill.errors import InputError, check_choice, nearest
-from molehill.evaluation.curves import COLUMNS as SHAPE_COLUMNS
-from molehill.evaluation.curves import list_shapes
-from molehill.evaluation.expected import ExpectedRisk, expected_risk
-from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Measure, check_measures, describe_measures, measure_scene
+from molehill.evaluation.measure import (
+    COLUMNS,
+    CONFIDENTIAL,
+    Measure,
+    check_measures,
+    describe_measures,
+    leave_out,
+    measure_scene,
+)
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.measures.membership import MEMBERSHIP_MEASURES, Membership, membership
 from molehill.evaluation.measures.risk import other_radii
 from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.scene import Options, Scene
+from molehill.evaluation.scenery.attacking import Trial, read_control
+from molehill.evaluation.scenery.curves import COLUMNS as SHAPE_COLUMNS
+from molehill.evaluation.scenery.curves import list_shapes
+from molehill.evaluation.scenery.expected import ExpectedRisk, expected_risk
+from molehill.evaluation.scorecard import score
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
@@ -65,8 +75,8 @@ class Evaluation:
     measures
         What each measure is: the fields of `molehill.evaluation.measure.Measure`, one row a measure.
     shapes
-        scheme, column, by, group, curve, level, at, value: the curves of `molehill.evaluation.curves.list_shapes`. Not
-        for publication.
+        scheme, column, by, group, curve, level, at, value: the curves of
+        `molehill.evaluation.scenery.curves.list_shapes`. Not for publication.
     """
 
     risk: pd.DataFrame
@@ -151,13 +161,16 @@ def evaluate(
     survey: SurveyDesign | None = None,
     hidden: str | Sequence[str] = (),
     population: bool = False,
+    control: Any = None,
+    trials: Mapping[str, Trial] | None = None,
     measures: Measure | Sequence[Measure] = MEASURES,
+    without: str | Sequence[str] = (),
 ) -> Evaluation:
     """Say what releases give away and what they keep, whoever made them.
 
     One call for what these make one by one: `confidential_risk`, `release_risk`, `match_rates`, the attacks of
-    `molehill.risk.attacks`, `molehill.evaluation.expected.expected_risk`, `molehill.risk.moles.moles`, and the measures
-    of `molehill.utility`.
+    `molehill.risk.attacks` and of `molehill.attacks`, `molehill.evaluation.scenery.expected.expected_risk`,
+    `molehill.risk.moles.moles`, and the measures of `molehill.utility`.
 
     Parameters
     ----------
@@ -207,8 +220,16 @@ def evaluate(
     population
         Whether tables were drawn from the population of the survey, and not given its weight: they are then compared
         with the confidential table as its weights have it.
+    control
+        People like those of the confidential table who were not used to make any release: attacks are tried on them as
+        well, and only what succeeds more often on the people of the data is owed to a release.
+    trials
+        By the name of the release, a control of its own: what was made of some of the people, with the others as the
+        control.
     measures
         What to measure; `(*MEASURES, mine)` adds one of your own, see `molehill.evaluation.measure.Measure`.
+    without
+        Measures to leave out, by id, or all figures of an attack by its name, such as "singling_out".
 
     Examples
     --------
@@ -221,7 +242,8 @@ def evaluate(
     view = look(data, intruder)
     schemes = _read_releases(view, released, key, linked=linked)
     known = _check_names(schemes, posteriors if linked else None, reference if linked else None)
-    taken = [one for one in check_measures(measures) if linked or one.of_anybody or one.family == "utility"]
+    wished = leave_out(check_measures(measures), without)
+    taken = [one for one in wished if linked or one.of_anybody or one.family == "utility"]
     check_choice("unconverged", unconverged, ("error", "allow"))
     wanted = _several(default_analyses(view.schema) if analyses is None else analyses, Analysis)
     others = _several(other_radii(view.intruder.radius) if radii is None else radii, Mapping)
@@ -239,7 +261,13 @@ def evaluate(
     expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)
     confidential, asked = confidential_risk(view), any(one in MEMBERSHIP_MEASURES for one in taken)
     members = _find_members(confidential, known, schemes, options.seed) if asked else {}
-    scenes = _set_scenes(view, confidential, schemes, options, expected, members, reference, holdouts or {})
+    people = None if control is None else read_control(control, (*view.intruder.known, *view.intruder.sensitive))
+    controls = _set_trials(view, schemes, people, trials)
+    about = {
+        name: {"holdout": (holdouts or {}).get(name), "membership": members.get(name), "trial": controls.get(name)}
+        for name in (CONFIDENTIAL, *schemes)
+    }
+    scenes = _set_scenes(view, confidential, schemes, options, expected, reference, about)
 
     beside = None if reference is None else scenes[reference]
     shared = (view, view.table, confidential, beside, taken)
@@ -365,27 +393,42 @@ def _find_members(
     return {name: told}
 
 
+def _set_trials(
+    view: View, schemes: Mapping[str, list[Reading]], control: Table | None, given: Mapping[str, Trial] | None
+) -> dict[str, Trial]:
+    """Set the control beside every release and the confidential table; what a release has of its own goes first."""
+    trials = dict(given or {})
+    for name in trials:
+        if name not in schemes:
+            raise InputError("trials", f"there is no release {name!r}", nearest(name, schemes))
+    if control is not None:
+        shared = {name: Trial(view.table, [one.table for one in tables], control) for name, tables in schemes.items()}
+        trials = {CONFIDENTIAL: Trial(view.table, [view.table], control), **shared, **trials}
+    return trials
+
+
 def _set_scenes(
     view: View,
     confidential: ConfidentialRisk,
     schemes: Mapping[str, list[Reading]],
     options: Options,
     expected: Mapping[str, ExpectedRisk],
-    members: Mapping[str, Membership],
     reference: str | None,
-    holdouts: Mapping[str, Holdout],
+    about: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Scene]:
-    """Set every release beside the confidential table, which comes first, and beside the reference."""
+    """Set every release beside the confidential table, which comes first, and beside the reference.
+
+    `about` has, by name, what else is known of each.
+    """
     base = None
     if reference is not None:
-        about: dict[str, Any] = {"membership": members.get(reference)}
-        base = Scene(view, confidential, schemes[reference], options, expected.get(reference), **about)
+        base = Scene(view, confidential, schemes[reference], options, expected.get(reference), **about[reference])
     scenes = {}
     for name, readings in schemes.items():
-        about = {"holdout": holdouts.get(name), "membership": members.get(name)}
-        own = Scene(view, confidential, readings, options, expected.get(name), base, **about)
+        own = Scene(view, confidential, readings, options, expected.get(name), base, **about[name])
         scenes[name] = base if base is not None and name == reference else own
-    return {CONFIDENTIAL: Scene(view, confidential, [], options, beside=next(iter(scenes.values())))} | scenes
+    first = Scene(view, confidential, [], options, beside=next(iter(scenes.values())), **about[CONFIDENTIAL])
+    return {CONFIDENTIAL: first} | scenes
 
 
 def _rank(scene: Scene) -> Floats:
@@ -428,6 +471,7 @@ def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
 def _tell_evaluation(evaluation: Evaluation) -> str:
     """An evaluation as text: one line a measure, one column a scheme, values of records as ranges only."""
     parts = [f"{cut_name(evaluation.schemes[0])}: {judge(evaluation).sentence}"]
+    parts += ["\n".join(["Scorecard", *(f"{one.family}: {one.why}" for one in score(evaluation))])]
     parts += tell_figures("Risk (95% intervals over the tables)", evaluation.risk)
     # An estimate such as a median can be the value of a record: only what compares with it is printed.
     parts += tell_figures("Utility", evaluation.utility[evaluation.utility["scheme"] != CONFIDENTIAL])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from molehill.errors import InputError, check_choice, check_whole
+from molehill.errors import InputError, check_choice, check_names, check_whole, nearest
 from molehill.tables.intervals import Figure
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ class Measure:
         that is never told too low. "half", "ratio": in the ranges of `RANGES`.
     of_anybody
         Whether a risk makes sense for tables of new people, no record of which is anybody's; a utility always does.
+    part_of
+        The attack that it is a figure of: `evaluate(..., without=...)` leaves all figures of one out by this name.
     """
 
     id: str
@@ -105,11 +107,12 @@ class Measure:
     reveals: str = ""
     coarse: Coarse = ""
     of_anybody: bool = False
+    part_of: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or re.fullmatch(r"[A-Za-z]\w*", self.id, re.ASCII) is None:
             raise InputError("id", "it is not a plain word", "Use letters, digits and _, such as 'largest_change'")
-        for name in ("words", "block"):
+        for name in ("words", "block", "part_of"):
             if not isinstance(getattr(self, name), str):
                 raise InputError(name, "it is not text", "Say it in words")
         check_choice("family", self.family, get_args(MeasureFamily))
@@ -152,6 +155,16 @@ def check_measures(measures: Any) -> tuple[Measure, ...]:
             raise InputError("measures", f"two are called {one.id!r}", "Give each an id of its own")
         found.add(one.id)
     return several
+
+
+def leave_out(measures: Sequence[Measure], without: str | Sequence[str]) -> tuple[Measure, ...]:
+    """Give the measures without those that are named, by their id or by the attack that they are figures of."""
+    named = check_names("without", without)
+    names = {one.id for one in measures} | {one.part_of for one in measures if one.part_of}
+    for name in named:
+        if name not in names:
+            raise InputError("without", f"there is no measure {name!r}", nearest(name, sorted(names)))
+    return tuple(one for one in measures if one.id not in named and one.part_of not in named)
 
 
 def describe_measures(measures: Sequence[Measure]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from molehill.arrays import Floats, Integers
 from molehill.errors import InputError, check_choice, check_number, check_whole
+from molehill.evaluation.scenery.attacking import Attacks, Trial
 from molehill.risk.attacks import Attribution, Guesses, PooledRisk, attribution, guess_values, pooled_risk
 from molehill.risk.holdout import Holdout
 from molehill.risk.identification import (
@@ -46,8 +47,8 @@ from molehill.utility.distances import MOST_TERMS, Method
 from molehill.utility.marginals import MOST_SETS
 
 if TYPE_CHECKING:
-    from molehill.evaluation.expected import ExpectedRisk
     from molehill.evaluation.measures.membership import Membership
+    from molehill.evaluation.scenery.expected import ExpectedRisk
 
 METHODS = {"logistic": "logistic", "tree": "classification tree"}
 # Shuffles for what a fresh sample would show, over all tables of a release.
@@ -119,6 +120,8 @@ class Scene:
         How near tables lie to who was in the data and who was not, where that was tried.
     membership
         What the release shows of some records having been in the data, where the posterior can say it.
+    trial
+        People who were not used, with what they are a control of; None without them.
     """
 
     view: View
@@ -130,6 +133,7 @@ class Scene:
     beside: "Scene | None" = None
     holdout: Holdout | None = None
     membership: "Membership | None" = None
+    trial: Trial | None = None
 
     @property
     def is_release(self) -> bool:
@@ -145,6 +149,11 @@ class Scene:
     def tables(self) -> list[Table]:
         """The released tables."""
         return [reading.table for reading in self.readings]
+
+    @cached_property
+    def attacks(self) -> Attacks:
+        """The attacks that boards know, each made when it is asked for."""
+        return Attacks(self)
 
     @cached_property
     def risk(self) -> ReleaseRisk:

@@ -11,6 +11,29 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from molehill.evaluation.measure import CONFIDENTIAL
+from molehill.evaluation.scorecard import (
+    ABOVE_HIGH,
+    CONSISTENCY,
+    EXPOSED,
+    FAR,
+    GIVEN_AWAY,
+    HIGH_RISK,
+    INFERENCE,
+    LINKABILITY,
+    LOW_OVERLAP,
+    POOLED_STEP,
+    REACH,
+    RECONSTRUCTION,
+    REPEATED,
+    RISK_STEP,
+    SHOWN,
+    SINGLING_OUT,
+    SPREAD,
+    STANDING_OUT,
+    TELLABLE,
+    UNPROTECTED,
+    score,
+)
 from molehill.evaluation.telling import (
     Teller,
     as_figure,
@@ -30,23 +53,6 @@ if TYPE_CHECKING:
 Weight = Literal["stop", "decide", "note"]
 Decision = Literal["publish", "do not publish", "decide"]
 
-# Where a remark is made; docs/review-boards.md says why.
-RISK_STEP = 0.05
-# Medians over the tables predict from the kept columns, as anybody can from one table: some rise is no surprise.
-POOLED_STEP = 0.1
-HIGH_RISK, ABOVE_HIGH = 0.8, "above_80"
-UNPROTECTED = 0.5
-# Mean risk of those who stand out most; the floor of a typical record is about a tenth.
-STANDING_OUT = {"isolated_mean": "the most isolated 1%", "largest_mean": "the largest 1%"}
-EXPOSED, GIVEN_AWAY = 0.2, 0.5
-LOW_OVERLAP = 0.5
-FAR = 2.0
-TELLABLE = 3.0
-# How often tables lie nearer to who was in the data: half is no sign of it. docs/columns.md has what was measured.
-SHOWN, REPEATED = 0.6, 0.75
-# Ratios to the confidential table, in either direction: beyond the first to be decided on, beyond the second absurd.
-SPREAD = {"spread_ratio": (1.25, 2.0), "tail_ratio": (1.25, 1.75)}
-REACH = (4.0, 10.0)
 # What the schemes are set side by side by.
 SIDE_BY_SIDE = (
     "expected_mean",
@@ -133,6 +139,7 @@ def list_findings(
         *_remark_weight(evaluation, scheme, teller),
         *_remark_new_people(evaluation, scheme, teller),
         *_remark_utility(evaluation, scheme, teller),
+        *_remark_scores(evaluation, scheme, teller),
     ]
     order = ("stop", "decide", "note")
     return sorted(found, key=lambda remark: order.index(remark.weight))
@@ -186,6 +193,15 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
     if overlaps:
         told.append(f"the intervals of {len(overlaps)} estimates overlap by {np.mean(overlaps):.2f} on average")
     return ", ".join(told[:-1]) + f" and {told[-1]}" if len(told) > 1 else "".join(told) or "nothing stands out"
+
+
+def _remark_scores(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
+    """Families of attacks that the scorecard has in red, or amber; the others are remarked on by measures of theirs."""
+    families = (SINGLING_OUT, LINKABILITY, INFERENCE, RECONSTRUCTION, CONSISTENCY)
+    for one in score(evaluation, scheme) if teller.edition == "internal" else ():
+        if one.family in families and one.colour in ("amber", "red"):
+            clause = f"{one.family} is {one.why[0].lower()}{one.why[1:].rstrip('.')}"
+            yield Remark(_sentence(clause), "attacks", "decide" if one.colour == "red" else "note", clause)
 
 
 def remark_shape(evaluation: "Evaluation", scheme: str) -> Iterator[Remark]:

@@ -276,6 +276,12 @@ class Settings(BaseModel):
         ge=0,
         multiple_of=20,
     )
+    attacks: Literal["auto", "all", "none"] = setting(
+        "auto",
+        "The attacks and checks that boards know: with people held out as a control where refitting takes seconds, "
+        'with them whatever it takes ("all"), or not at all.',
+        _one_of(("auto", "all", "none")),
+    )
     targets: Names = setting(
         (),
         "Rules that the release shall keep: the one that keeps the most under them is searched for.",

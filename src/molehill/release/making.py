@@ -16,7 +16,7 @@ import pandas as pd
 from molehill.arrays import Floats, named_seed
 from molehill.baselines import BASELINES
 from molehill.errors import InputError
-from molehill.evaluation.evaluation import Evaluation, evaluate
+from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.measures.utility import default_analyses
@@ -25,7 +25,7 @@ from molehill.evaluation.verdict import mean_risk, remark_shape
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, find_rules, make_plan, model_of, take_table
-from molehill.plan.predictors import predictors_of, uncarried_relations
+from molehill.plan.predictors import predictors_of
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme
@@ -102,12 +102,16 @@ class Job:
         return self.view.table
 
     @cached_property
+    def is_grown(self) -> bool:
+        """Whether all columns are drawn by forests, which are fitted in a second."""
+        models = {model_of(self.settings, self.view.schema[name].kind) for name in self.settings.replace}
+        return not self.own and all("leaf" in BUILT_IN[name].takes for name in models)
+
+    @cached_property
     def leaves(self) -> tuple[float, ...]:
         """How few records a forest may tell apart, where that is left to be found: from few to many."""
-        models = {model_of(self.settings, self.view.schema[name].kind) for name in self.settings.replace}
-        grown = not self.own and all("leaf" in BUILT_IN[name].takes for name in models)
         # Which parts are safe is judged by the risk of people's own records: new people have none.
-        if not grown or self.settings.leaf != "auto" or self.settings.scheme != "auto" or self.settings.records:
+        if not self.is_grown or self.settings.leaf != "auto" or self.settings.scheme != "auto" or self.settings.records:
             return ()
         least, most = self.view.records / MOST_PARTS, max(self.view.records / 8, LEAVES[0])
         return tuple(leaf for leaf in LEAVES if least <= leaf <= most)
@@ -264,8 +268,8 @@ def assemble(
     fitting: Mapping[str, float],
     seconds: dict[str, float],
     tell: Tell | None,
+    evaluated_by: Evaluating,
     search: Searched | None = None,
-    evaluated_by: Evaluating | None = None,
 ) -> Release:
     """Measure tables that were drawn, and make a release of the first scheme among them, or of the chosen one.
 
@@ -277,14 +281,14 @@ def assemble(
         The weights of the fits by scheme, and the risk that those of the release come from.
     fitting, seconds
         How long every fit took, and every stage so far.
+    evaluated_by
+        How tables are measured.
     search
         What a search found, if there was one.
-    evaluated_by
-        How tables are measured, if not by `evaluate_schemes`.
     """
     released = next(iter(posteriors))
     with timed_stage("measuring risk and utility", seconds, tell):
-        evaluation = (evaluated_by or evaluate_schemes)(job, tables, posteriors)
+        evaluation = evaluated_by(job, tables, posteriors)
     if search is None and job.settings.scheme == "auto":
         converged = [name for name, posterior in posteriors.items() if not posterior.diagnostics.problems]
         released = choose_scheme(evaluation, converged)
@@ -350,28 +354,6 @@ def publish(table: Any, job: Job) -> Any:
         for name, present in held.items()
     }
     return Table(frame, labels, {name: shown for name, shown in codes.items() if shown}, source.dialect)
-
-
-def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]) -> Evaluation:
-    """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
-    settings = job.settings
-    return evaluate(
-        job.view,
-        tables,
-        analyses=job.analyses,
-        measures=job.measures,
-        posteriors=posteriors if settings.expected_tables else None,
-        reference="unweighted" if "unweighted" in tables and len(posteriors) > 1 else None,
-        datasets=settings.expected_tables,
-        # What the tables are not made to carry, they are not blamed for; the methods note says what that is.
-        related=job.settings.predictors if uncarried_relations(job.settings) else None,
-        survey=settings.survey,
-        hidden=settings.drop,
-        population=settings.weighs == "weights",
-        # Whether the release has converged is asked before it is published.
-        unconverged="allow",
-        seed=job.seed("evaluation"),
-    )
 
 
 def make_baselines(job: Job) -> dict[str, list[Any]]:

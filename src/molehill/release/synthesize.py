@@ -18,9 +18,10 @@ from molehill.evaluation.measures import MEASURES
 from molehill.machine import call_alone, is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.release.making import PAPER, Job, Tell, assemble, fit_quietly, make_baselines, prepare, timed_stage
-from molehill.release.new_people import evaluate_new_people, find_parts
+from molehill.release.measuring import evaluate_new_people, evaluate_schemes
 from molehill.release.release import Release
 from molehill.release.schemes import Scheme, weigh
+from molehill.release.search.new_people import find_parts
 from molehill.release.search.search import find_impossible, search
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
 from molehill.synthesis.fitting import draw
@@ -127,7 +128,7 @@ def _make_fixed(
         tables |= make_baselines(job)
     fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
     about: dict[str, Any] = {"weights": schemes, "risk": risk, "fitting": fitting, "seconds": seconds, "tell": tell}
-    by = None if settings.records is None else evaluate_new_people
+    by = evaluate_schemes if settings.records is None else evaluate_new_people
     return assemble(job, tables, posteriors, **about, evaluated_by=by)
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from molehill import models
 from molehill.arrays import Floats
-from molehill.evaluation.expected import BLOCKS
+from molehill.evaluation.scenery.expected import BLOCKS
 from molehill.reproduction.stages import Arrays, Stage, fingerprint_frame, run_stages
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.intruder import Intruder, View, read_released

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from molehill.arrays import Floats
-from molehill.evaluation.curves import values_of
 from molehill.evaluation.measure import Measure, Unit, Value
 from molehill.evaluation.scene import Scene
+from molehill.evaluation.scenery.curves import values_of
 from molehill.tables.intervals import Figure, jackknife, mean_over_tables
 
 SHAPE = "Spread, tails and extremes"

@@ -27,7 +27,7 @@ class Measured:
     Attributes
     ----------
     blocks, runs
-        (blocks, records) and (runs, records): as in `molehill.evaluation.expected.ExpectedRisk`.
+        (blocks, records) and (runs, records): as in `molehill.evaluation.scenery.expected.ExpectedRisk`.
     coverage
         One per record: its risk in a table in which its own value is close.
     distances

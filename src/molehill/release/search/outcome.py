@@ -10,6 +10,7 @@ import pandas as pd
 from molehill.baselines import BASELINES
 from molehill.charts.style import CONFIDENTIAL
 from molehill.release.making import PAPER, Tell, assemble, make_baselines, timed_stage
+from molehill.release.measuring import evaluate_schemes
 from molehill.release.release import Release
 from molehill.release.search.judging import count_breaks, record_figure
 from molehill.release.search.points import (
@@ -76,6 +77,7 @@ def release_point(
         fitting={name: entry.seconds for name, entry in schemes.items()},
         seconds=seconds,
         tell=tell,
+        evaluated_by=evaluate_schemes,
         search=searched,
     )
 

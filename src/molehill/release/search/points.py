@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Booleans, Floats, named_seed
-from molehill.evaluation.expected import BLOCKS, expected_risk
 from molehill.evaluation.measures.standing_out import find_isolated
 from molehill.evaluation.scene import Options, Scene
+from molehill.evaluation.scenery.expected import BLOCKS, expected_risk
 from molehill.machine import is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.evaluation.measure import CONFIDENTIAL
+from molehill.evaluation.scorecard import LOW_OVERLAP
 from molehill.evaluation.telling import (
     Teller,
     as_figure,
@@ -17,7 +18,6 @@ from molehill.evaluation.telling import (
     list_figures,
 )
 from molehill.evaluation.verdict import (
-    LOW_OVERLAP,
     Remark,
     Verdict,
     decide,

@@ -11,6 +11,13 @@ _PROFILE = {
     "above_80": "nearly sure to be recognised",
     "above_95": "as good as recognised",
 }
+_ATTACKS = {
+    "": "of people who were in the data",
+    "baseline": "the same by who uses nothing but the spread of the released values",
+    "half": "the model was fitted anew to a random half; this is that half",
+    "control": "the same attack on them: what it gives is true of a kind of people, and of no person",
+    "risk": "of what the control leaves to be won, the share that is won; owed to the release",
+}
 MEANINGS = {
     **{f"risk_{name}": words for name, words in _PROFILE.items()},
     **{f"expected_{name}": words for name, words in _PROFILE.items()},
@@ -77,4 +84,37 @@ MEANINGS = {
     "losses": "share of the values",
     "repeated": "of the table's own ten most frequent values",
     "heaped": "share of the values that are not zero",
+    **{
+        f"{attack}_{end}" if end else attack: words
+        for attack in ("inference", "linkability", "singling_out", "disclosive")
+        for end, words in _ATTACKS.items()
+    },
+    "singling_out": "of the claims that were made",
+    "k_anonymity": "who are as many with the same known values",
+    "uniques": "nobody else in the data has their known values",
+    "uniques_released": "nobody else in the released table has their known values",
+    "uniques_found": "some released record has the known values of a person who is alone",
+    "replicated_uniques": "exactly one released record has the known values of a person who is alone",
+    "linkage_expected": "one of those with the person's known values is picked at random",
+    "linkage_unique": "the intruder is sure, rightly or not",
+    "linkage_right": "sure and right",
+    "l_diversity": "1: there is a pattern in which all have the same",
+    "disclosive_original": "all with a person's known values have the same: if the data were published",
+    "disclosive": "all released records with a person's known values say the same, and it is true",
+    "attribution": "of people with the known values of a released record that is sure, those with its value",
+    "attribution_baseline": "by the shares of the values in the data",
+    "closest_records": "to the closest of as many people on either side; half: no sign",
+    "closest_copies": "in all columns that were replaced",
+    "closest_copies_control": "what is a copy by chance",
+    "reconstruction": "by the released records that agree on all other kept columns",
+    "reconstruction_without": "how columns depend on each other, without the person",
+    "reconstruction_baseline": "without any other column",
+    "reconstruction_gain": "what the person's own record adds",
+    "reconstruction_alone": "one released record, or none, agrees on all other kept columns",
+    "new_pairs": "two values that never occur together in the data",
+    "new_pairs_fresh": "as many would be rare, and not impossible (Good and Turing)",
+    "new_pairs_ratio": "over the upper end of what a fresh sample would have; far above 1, some are impossible",
+    "beyond_range": "below the least or above the largest of the data",
+    "beyond_range_fresh": "one of n + 1 lies beyond n others, on either side",
+    "at_ends": "the least and the largest of the data: cut off there, if many",
 }

@@ -14,6 +14,7 @@ from molehill.charts.files import drawing_library
 from molehill.charts.style import evaluation_looks
 from molehill.errors import InputError, check_choice
 from molehill.evaluation.measure import FEW
+from molehill.evaluation.scorecard import score
 from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, tell_by_column
 from molehill.plan.predictors import uncarried_relations
 from molehill.plan.settings import Settings, format_settings
@@ -23,6 +24,7 @@ from molehill.report.page.first_page import judge_release, list_cards, list_rema
 from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import (
     TableView,
+    list_attack_tables,
     list_column_tables,
     list_fit_tables,
     list_glance_tables,
@@ -31,6 +33,7 @@ from molehill.report.page.tables import (
     list_policy_tables,
     list_radius_tables,
     list_search_tables,
+    list_sortable_tables,
     list_standing_tables,
     list_top_tables,
     list_weight_tables,
@@ -69,6 +72,7 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
     library, script = drawing_library(), _resource("report.js")
     specifications = {picture.name: picture.specification for picture in pictures}
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     return environment.from_string(_resource("report.html")).render(
         internal=internal,
         few=FEW,
@@ -81,6 +85,7 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         weighted=is_weighted(dossier),
         cards=list_cards(shown, teller),
         decision=judge_release(shown, teller) if internal else None,
+        scores=score(shown.evaluation, shown.scheme) if internal else [],
         verdict=tell_verdict(shown, teller),
         ours=dossier.is_ours,
         linked=dossier.evaluation.is_linked,
@@ -168,6 +173,8 @@ def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, 
         # Of new people nobody has a risk of the own record, in groups or one by one.
         "risk": [*list_measure_tables(shown, teller, "risk"), *(list_group_tables(shown, teller) if linked else [])],
         "top": list_top_tables(shown) if linked else [],
+        "attacks": list_attack_tables(shown, teller) if teller.edition == "internal" else [],
+        "sortable": list_sortable_tables(shown, teller) if teller.edition == "internal" else [],
         "utility": list_measure_tables(shown, teller, "utility"),
         "weights": list_weight_tables(dossier, teller) if dossier.is_ours else [],
         "diagnostics": list_fit_tables(shown),

@@ -33,6 +33,33 @@ if (folder !== null && within === "internal") {
   }
 }
 
+// Sorts the rows of a table by the column of a heading, and again the other way round; what has no value stays last.
+function sort(table, headings, place) {
+  const heading = headings[place];
+  const sign = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+  headings.forEach((one) => one.removeAttribute("aria-sort"));
+  heading.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+  const body = table.tBodies[0];
+  const compare = (one, other) => {
+    if (place === 0) {
+      return sign * one.cells[0].textContent.localeCompare(other.cells[0].textContent);
+    }
+    const [here, there] = [one, other].map((row) => Number.parseFloat(row.cells[place].dataset.value));
+    if (Number.isNaN(here) || Number.isNaN(there)) {
+      return Number.isNaN(here) - Number.isNaN(there);
+    }
+    return sign * (here - there);
+  };
+  body.append(...[...body.rows].sort(compare));
+}
+
+for (const table of document.querySelectorAll("table.sortable")) {
+  const headings = [...table.tHead.rows[0].cells];
+  headings.forEach((heading, place) => {
+    heading.querySelector("button").addEventListener("click", () => sort(table, headings, place));
+  });
+}
+
 document.documentElement.classList.add("scripted");
 for (const figure of document.querySelectorAll("figure[data-figure]")) {
   const specification = specifications[figure.dataset.figure];

@@ -13,6 +13,11 @@ import pandas as pd
 
 from molehill.charts.style import evaluation_looks
 from molehill.evaluation.measure import CONFIDENTIAL, FEW, MeasureFamily
+from molehill.evaluation.measures.attacks.attributes import DISCLOSED
+from molehill.evaluation.measures.attacks.closeness import CLOSEST, RECONSTRUCTION
+from molehill.evaluation.measures.attacks.consistency import CONSISTENCY
+from molehill.evaluation.measures.attacks.criteria import INFERENCE, LINKABILITY, SINGLING_OUT
+from molehill.evaluation.measures.attacks.identity import LINKS, PATTERNS, UNIQUES
 from molehill.evaluation.measures.new_people import LOOK_ALIKES, MEMBERS
 from molehill.evaluation.measures.risk import ALONE, BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
 from molehill.evaluation.measures.shapes import HEAPS, SHAPE
@@ -72,6 +77,34 @@ NOTES = {
     ),
     CLASSIFIER: "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
 }
+# The same of the attacks and checks that boards know, which have a section of their own.
+ATTACKS = {
+    SINGLING_OUT: (
+        "A claim is what holds for one released record: values that occur once, or that few have together. It succeeds "
+        "if it holds for exactly one person of the data."
+    ),
+    LINKABILITY: (
+        "One file has the known columns, another the sensitive ones. Two halves of a person are linked if they are "
+        "near to the same released record."
+    ),
+    INFERENCE: (
+        "The released record nearest in the known columns is asked for the sensitive one; a number counts as guessed "
+        "within 5%."
+    ),
+    DISCLOSED: (
+        "Where all records with a person's known values say the same, nobody need be found. Numbers are looked up in "
+        "five groups, cut at round numbers near the fifths of the confidential values."
+    ),
+    PATTERNS: "Who has few like them is found by the known columns alone, whatever is released of the others.",
+    UNIQUES: "As synthpop counts them. Where the known columns are kept, all four are the same.",
+    LINKS: "The known columns were changed: so many people are still found by them.",
+    CLOSEST: "Half is no sign. Passing this check proves little: one person in a hundred, copied, does not show in it.",
+    RECONSTRUCTION: (
+        "Of columns that are published as collected. What is owed to the own record is the gain; the rest is how "
+        "columns depend on each other."
+    ),
+    CONSISTENCY: "Pairs of values that nobody has; some are only rare, so that a fresh sample would have them, too.",
+}
 # Blocks that are seen at first; the others stand behind them.
 _FIRST = (EXPECTED, LOOK_ALIKES, MEMBERS, OVERLAPS, SHAPE)
 FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped", "change": "published, changed"}
@@ -92,26 +125,37 @@ _FIT: dict[str, tuple[str, Callable[[float], str]]] = {
 
 @dataclass(frozen=True)
 class Heading:
-    """A column's heading, and the number of the scheme that it is about."""
+    """A column's heading, the number of the scheme that it is about, and something small below it."""
 
     text: str
     scheme: int | None = None
     released: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row's heading and its cells, whether it stands out from the others, and what it means in a few words."""
+    """A row's heading and its cells, whether it stands out from the others, and what it means in a few words.
+
+    `scheme` is the number of the scheme that a row is about, and `values` are the numbers that its cells tell, to sort
+    by.
+    """
 
     text: str
     cells: tuple[Told, ...]
     marked: bool = False
     what: str = ""
+    scheme: int | None = None
+    values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class TableView:
-    """A table as it is shown; `words` if its cells are read like text, `more` if it is not seen at first."""
+    """A table as it is shown.
+
+    `words` if its cells are read like text, `more` if it is not seen at first, `sortable` if a click on a heading sorts
+    its rows.
+    """
 
     caption: str
     first: str
@@ -120,6 +164,7 @@ class TableView:
     note: str = ""
     words: bool = False
     more: bool = False
+    sortable: bool = False
 
 
 def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
@@ -144,7 +189,7 @@ def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily)
     """Everything about risk or utility but other radii, a table a block: those that ship first, then any others."""
     measures = dossier.evaluation.measures
     tables_of_release = int(dossier.facts["tables"])
-    measures = measures[(measures["family"] == family) & (measures["block"] != BY_RADIUS)]
+    measures = measures[(measures["family"] == family) & ~measures["block"].isin([BY_RADIUS, *ATTACKS])]
     frame = getattr(dossier.evaluation, family)
     tables = []
     for title in sorted(measures["block"].unique(), key=_place):
@@ -159,6 +204,56 @@ def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily)
         own = title in _FIRST or title not in NOTES or (title == RECORDS and not _has_expected(dossier))
         tables.append(replace(table, more=not own))
     return tables
+
+
+def list_attack_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
+    """The attacks and checks that boards know, a table a block; the three criteria are seen at first."""
+    measures = dossier.evaluation.measures
+    both = pd.concat([dossier.evaluation.risk, dossier.evaluation.utility], ignore_index=True)
+    tables = []
+    for title, note in ATTACKS.items():
+        rows = _name_rows(dossier, both[both["measure"].isin(measures.loc[measures["block"] == title, "id"])])
+        # What belongs to one column, or to one number of columns, stands together.
+        places = {about: place for place, about in enumerate(dict.fromkeys(_of_attack(rows)))}
+        rows = rows.iloc[np.argsort([places[about] for about in _of_attack(rows)], kind="stable")]
+        table = _by_scheme(dossier, teller, rows, title, "measure", note)
+        tables.append(replace(table, more=title not in (SINGLING_OUT, LINKABILITY, INFERENCE)))
+    return tables
+
+
+def _of_attack(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    return [(f"{column}", f"{at}") for column, at in zip(rows["column"], rows["at"], strict=True)]
+
+
+def list_sortable_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
+    """Every scheme against every measure that is better one way or the other, to be sorted by any of them."""
+    evaluation, looks = dossier.evaluation, evaluation_looks(dossier.evaluation)
+    both = pd.concat([evaluation.risk, evaluation.utility], ignore_index=True)
+    measures = evaluation.measures
+    wanted = measures.loc[(measures["better"] != "") & (measures["block"] != BY_RADIUS), "id"]
+    rows = both[both["measure"].isin(wanted) & (both["group"] == "") & both["value"].notna()]
+    # What matters most comes first.
+    order = {name: place for place, name in enumerate(SIDE_BY_SIDE)}
+    rows = rows.sort_values("measure", key=lambda ids: ids.map(order).fillna(len(order)), kind="stable")
+    rows = _name_rows(dossier, rows)
+    better = dict(zip(measures["id"], measures["better"], strict=True))
+    headings, columns = [], []
+    for _, part in rows.groupby("key", sort=False):
+        about: Any = part.iloc[0]
+        words = f"{about['name']}, {about['column']}" if about["column"] in about["label"] else about["name"]
+        headings.append(Heading(cut_measure(words), note=f"{better[about['measure']]} is better"))
+        figures = {row["scheme"]: as_figure(row) for row in part.to_dict("records")}
+        columns.append((about["unit"], about["coarse"], figures))
+    shown = []
+    for place, name in enumerate(looks):
+        told = [(unit, figures.get(name), coarse) for unit, coarse, figures in columns]
+        # Intervals would make the table too wide to be compared along.
+        cells = tuple(Told(teller.figure(*one).text) for one in told)
+        values = tuple(math.nan if figure is None else figure.value for _, figure, _ in told)
+        shown.append(Row(looks[name].label, cells, name == dossier.scheme, scheme=place, values=values))
+    title = "Figures of every scheme, those that are better one way or the other"
+    note = "A click on a heading sorts the schemes by it, another one the other way round."
+    return [TableView(title, "scheme", tuple(headings), tuple(shown), note, sortable=True)]
 
 
 def _about(rows: pd.DataFrame) -> list[tuple[str, ...]]:

@@ -9,7 +9,7 @@ import pytest
 
 from molehill.arrays import named_seed
 from molehill.errors import InputError
-from molehill.evaluation.expected import BLOCKS, expected_risk
+from molehill.evaluation.scenery.expected import BLOCKS, expected_risk
 from molehill.models import normal_linear
 from molehill.risk.identification import release_risk
 from molehill.risk.intruder import Intruder
@@ -84,7 +84,7 @@ def test_the_error_sees_that_draws_are_correlated(posterior):
 
 
 def test_batches_do_not_repeat_a_draw(people, posterior, monkeypatch):
-    monkeypatch.setattr("molehill.evaluation.expected._BATCH", 7 * 40)
+    monkeypatch.setattr("molehill.evaluation.scenery.expected._BATCH", 7 * 40)
     batches = list(posterior.predict_tables(40, seed=5, at_once=7))
     assert [len(batch) for batch in batches] == [7, 7, 7, 7, 7, 5]
     pays = np.array([table["pay"].to_numpy() for batch in batches for table in batch])
