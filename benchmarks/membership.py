@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from molehill.arrays import Floats, Integers
 from molehill.evaluation.measures.membership import membership
@@ -30,6 +31,8 @@ PREDICTORS = ["Age", *CATEGORIES]
 INTRUDER = Intruder(known=["Urban", "Tenure", "Marital"], sensitive="Income", radius=0.2)
 # Windows of trees that do not overlap: tables of one fit that share no tree.
 WINDOWS = 10
+# Tables of a whole release.
+MANY = 20
 
 
 def tell_sample(sample: pd.DataFrame) -> None:
@@ -60,21 +63,25 @@ def attack(sample: pd.DataFrame, *, fits: int, asked: int) -> None:
     model = forest("Income", PREDICTORS)
     posterior = fit(model, sample, seed=1, progress=False)
     rows = np.sort(np.random.default_rng(5).choice(len(sample), asked, replace=False))
-    told = {tables: membership(posterior, datasets=tables, seed=3, rows=rows).advantage for tables in (1, 3)}
+    told = {tables: membership(posterior, datasets=tables, seed=3, rows=rows).advantage for tables in (1, 3, MANY)}
     close, levels = proximity(posterior, rows), posterior.learned.inputs["outcome"][rows]
     members = [fit(model, sample, seed=100 + seed, progress=False) for seed in range(fits)]
-    print(f"{len(sample):,} records, {fits} fits with and without each: told and found on 1 table, on 3 tables")
+    print(f"{len(sample):,} records, {fits} fits with and without each: told and found on 1, 3 and {MANY} tables")
     for place, row in enumerate(rows.tolist()):
         others = [refit_without(posterior, row, seed=900 + seed, progress=False) for seed in range(fits)]
         kept = np.arange(len(sample)) != row
         # The record's own value is no part of the attack: without the record there is none.
-        seen = [
-            count(posterior, members, close[place] * kept, levels[place]),
-            count(posterior, others, close[place][kept], levels[place]),
-        ]
+        sides = ((members, close[place] * kept), (others, close[place][kept]))
+        seen, all_seen = (
+            [count(posterior, one, near, levels[place], tables) for one, near in sides] for tables in (WINDOWS, MANY)
+        )
         three = [one[:, : WINDOWS // 3 * 3].reshape(-1, 3).sum(axis=1) for one in seen]
-        found = advantage(seen[0].ravel(), seen[1].ravel()), advantage(*three)
-        print(f"{row:6}  {told[1][place]:.3f} {found[0]:.3f}   {told[3][place]:.3f} {found[1]:.3f}", flush=True)
+        found = {
+            1: advantage(seen[0].ravel(), seen[1].ravel()),
+            3: advantage(three[0], three[1]),
+            MANY: normal_advantage(*(one.sum(axis=1) for one in all_seen)),
+        }
+        print(f"{row:6}  " + "   ".join(f"{told[n][place]:.3f} {found[n]:.3f}" for n in found), flush=True)
 
 
 def proximity(posterior: Posterior, rows: Integers) -> Floats:
@@ -88,11 +95,11 @@ def proximity(posterior: Posterior, rows: Integers) -> Floats:
     return close / len(child)
 
 
-def count(posterior: Posterior, fits: list[Posterior], close: Floats, level: int) -> Floats:
+def count(posterior: Posterior, fits: list[Posterior], close: Floats, level: int, number: int) -> Floats:
     """How many values of tables are of a level, each counted by how close its record is, (fits, tables)."""
     grid = posterior.learned.facts["levels"]
-    tables = [next(one.predict_tables(WINDOWS, seed=seed)) for seed, one in enumerate(fits)]
-    return np.array([[close @ (grid.codes(one["Income"].to_numpy()) == level) for one in ten] for ten in tables])
+    tables = [next(one.predict_tables(number, seed=seed)) for seed, one in enumerate(fits)]
+    return np.array([[close @ (grid.codes(one["Income"].to_numpy()) == level) for one in of] for of in tables])
 
 
 def advantage(members: Floats, others: Floats) -> float:
@@ -107,6 +114,12 @@ def advantage(members: Floats, others: Floats) -> float:
         best = ends[np.argmax([(learn >= end).mean() - (learn_others >= end).mean() for end in ends])]
         found.append((test >= best).mean() - (test_others >= best).mean())
     return float(np.mean(found))
+
+
+def normal_advantage(members: Floats, others: Floats) -> float:
+    """The same as if the counts were normal, all of one spread: there are only as many releases as fits."""
+    spread = np.sqrt((members.var(ddof=1) + others.var(ddof=1)) / 2)
+    return float(2 * norm.cdf((members.mean() - others.mean()) / spread / 2) - 1)
 
 
 def main() -> None:
