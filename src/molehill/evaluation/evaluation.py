@@ -387,14 +387,14 @@ def _set_scenes(
     confidential = confidential_risk(view)
     base = None
     if reference is not None:
-        own = {"trial": trials.get(reference)}
-        base = Scene(view, confidential, schemes[reference], options, expected.get(reference), **own)
+        trial = trials.get(reference)
+        base = Scene(view, confidential, schemes[reference], options, expected.get(reference), trial=trial)
     scenes = {}
     for name, readings in schemes.items():
         about: dict[str, Any] = {"holdout": holdouts.get(name), "trial": trials.get(name)}
         own = Scene(view, confidential, readings, options, expected.get(name), base, **about)
         scenes[name] = base if base is not None and name == reference else own
-    first = {"beside": next(iter(scenes.values())), "trial": trials.get(CONFIDENTIAL)}
+    first: dict[str, Any] = {"beside": next(iter(scenes.values())), "trial": trials.get(CONFIDENTIAL)}
     return {CONFIDENTIAL: Scene(view, confidential, [], options, **first)} | scenes
 
 
