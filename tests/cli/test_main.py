@@ -233,6 +233,12 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
         "there is no column 'village'"
         in run_command("evaluate", *files, *known, "--regression", "pay ~ village").stderr
     )
+    held = [*files, *known, "--control", files[0], "--without", "singling_out", "--without", "linkability", "--json"]
+    told = {row["measure"] for row in json.loads(run_command("evaluate", *held).stdout)["risk"]}
+    assert "inference_control" in told
+    assert not told & {"singling_out", "singling_out_risk", "linkability"}
+    refused = run_command("evaluate", *files, *known, "--without", "singling")
+    assert "Did you mean 'singling_out'" in refused.stderr
     wrong = run_command("evaluate", *files, *known[:-1], "topcoded")
     assert wrong.returncode == 2
     assert "NAME=" in wrong.stderr

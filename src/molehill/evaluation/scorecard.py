@@ -122,7 +122,7 @@ def _score(evaluation: "Evaluation", scheme: str, family: str, rules: Sequence[R
     if not found:
         why = "people who were not used are needed as a control" if family in _NEEDS_CONTROL else "it was not measured"
         return Score(family, "not judged", f"Not judged: {why}.", asked)
-    colour = max((colour for colour, _ in found), key=COLOURS.index)
+    colour = COLOURS[max(COLOURS.index(one) for one, _ in found)]
     reasons = [why for own, why in found if own == colour]
     return Score(family, colour, f"{colour.capitalize()}: {'; '.join(reasons)}.", asked)
 

@@ -209,7 +209,7 @@ class Attacks:
             return table
         codes = cut_into_groups(column_numbers(table, column), ends, column)
         names = np.array(["missing", *(f"group {place}" for place in range(len(ends) + 1))])
-        grouped = Table(table.frame.assign(**{column: pd.Categorical.from_codes(codes + 1, categories=names)}))
+        grouped = Table(table.frame.assign(**{column: _categories(codes + 1, names)}))
         grouped.seen_kinds.update({**table.seen_kinds, column: ("categorical", "")})
         return grouped
 
@@ -340,7 +340,7 @@ def _compared(table: Table, name: str, kind: str, breaks: Sequence[float] | None
     """Give a column as it is compared: numbers and dates by their size, all else, and groups, as text."""
     if breaks:
         codes = cut_into_groups(column_numbers(table, name), breaks, name)
-        return pd.Categorical.from_codes(codes, categories=[f"group {place}" for place in range(len(breaks) + 1)])
+        return _categories(codes, [f"group {place}" for place in range(len(breaks) + 1)])
     if kind != "categorical":
         return column_numbers(table, name)
     codes, values = pd.factorize(table.frame[name])
@@ -350,7 +350,11 @@ def _compared(table: Table, name: str, kind: str, breaks: Sequence[float] | None
     places = np.array(
         [distinct.index(label) for label in labels] if len(distinct) < len(labels) else range(len(labels))
     )
-    return pd.Categorical.from_codes(np.append(places, -1)[codes].astype(np.int64), categories=distinct)
+    return _categories(np.append(places, -1)[codes].astype(np.int64), distinct)
+
+
+def _categories(codes: Any, names: Any) -> Any:
+    return pd.Categorical.from_codes(codes, categories=names)
 
 
 def round_breaks(values: Floats) -> tuple[float, ...]:

@@ -5,7 +5,7 @@ known who were not used, that of the same attack on them. Only what goes beyond 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def figures_of(id_: str, block: str, words: str, tries: Tries, *, rate: bool = T
     about: dict[str, Any] = {"of_anybody": True, "part_of": id_}
     own = Measure(id_, f"{words}: succeeds", "risk", block, "share", compute(lambda tried: tried.attack.rate), **about)
     anew = compute(lambda tried: tried.held.rate if tried.anew and tried.held is not None else None)
-    others = [
+    others: list[tuple[str, str, Callable[[Scene], Iterable[Value]], Literal["lower", ""]]] = [
         ("baseline", f"{words}: by chance", compute(lambda tried: tried.attack.baseline), ""),
         ("half", f"{words}: fitted to half of the people, on these", anew, ""),
         ("control", f"{words}: on people who were not used", compute(held(lambda one: one.control)), ""),
