@@ -260,7 +260,7 @@ class Scene:
         if not self.is_linked:
             # New people may be more or fewer.
             how["size"] = float(np.mean([len(table.frame) for table in self.tables])) / self.view.records
-            if about and self.sample is not None and not any(options.survey.weight in one.frame for one in self.tables):
+            if about and self.sample is not None and not any(self.sample.weight in one.frame for one in self.tables):
                 # Drawn as if evenly, they are no surer than the sample, which tells less than as many even records.
                 how["size"] *= self.view.records / self.sample.effective
         frames = [estimate(self.view.table, self.tables, options.analyses, **how).assign(group="")]

@@ -35,7 +35,7 @@ def linearised(sample: Sample, scores: Floats) -> Floats:
 def _unit_factors(sample: Sample) -> Floats:
     """What the squared distance of a unit from the centre of its stratum counts."""
     drawn = np.bincount(sample.stratum_of)
-    factor = (1 - sample.fractions) * drawn / np.maximum(drawn - 1, 1)
+    factor: Floats = (1 - sample.fractions) * drawn / np.maximum(drawn - 1, 1)
     return (factor if sample.single == "adjust" else np.where(drawn == 1, 0.0, factor))[sample.stratum_of]
 
 
@@ -44,7 +44,8 @@ def _centred_totals(sample: Sample, scores: Floats) -> Floats:
     stratum, drawn = sample.stratum_of, np.bincount(sample.stratum_of)
     totals = np.bincount(sample.cluster, scores, len(stratum))
     centres = np.where(drawn == 1, totals.mean(), np.bincount(stratum, totals) / drawn)
-    return totals - centres[stratum]
+    apart: Floats = totals - centres[stratum]
+    return apart
 
 
 def covariances(sample: Sample, scores: Floats) -> Floats:

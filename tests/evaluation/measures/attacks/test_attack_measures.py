@@ -131,7 +131,8 @@ def test_noise_lies_between(references):
         ("singling_out_risk", None, 3.0),
         ("closest_records", None, None),
     ]:
-        whole, noise, fresh = (figure(*references[name], measure, column, at) for name in ("data", "noise", "fresh"))
+        found = [references[name] for name in ("data", "noise", "fresh")]
+        whole, noise, fresh = (figure(evaluation, scheme, measure, column, at) for evaluation, scheme in found)
         assert fresh < noise < whole, measure
 
 
