@@ -44,7 +44,7 @@ def _centred_totals(sample: Sample, scores: Floats) -> Floats:
     stratum, drawn = sample.stratum_of, np.bincount(sample.stratum_of)
     totals = np.bincount(sample.cluster, scores, len(stratum))
     centres = np.where(drawn == 1, totals.mean(), np.bincount(stratum, totals) / drawn)
-    apart: Floats = totals - centres[stratum]
+    apart: Floats = np.subtract(totals, centres[stratum], dtype=np.float64)
     return apart
 
 
