@@ -198,10 +198,13 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
 def _remark_scores(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
     """Families of attacks that the scorecard has in red, or amber; the others are remarked on by measures of theirs."""
     families = (SINGLING_OUT, LINKABILITY, INFERENCE, RECONSTRUCTION, CONSISTENCY)
+    # Where people's own records keep columns, these single out and link whatever is drawn: the plan has decided on it.
+    told = (SINGLING_OUT, LINKABILITY, RECONSTRUCTION) if evaluation.is_linked else ()
     for one in score(evaluation, scheme) if teller.edition == "internal" else ():
         if one.family in families and one.colour in ("amber", "red"):
             clause = f"{one.family} is {one.why[0].lower()}{one.why[1:].rstrip('.')}"
-            yield Remark(_sentence(clause), "attacks", "decide" if one.colour == "red" else "note", clause)
+            weight: Weight = "decide" if one.colour == "red" and one.family not in told else "note"
+            yield Remark(_sentence(clause), "attacks", weight, clause)
 
 
 def remark_shape(evaluation: "Evaluation", scheme: str) -> Iterator[Remark]:
