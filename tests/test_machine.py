@@ -2,6 +2,7 @@
 
 import pytest
 
+from molehill.machine import in_threads
 from processes import run_python
 
 IMPORTS = """
@@ -55,3 +56,16 @@ def test_without_a_place_for_compiled_code_all_still_works(tmp_path, home):
     assert done.returncode == 0, done.stderr
     expected = "None" if home else str(tmp_path / ".cache" / "molehill" / "compiled")
     assert done.stdout.split()[2] == expected
+
+
+def test_a_signal_that_a_compiled_function_wraps_is_not_a_fault():
+    def interrupted(_: int) -> None:
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    def broken(_: int) -> None:
+        raise SystemError("broken") from ValueError()
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(interrupted, [(1,)])
+    with pytest.raises(SystemError):
+        in_threads(broken, [(1,)])
