@@ -67,7 +67,8 @@ class Rule:
 
     def __str__(self) -> str:
         side = "below" if self.red < self.amber else "from"
-        told = f"{self.words}: amber {side} {self.amber:g}, red {side} {self.red:g}"
+        red = "never red" if np.isinf(self.red) else f"red {side} {self.red:g}"
+        told = f"{self.words}: amber {side} {self.amber:g}, {red}"
         return told if self.beyond is None else f"{told}, if its interval lies above {self.beyond:g}"
 
 
@@ -98,6 +99,8 @@ RULES: Sequence[Rule] = (
     Rule(INFERENCE, "inference_risk", _RISK, _HIGH_RISK, "secrets guessed beyond the control", 0.0),
     Rule(MEMBERSHIP, "members", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
     Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
+    # An upper bound, of one who knows everybody else: it warns, and condemns nothing.
+    Rule(MEMBERSHIP, "advantage_random", 0.5, np.inf, "advantage, at most, of who knows everybody else in the data"),
     Rule(RECONSTRUCTION, "reconstruction_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
     Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
     Rule(CONSISTENCY, "reach_ratio", *REACH, "how far out the extremes lie, over those collected"),
