@@ -43,6 +43,7 @@ SETTINGS = Settings(
     compare=[],
     datasets=5,
     expected_tables=40,
+    attacks="none",
     seed=2,
 )
 
@@ -112,10 +113,11 @@ def run_note(folder: Path) -> tuple[float, ...]:
             {"weight": "weight", "stratum": "area", "cluster": "psu", "single": "adjust"},
             ['options(survey.lonely.psu = "adjust")', "ids = ~psu", "singleunit(centered)"],
         ),
-        (
+        pytest.param(
             SAMPLE.assign(psu=np.arange(RECORDS) // 20, area=np.where(np.arange(RECORDS) < 20, "one", SAMPLE["area"])),
             {"weight": "weight", "stratum": "area", "cluster": "psu", "single": "certainty"},
             ['options(survey.lonely.psu = "certainty")', "svyset psu [pweight = weight], strata(area)"],
+            marks=pytest.mark.slow,
         ),
     ],
 )
