@@ -55,6 +55,8 @@ class Rule:
         What would be no sign at all. A figure whose interval reaches it counts as that.
     take
         "worst" of the figures; "mean" of them, which is better the higher; "ratio", of the worst in either direction.
+    at
+        What a figure is at, with {} for the number: "by {} column(s)".
     """
 
     family: str
@@ -64,6 +66,7 @@ class Rule:
     words: str
     beyond: float | None = None
     take: Literal["worst", "mean", "ratio"] = "worst"
+    at: str = ""
 
     def __str__(self) -> str:
         side = "below" if self.red < self.amber else "from"
@@ -87,6 +90,7 @@ SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference
 MEMBERSHIP, RECONSTRUCTION, CONSISTENCY, UTILITY = "membership", "reconstruction", "consistency", "utility"
 # What a release adds to what is known of a kind of people, as a share of what is left to be learned.
 _RISK, _HIGH_RISK = 0.1, 0.3
+COLUMNS_AT, TABLES_AT = "by {} column(s)", "from {} table(s)"
 RULES: Sequence[Rule] = (
     Rule(IDENTITY, "matches_true", 0.01, 0.05, "records matched uniquely and rightly"),
     Rule(IDENTITY, "isolated_mean", EXPOSED, GIVEN_AWAY, "mean risk of the most isolated 1%"),
@@ -94,13 +98,21 @@ RULES: Sequence[Rule] = (
     Rule(ATTRIBUTE, "guess_right_gain", 0.05, 0.2, "right guesses that are owed to the person's own record"),
     Rule(ATTRIBUTE, "alike_gain", 0.05, 0.2, "right guesses beyond what other people would tell"),
     Rule(ATTRIBUTE, "disclosive_risk", _RISK, _HIGH_RISK, "people given away beyond the control", 0.0),
-    Rule(SINGLING_OUT, "singling_out_risk", _RISK, _HIGH_RISK, "people singled out beyond the control", 0.0),
+    Rule(
+        SINGLING_OUT,
+        "singling_out_risk",
+        _RISK,
+        _HIGH_RISK,
+        "people singled out beyond the control",
+        0.0,
+        at=COLUMNS_AT,
+    ),
     Rule(LINKABILITY, "linkability_risk", _RISK, _HIGH_RISK, "people linked beyond the control", 0.0),
     Rule(INFERENCE, "inference_risk", _RISK, _HIGH_RISK, "secrets guessed beyond the control", 0.0),
     Rule(MEMBERSHIP, "members", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
     Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
     # An upper bound, of one who knows everybody else: it warns, and condemns nothing.
-    Rule(MEMBERSHIP, "advantage_random", 0.5, np.inf, "advantage, at most, of who knows everybody else in the data"),
+    Rule(MEMBERSHIP, "advantage_random", 0.5, np.inf, "advantage, at most, of who knows everybody else", at=TABLES_AT),
     Rule(RECONSTRUCTION, "reconstruction_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
     Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
     Rule(CONSISTENCY, "reach_ratio", *REACH, "how far out the extremes lie, over those collected"),
@@ -145,7 +157,7 @@ def _judge(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tuple[
     )
     several = len({row["column"] for row in rows}) > 1 and rule.take != "mean"
     words = f"{rule.words}, {cut_name(about['column'])}" if several else rule.words
-    words += "" if np.isnan(about["at"]) else f", by {about['at']:g} column(s)"
+    words += "" if np.isnan(about["at"]) or not rule.at else ", " + rule.at.format(f"{about['at']:g}")
     # A figure within its error of no sign is none, whatever its size.
     if rule.beyond is not None and not about["low"] > rule.beyond:
         yield "green", f"{words}: {significant(about['value'])} (no sign: its interval holds {rule.beyond:g})"
