@@ -132,11 +132,6 @@ class Job:
         settings = self.settings
         return {"survey": settings.survey, "sandwich": settings.sandwich} if settings.fits_by_weight else {}
 
-    @property
-    def weighted(self) -> dict[str, Any]:
-        """How estimates use the design of a survey: as far as those who will have the tables can."""
-        return weighted_by(self.settings)
-
     def expand(self, tables: Sequence[Any]) -> list[Table]:
         """Give tables as they are compared: those of the population with each record as often as it stands for."""
         found = [as_table(one) for one in tables]
@@ -204,7 +199,7 @@ def prepare(
 
 
 def weighted_by(settings: Settings) -> dict[str, Any]:
-    """Give the arguments of estimates that are about the design of a survey; none without one."""
+    """Say how estimates use the design of a survey, as far as those who will have the tables can."""
     return {} if settings.survey is None else {"design": settings.survey, "hidden": settings.drop}
 
 

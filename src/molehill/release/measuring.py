@@ -109,7 +109,7 @@ def evaluate_new_people(
     for name, posterior in posteriors.items():
         # Half of the records may be too few for a column that hardly varies.
         with suppress(NothingCountsError):
-            holdouts[name], trials[name] = _hold_out(job, posterior, name)
+            holdouts[name], trials[name] = hold_out(job, posterior, name)
     found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, trials=trials, **about)
     # Who uses the tables makes no difference between what is known and what is not.
     own, columns = job.view.intruder, job.settings.replace
@@ -120,12 +120,8 @@ def evaluate_new_people(
     return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(measures))
 
 
-def hold_out(job: Job, posterior: Posterior, name: str) -> Holdout:
+def hold_out(job: Job, posterior: Posterior, name: str) -> tuple[Holdout, Trial]:
     """Fit the same to either half of the records, and see whether tables lie nearer to those that were fitted to."""
-    return _hold_out(job, posterior, name)[0]
-
-
-def _hold_out(job: Job, posterior: Posterior, name: str) -> tuple[Holdout, Trial]:
     half = choose_half(job, name)
     calls = [(name, number, side) for number, side in enumerate((half, ~half))]
     first, second = spread(fit_half, calls, shared=(job, job.table, posterior))

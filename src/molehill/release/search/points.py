@@ -22,7 +22,7 @@ from molehill.evaluation.scenery.expected import BLOCKS, expected_risk
 from molehill.machine import is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
-from molehill.release.making import Job, fit_quietly
+from molehill.release.making import Job, fit_quietly, weighted_by
 from molehill.release.schemes import Scheme, weigh
 from molehill.release.search.judging import Judgement, Measured, breaking_records, count_breaks, judge
 from molehill.release.search.picks import expected_picks
@@ -375,7 +375,7 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     overlaps = {
         # Of a regression, the coefficient that is kept worst counts.
         analysis.name: float(
-            estimate(job.table, released, analysis, missing=settings.absent, **job.weighted)["overlap"].min()
+            estimate(job.table, released, analysis, missing=settings.absent, **weighted_by(settings))["overlap"].min()
         )
         for analysis in job.analyses
     }
