@@ -66,7 +66,7 @@ def measure_parts(name: str) -> None:
         posterior = fit_quietly(own.model, own.table, np.ones(own.view.records), seed=1, progress=False)
         tables = draw(posterior, datasets=TABLES, seed=1, records=settings.records)
         seconds = time.perf_counter() - begun
-        held = hold_out(own, posterior, "parts")
+        held = hold_out(own, posterior, "parts")[0]
         kept = agreement(own.table, tables, settings.replace, **pairs)
         told = held.members(), held.members(isolated(own)), held.share()
         shares = [f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in told]
