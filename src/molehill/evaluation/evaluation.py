@@ -37,6 +37,7 @@ from molehill.risk.holdout import Holdout
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
+from molehill.rules.rules import Rules
 from molehill.surveys.design import SurveyDesign
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.labels import align_rows
@@ -161,6 +162,7 @@ def evaluate(
     survey: SurveyDesign | None = None,
     hidden: str | Sequence[str] = (),
     population: bool = False,
+    rules: Rules | None = None,
     control: Any = None,
     trials: Mapping[str, Trial] | None = None,
     measures: Measure | Sequence[Measure] = MEASURES,
@@ -220,6 +222,9 @@ def evaluate(
     population
         Whether tables were drawn from the population of the survey, and not given its weight: they are then compared
         with the confidential table as its weights have it.
+    rules
+        What every record is to keep to: released records that do not are counted, such as with
+        `Rules(constraints=molehill.rules.read_constraints("rent <= income", data))`.
     control
         People like those of the confidential table who were not used to make any release: attacks are tried on them as
         well, and only what succeeds more often on the people of the data is owed to a release.
@@ -252,7 +257,7 @@ def evaluate(
         find_columns(view.table, near, "related")
     methods, unpublished = _several(propensity_methods, str), _several(hidden, str)
     options = Options(
-        wanted, groups, interval, rule, methods, others, step, seed, near, survey, unpublished, population
+        wanted, groups, interval, rule, methods, others, step, seed, near, survey, unpublished, population, rules
     )
     if survey is not None:
         survey.read(view.table)

@@ -46,6 +46,7 @@ def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: 
         survey=settings.survey,
         hidden=settings.drop,
         population=settings.weighs == "weights",
+        rules=job.rules,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
         seed=job.seed("evaluation"),
@@ -115,7 +116,7 @@ def evaluate_new_people(
     own, columns = job.view.intruder, job.settings.replace
     everything = replace(own, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
     about |= {"survey": job.settings.survey, "hidden": job.settings.drop}
-    about["population"] = job.settings.weighs == "weights"
+    about |= {"population": job.settings.weighs == "weights", "rules": job.rules}
     kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
     return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(measures))
 

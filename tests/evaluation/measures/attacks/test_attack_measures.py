@@ -10,6 +10,8 @@ from molehill.evaluation.measures import ATTACK_MEASURES, MEASURES
 from molehill.evaluation.scenery.attacking import Trial, round_breaks
 from molehill.evaluation.scorecard import RULES, Rule, score
 from molehill.risk.intruder import Intruder
+from molehill.rules import read_constraints
+from molehill.rules.rules import Rules
 from molehill.tables.table import Table
 
 KNOWN, SENSITIVE = ["age", "sex", "town"], ["pay", "job"]
@@ -101,6 +103,38 @@ def test_values_beyond_the_range_and_pairs_that_nobody_has():
     assert figure(found, "one", "beyond_range_fresh") == pytest.approx(2 * 4 / 5)
     assert figure(found, "one", "at_ends") == 0.5
     assert figure(found, "one", "new_pairs") >= 1
+
+
+def test_small_cells_heaps_dates_and_rules_are_measured_and_judged():
+    random = np.random.default_rng(1)
+    when = pd.Series(pd.date_range("1991-01-01", periods=200, freq="MS")).to_numpy()
+    pay = 100.0 * np.where(
+        random.random(200) < 0.6, 100 * random.integers(1, 50, 200), random.integers(100, 5_000, 200)
+    )
+    data = pd.DataFrame({"town": random.choice(list("ABCDEFGH"), 200), "rent": 99, "pay": pay, "when": when})
+    intruder = Intruder(known="town", sensitive=["pay", "when"], radius=0.1)
+    rules = Rules(constraints=read_constraints("rent < pay", data))
+    released = data.assign(pay=data["pay"] * 0 + 50.5, when=data["when"] + pd.Timedelta(days=14))
+    schemes = {"copy": data, "made": released}
+    found = evaluate(data, schemes, intruder, measures=ATTACK_MEASURES, analyses=[], rules=rules)
+    assert figure(found, "copy", "small_cells") == figure(found, "confidential", "small_cells") > 0
+    assert (figure(found, "copy", "small_cells_kept"), figure(found, "copy", "small_cells_gain")) == (1, 1)
+    assert figure(found, "made", "off_unit", "pay") == 1
+    assert figure(found, "confidential", "round_values", "pay") == figure(found, "made", "round_gap", "pay")
+    firsts = found.utility.query("measure == 'dates' and of == 'the first of a month'").set_index("scheme")["value"]
+    assert firsts.to_dict() == {"confidential": 1, "copy": 1, "made": 0}
+    assert figure(found, "made", "dates_gap") == 1
+    broken = found.utility.query("measure == 'broken'").set_index(["scheme", "of"])["value"]
+    assert broken["made", "rent < pay"] == broken["made", "any rule"] == 200
+    assert figure(found, "made", "broken_more") == 1
+    scores = {name: {one.family: one for one in score(found, name)}["consistency"] for name in schemes}
+    assert {one.colour for one in scores.values()} == {"red"}
+    for words in ("round values", "as nobody's are", "dates on a day", "break a rule"):
+        assert words in scores["made"].why
+    assert "cells of one or two" in scores["copy"].why
+    names = ("small_cells", "heaps", "dates", "rules")
+    less = evaluate(data, schemes, intruder, measures=ATTACK_MEASURES, analyses=[], rules=rules, without=names)
+    assert not {one.id for one in ATTACK_MEASURES if one.part_of in names} & set(less.utility["measure"])
 
 
 def test_groups_of_a_number_end_at_round_numbers():
