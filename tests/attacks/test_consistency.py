@@ -158,7 +158,7 @@ def test_days_that_dates_fall_on_are_counted():
     first, again = on["the first of a month"]
     assert (first.value, again) == (0.2, 0.4)
     # Five of the first days are Wednesdays, too.
-    assert on["Wednesdays"][1] == (60 + (firsts.dayofweek == 2).sum()) / 100
+    assert on["Wednesdays"][1] == (60 + (firsts.day_of_week == 2).sum()) / 100
     assert found.off.value == 0.5
     (even,) = check_dates(*[pd.DataFrame({"when": pd.date_range("2001-01-01", periods=700)})] * 2, "when")
     assert even.on == ()
