@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
@@ -235,3 +236,76 @@ def test_a_board_may_have_rules_of_its_own(references):
     (own,) = score(evaluation, scheme, [Rule("identity", "replicated_uniques", 0.0, 0.0001, "alone")])
     assert own.colour == "red"
     assert own.rules == ("alone: amber from 0, red from 0.0001",)
+
+
+# Over many replications, through `evaluate`: what the attacks find by themselves must not be lost on the way.
+
+# Half is no sign of the one, 0 of all others.
+NO_SIGN = {
+    **dict.fromkeys(("inference_risk", "linkability_risk", "singling_out_risk", "disclosive_risk"), 0.0),
+    "closest_records": 0.5,
+}
+JUDGED = [one for one in MEASURES if one.id in NO_SIGN]
+
+
+def list_risks(evaluation, scheme):
+    """By attack and what it is about, value and interval of every risk, from what would be no sign on."""
+    risk = evaluation.risk[(evaluation.risk["scheme"] == scheme) & evaluation.risk["measure"].isin(NO_SIGN)]
+    rows = risk.set_index(["measure", "column", "at"])[["value", "low", "high"]]
+    return {key: row.to_numpy() - NO_SIGN[key[0]] for key, row in rows.iterrows()}
+
+
+def redraw(data, share, random):
+    """Draw each value anew, with such a chance, as of any person."""
+    again = sample(random, len(data)).apply(lambda column: random.permutation(column.to_numpy()))
+    return data.mask(pd.DataFrame(random.random(data.shape) < share, columns=data.columns), again)
+
+
+def count_signs(replications):
+    """How often a fresh sample shows each risk above, and below, no sign at all."""
+    counts = {}
+    for run in range(replications):
+        random = np.random.default_rng(run)
+        data, people, fresh = (sample(random, 150) for _ in range(3))
+        how = {"linked": False, "control": people, "measures": JUDGED, "analyses": [], "seed": run}
+        for key, (_, low, high) in list_risks(evaluate(data, {"fresh": fresh}, INTRUDER, **how), "fresh").items():
+            counts.setdefault(key[:2] if np.isnan(key[2]) else key, []).append((low > 0, high < 0))
+    return {key: np.array(told).sum(axis=0) for key, told in counts.items()}
+
+
+@pytest.mark.slow
+def test_a_fresh_sample_is_a_sign_as_often_as_chance_allows_through_evaluate():
+    replications = 200
+    # One side of a 95% interval: 1 in 40. No more than chance allows, eight risks and two sides being asked.
+    most = stats.binom.ppf(1 - 0.001, replications, 0.025)
+    counts = count_signs(replications)
+    assert len(counts) == 8
+    for key, (above, below) in counts.items():
+        print(key, above, below)  # noqa: T201 (with -s: the table of docs/attacks.md)
+        assert above <= most, key
+        assert below <= most, key
+
+
+@pytest.mark.slow
+def test_the_data_are_red_in_every_replication_and_more_noise_is_less_risk_through_evaluate():
+    shares, levels = (0.0, 0.25, 0.5, 1.0), []
+    for share in shares:
+        found = []
+        for run in range(12):
+            random = np.random.default_rng(run)
+            data, people = sample(random), sample(random)
+            released = redraw(data, share, random)
+            measures = MEASURES if share == 0 else JUDGED
+            how = {"control": people, "measures": measures, "analyses": [], "seed": run, "propensity_methods": ()}
+            evaluation = evaluate(data, {"noise": released}, INTRUDER, **how)
+            if share == 0:
+                scores = {one.family: one for one in score(evaluation)}
+                for family in ("identity", "attribute", *CRITERIA, "membership"):
+                    assert scores[family].colour == "red", (run, scores[family])
+            found.append([value for value, _, _ in list_risks(evaluation, "noise").values()])
+        levels.append(np.mean(found, axis=0))
+    falls = -np.diff(levels, axis=0)
+    assert (falls[:2] > 0).all()
+    # From a half on some attacks fail already, and what is left to fall is noise.
+    assert (falls[2] > -0.05).all()
+    assert (np.abs(levels[-1]) < 0.1).all()
