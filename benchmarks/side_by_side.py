@@ -25,7 +25,7 @@ from molehill import Settings, evaluate, read_table, synthesize
 from molehill.baselines import BASELINES
 from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import CONFIDENTIAL
-from molehill.evaluation.scorecard import score
+from molehill.evaluation.scorecard import COLOURS, score
 from molehill.plan.plan import find_rules
 from molehill.tables.cells import declare_missing
 from molehill.tables.table import Table
@@ -47,23 +47,22 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: words, the id of the measure, which of several figures counts, and what it is at."""
+    """A row of the table: words, the id of the measure and of one beside it, which of several figures counts."""
 
     words: str
     measure: str
     take: str = ""
     at: float | None = None
     halves: bool = False
+    beside: str = ""
 
 
 def attack_rows(words: str, name: str, take: str = "", at: float | None = None) -> list[Row]:
     """Rows of an attack: rate and baseline on all records, then rate, control and risk on halves."""
     return [
-        Row(f"{words}: rate", name, take, at),
-        Row("by chance", f"{name}_baseline", take, at),
-        Row("of a half: rate", name, take, at, halves=True),
-        Row("control", f"{name}_control", take, at, halves=True),
-        Row("**risk**", f"{name}_risk", take, at, halves=True),
+        Row(f"{words}: rate; by chance", name, take, at, beside=f"{name}_baseline"),
+        Row("of a half: rate; control", name, take, at, halves=True, beside=f"{name}_control"),
+        Row("of a half: **risk**", f"{name}_risk", take, at, halves=True),
     ]
 
 
@@ -74,16 +73,19 @@ def list_rows(sensitive: Sequence[str]) -> dict[str, list[Row]]:
     return {
         "identity": [
             Row("matched uniquely and rightly", "matches_true"),
-            Row("mean risk", "risk_mean"),
-            Row("of tables that tell nothing beyond the pattern", "risk_floor"),
+            Row("mean risk; of tables that tell nothing beyond the pattern", "risk_mean", beside="risk_floor"),
             Row("mean risk of the most isolated 1%", "isolated_mean"),
             Row("alone in the known columns, released as such (repU)", "replicated_uniques"),
         ],
         "attribute": [
             Row(f"right guesses owed to the own record{', largest' if largest else ''}", "guess_right_gain", largest),
-            Row(f"given away and right (DiSCO){', largest' if largest else ''}", "disclosive", largest),
-            Row("by chance", "disclosive_baseline", largest),
-            Row("of a half: **risk** of it", "disclosive_risk", largest, halves=True),
+            Row(
+                f"given away and right (DiSCO){', largest' if largest else ''}; by chance",
+                "disclosive",
+                largest,
+                beside="disclosive_baseline",
+            ),
+            Row("of a half: **risk**", "disclosive_risk", largest, halves=True),
         ],
         "singling out": [
             *attack_rows("one column", "singling_out", at=1.0),
@@ -97,10 +99,8 @@ def list_rows(sensitive: Sequence[str]) -> dict[str, list[Row]]:
         ],
         "reconstruction": [Row("of a kept column, owed to the own record, largest", "reconstruction_gain", "largest")],
         "consistency": [
-            Row("records with a pair that nobody has", "new_pairs"),
-            Row("in a fresh sample", "new_pairs_fresh"),
-            Row("cells of one or two found again", "small_cells_kept"),
-            Row("in a fresh sample", "small_cells_fresh"),
+            Row("records with a pair that nobody has; in a fresh sample", "new_pairs", beside="new_pairs_fresh"),
+            Row("cells of one or two found again; in a fresh sample", "small_cells_kept", beside="small_cells_fresh"),
             Row(f"distance in round values{', largest' if largest else ''}", "round_gap", largest),
             Row(f"written more finely than any{', largest' if largest else ''}", "off_unit", largest),
             Row("values beyond the range, all columns", "beyond_range", "sum"),
@@ -110,10 +110,8 @@ def list_rows(sensitive: Sequence[str]) -> dict[str, list[Row]]:
             Row(f"U_m, tables pooled{', largest' if largest else ''}", "U_m_pooled", largest),
             Row("overlap of intervals, mean", "overlap", "mean"),
             Row(f"the worst{', of all columns' if least else ''}", "overlap", "least"),
-            Row("agreement of pairs", "agreement_2"),
-            Row("in a fresh sample", "agreement_2_fresh"),
-            Row("agreement of triples", "agreement_3"),
-            Row("in a fresh sample", "agreement_3_fresh"),
+            Row("agreement of pairs; in a fresh sample", "agreement_2", beside="agreement_2_fresh"),
+            Row("agreement of triples; in a fresh sample", "agreement_3", beside="agreement_3_fresh"),
         ],
     }
 
@@ -179,18 +177,16 @@ def measure(case: Case, seed: int) -> tuple[Evaluation, Evaluation]:
     tables, posteriors = make_schemes(table, settings)
     made = {OURS: tables[OURS], OTHERS: list(case.others), **{name: tables[name] for name in CHANGED}}
     about: dict[str, Any] = {"datasets": 100, "seed": seed, "unconverged": "allow"}
-    whole = evaluate(_look(table, settings), made, posteriors=posteriors, rules=_rules(table, settings), **about)
+    view = settings.intruder.look(table)
+    whole = evaluate(view, made, posteriors=posteriors, rules=_rules(table, settings), **about)
     print(f"all records: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     chosen = np.random.default_rng(seed).permutation(len(table.frame)) < len(table.frame) // 2
     inside, outside = (replace(table, frame=table.frame[side].reset_index(drop=True)) for side in (chosen, ~chosen))
     tables, _ = make_schemes(inside, settings)
-    halves = evaluate(_look(inside, settings), tables, control=outside, rules=_rules(inside, settings), **about)
+    view = settings.intruder.look(inside)
+    halves = evaluate(view, tables, control=outside, rules=_rules(inside, settings), **about)
     print(f"with halves: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     return whole, halves
-
-
-def _look(table: Table, settings: Settings) -> Any:
-    return settings.intruder.look(table)
 
 
 def _rules(table: Table, settings: Settings) -> Any:
@@ -220,31 +216,39 @@ def choose(evaluation: Evaluation, scheme: str, row: Row) -> tuple[float, float,
     return value, low, high
 
 
-def tell(figure: tuple[float, float, float] | None, *, halves: bool, scheme: str) -> str:
-    """Write a figure as the pages of the documentation do."""
-    if figure is None:
-        return "no control" if halves and scheme == OTHERS else ""
-    value, low, high = figure
-    told = _number(value)
-    return told if np.isnan(low) or np.isnan(high) else f"{told} [{_number(low)}, {_number(high)}]"
+def tell(row: Mapping[Any, Any]) -> str:
+    """Write a figure as the pages of the documentation do, with what stands beside it."""
+    if np.isnan(row["value"]):
+        return "no control" if row["halves"] and row["scheme"] == OTHERS else ""
+    told = _number(row["value"])
+    # Tables that are all the same have no interval.
+    if row["high"] - row["low"] > 1e-9:
+        told += f" [{_number(row['low'])}, {_number(row['high'])}]"
+    return told if np.isnan(row["other"]) else f"{told}; {_number(row['other'])}"
 
 
 def _number(value: float) -> str:
-    if abs(value) >= 10:
+    if abs(value) >= 9.995:
         return f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
-    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"
+    if abs(value) < 0.00005 or value in (0.0, 1.0):
+        return f"{abs(value):.0f}"
+    digits = 2 if abs(value) >= 0.9995 else 3 if abs(value) >= 0.00995 else 4
+    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 0.9995 else f"{value:.{digits}f}"
 
 
 def tabulate(whole: Evaluation, halves: Evaluation, sensitive: Sequence[str]) -> pd.DataFrame:
-    """Give one row a figure and scheme: family, words, measure, halves, scheme, value, low, high."""
+    """Give one row a figure and scheme, with its interval and what stands beside it."""
     schemes, found = (CONFIDENTIAL, *whole.schemes), []
     for family, rows in list_rows(sensitive).items():
         for place, row in enumerate(rows):
             for scheme in schemes:
-                figure = choose(halves if row.halves else whole, scheme, row)
-                about = (family, place, row.words, row.measure, row.take, row.halves, scheme)
-                found.append((*about, *(figure or (np.nan, np.nan, np.nan))))
-    names = ["family", "place", "words", "measure", "take", "halves", "scheme", "value", "low", "high"]
+                evaluation = halves if row.halves else whole
+                nothing = (np.nan, np.nan, np.nan)
+                figure = choose(evaluation, scheme, row) or nothing
+                beside = (row.beside and choose(evaluation, scheme, replace(row, measure=row.beside))) or nothing
+                about = (family, place, row.words, row.measure, row.take, row.at, row.halves, scheme)
+                found.append((*about, *figure, beside[0]))
+    names = ["family", "place", "words", "measure", "take", "at", "halves", "scheme", "value", "low", "high", "other"]
     return pd.DataFrame(found, columns=names)
 
 
@@ -254,11 +258,8 @@ def show(table: pd.DataFrame, colours: Mapping[str, Mapping[str, str]]) -> None:
     print(f"| | | {' | '.join(name.replace(CONFIDENTIAL, 'the data themselves') for name in schemes)} |")
     print(f"|{'---|' * (len(schemes) + 2)}")
     before = ""
-    for (family, _, words, halves), rows in table.groupby(["family", "place", "words", "halves"], sort=False):
-        cells = []
-        for row in rows.to_dict("records"):
-            figure = None if np.isnan(row["value"]) else (row["value"], row["low"], row["high"])
-            cells.append(tell(figure, halves=bool(halves), scheme=f"{row['scheme']}"))
+    for (family, _, words), rows in table.groupby(["family", "place", "words"], sort=False):
+        cells = [tell(row) for row in rows.to_dict("records")]
         if any(cells):
             print(f"| {'' if family == before else family} | {words} | {' | '.join(cells)} |")
             before = family
@@ -269,12 +270,15 @@ def show(table: pd.DataFrame, colours: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def colour(whole: Evaluation, halves: Evaluation) -> dict[str, dict[str, str]]:
-    """Give the colours of all schemes by family: of what needs a control those of the halves."""
+    """Give the colours of all schemes by family: of what needs a control the worse of those of all and of the half."""
     colours: dict[str, dict[str, str]] = {}
     for scheme in whole.schemes:
         own = {one.family: one for one in score(whole, scheme)}
         if scheme in halves.schemes:
-            own |= {one.family: one for one in score(halves, scheme) if one.family in HALVES}
+            held = {one.family: one for one in score(halves, scheme) if one.family in HALVES}
+            own |= {
+                name: max(own[name], one, key=lambda each: COLOURS.index(each.colour)) for name, one in held.items()
+            }
         for family, one in own.items():
             colours.setdefault(family, {})[scheme] = one.colour
             print(f"{scheme}, {family}: {one.why}", file=sys.stderr)
