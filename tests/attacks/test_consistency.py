@@ -143,7 +143,8 @@ def test_a_number_heaps_where_round_values_are_more_frequent_than_by_chance():
     assert heaped.heap is not None
     assert heaped.at[heaped.heap] == 1_000
     # A unit that single precision cannot write is a unit all the same.
-    (single,) = check_heaps(*[pd.DataFrame({"pay": np.array([0.1, 0.25, 3.45], dtype=np.float32)})] * 2, "pay")
+    short = pd.DataFrame({"pay": np.array([0.1, 0.25, 3.45], dtype=np.float32)})
+    (single,) = check_heaps(short, short, "pay")
     assert (single.unit, single.off.value) == (0.05, 0)
 
 
@@ -160,7 +161,8 @@ def test_days_that_dates_fall_on_are_counted():
     # Five of the first days are Wednesdays, too.
     assert on["Wednesdays"][1] == (60 + (firsts.day_of_week == 2).sum()) / 100
     assert found.off.value == 0.5
-    (even,) = check_dates(*[pd.DataFrame({"when": pd.date_range("2001-01-01", periods=700)})] * 2, "when")
+    calendar = pd.DataFrame({"when": pd.date_range("2001-01-01", periods=700)})
+    (even,) = check_dates(calendar, calendar, "when")
     assert even.on == ()
     with pytest.raises(InputError, match="'age' has no dates"):
         check_dates(DATA, DATA, "age")

@@ -256,8 +256,9 @@ JUDGED = [one for one in MEASURES if one.id in NO_SIGN]
 def list_risks(evaluation, scheme):
     """By attack and what it is about, value and interval of every risk, from what would be no sign on."""
     risk = evaluation.risk[(evaluation.risk["scheme"] == scheme) & evaluation.risk["measure"].isin(NO_SIGN)]
-    rows = risk.set_index(["measure", "column", "at"])[["value", "low", "high"]]
-    return {key: row.to_numpy() - NO_SIGN[key[0]] for key, row in rows.iterrows()}
+    figures = risk[["value", "low", "high"]].to_numpy() - risk["measure"].map(NO_SIGN).to_numpy()[:, None]
+    keys = zip(risk["measure"], risk["column"], risk["at"].fillna(0.0), strict=True)
+    return dict(zip(keys, figures, strict=True))
 
 
 def redraw(data, share, random):
@@ -274,7 +275,7 @@ def count_signs(replications):
         data, people, fresh = (sample(random, 150) for _ in range(3))
         how = {"linked": False, "control": people, "measures": JUDGED, "analyses": [], "seed": run}
         for key, (_, low, high) in list_risks(evaluate(data, {"fresh": fresh}, INTRUDER, **how), "fresh").items():
-            counts.setdefault(key[:2] if np.isnan(key[2]) else key, []).append((low > 0, high < 0))
+            counts.setdefault(key, []).append((low > 0, high < 0))
     return {key: np.array(told).sum(axis=0) for key, told in counts.items()}
 
 
