@@ -1,8 +1,11 @@
 """JAX is set up by a call: every core a device, what is set already stays, and importing sets nothing."""
 
-import pytest
+from io import StringIO
 
-from molehill.machine import in_threads
+import pytest
+from rich.console import Console
+
+from molehill.machine import in_threads, progress_bar
 from processes import run_python
 
 IMPORTS = """
@@ -69,3 +72,28 @@ def test_a_signal_that_a_compiled_function_wraps_is_not_a_fault():
         in_threads(interrupted, [(1,)])
     with pytest.raises(SystemError):
         in_threads(broken, [(1,)])
+
+
+@pytest.mark.parametrize(
+    ("shown", "terminal", "patience", "seen"),
+    [(True, True, 0.0, True), (False, True, 0.0, False), (True, False, 0.0, False), (True, True, 60.0, False)],
+)
+def test_a_bar_is_for_those_who_wait_at_a_terminal(shown, terminal, patience, seen, monkeypatch):
+    written = StringIO()
+    monkeypatch.setattr("molehill.machine.Console", lambda **_: Console(file=written, force_terminal=terminal))
+    with progress_bar("counting sheep", shown=shown, patience=patience) as (extend, advance):
+        extend(4)
+        advance(3)
+    assert ("counting sheep" in written.getvalue()) == seen
+    assert seen or not written.getvalue()
+
+
+def test_a_bar_ends_with_what_it_is_of(monkeypatch):
+    written = StringIO()
+    monkeypatch.setattr("molehill.machine.Console", lambda **_: Console(file=written, force_terminal=True))
+    with pytest.raises(ZeroDivisionError), progress_bar("counting sheep", shown=True):
+        raise ZeroDivisionError
+    # A second one may be shown: two at once may not.
+    with progress_bar("counting goats", shown=True) as (_, advance):
+        advance(1)
+    assert "counting goats" in written.getvalue()

@@ -1,10 +1,11 @@
-"""The machine at hand: its cores, the threads that share them, JAX set up, and where pieces of work run.
+"""The machine at hand: its cores, the threads that share them, JAX set up, where pieces of work run, and how far.
 
 Called, never done by importing.
 """
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -13,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
 
@@ -138,6 +141,40 @@ def spread(
     if executor is None or len(listed) < 2:
         return (call_alone(function, *shared, *call) for call in listed)
     return executor.spread(function, listed, shared)
+
+
+@contextmanager
+def progress_bar(
+    title: str, *, shown: bool, patience: float = 0.0
+) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
+    """A bar on a terminal, with one function that makes it longer and one that moves it on.
+
+    It is there from the first move on after so many seconds of patience: what is done before then needs none.
+    """
+    console, begun = Console(stderr=True), time.monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    task, seen = bar.add_task(title, total=0), shown and console.is_terminal
+
+    def show() -> None:
+        if seen and time.monotonic() - begun >= patience:
+            bar.start()
+
+    def extend(chunks: int) -> None:
+        bar.update(task, total=(bar.tasks[0].total or 0) + chunks)
+        show()
+
+    def advance(chunks: int) -> None:
+        bar.advance(task, chunks)
+        show()
+
+    try:
+        show()
+        yield extend, advance
+    finally:
+        # One that was never started would leave an empty line.
+        if bar.live.is_started:
+            bar.stop()
 
 
 def prepare_xla() -> None:

@@ -4,6 +4,7 @@ import re
 import stat
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from molehill import baselines, utility
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate, read_evaluation
 from molehill.evaluation.measure import COLUMNS
+from molehill.evaluation.measures import MEASURES
 from molehill.models import normal_linear
 from molehill.risk import intruder
 from molehill.risk.identification import release_risk
@@ -50,6 +52,24 @@ def of_scheme(evaluation: Any, scheme) -> Any:
 @pytest.fixture(scope="module")
 def small():
     return evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, NEIGHBOUR, reference="as it is")
+
+
+def test_every_measure_of_every_scene_moves_the_bar(monkeypatch):
+    moved, asked = [], []
+
+    @contextmanager
+    def bar(_title, **how):
+        asked.append(how["shown"])
+        yield (lambda total: moved.append(-total)), moved.append
+
+    monkeypatch.setattr("molehill.evaluation.evaluation.progress_bar", bar)
+    evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, NEIGHBOUR, analyses=[], without="singling_out")
+    # As many steps as were announced, none of them as large as a scene.
+    assert sum(moved) == 0
+    assert max(moved) == 1
+    assert len(moved) > 300
+    evaluate(DATA, NOISY, NEIGHBOUR, measures=MEASURES[:1], progress=False)
+    assert asked == [True, False]
 
 
 def test_risk_by_hand(small):

@@ -103,6 +103,8 @@ def test_what_would_give_a_confidential_estimate_away_stays_inside():
         *("U_m_pooled", "spread_ratio", "tail_ratio", "reach_ratio", "zeros", "losses", "repeated", "heaped"),
         *("U_m_weighted", "U_a_weighted", "U_m_weighted_fresh", "variation_weighted", "estimate_unweighted"),
         *("new_pairs", "new_pairs_fresh", "new_pairs_ratio", "beyond_range", "beyond_range_fresh", "at_ends"),
+        *("small_cells", "small_cells_kept", "small_cells_fresh", "small_cells_gain"),
+        *("off_unit", "round_values", "round_gap", "dates", "dates_gap", "broken", "broken_more"),
     }
     coarse = {measure.id: measure.coarse for measure in MEASURES if measure.coarse and measure.coarse != "exact"}
     assert coarse == {

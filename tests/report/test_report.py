@@ -392,6 +392,8 @@ def quiet(dossier):
         ("U_m", 0.0),
         ("pmse_ratio", 1.1),
         ("overlap", 0.9),
+        ("off_unit", 0.0),
+        ("round_gap", 0.0),
     ):
         dossier = change(dossier, measure, value, low=value, high=value)
     fits = dossier.fits.assign(converged=True)

@@ -285,7 +285,7 @@ def evaluate(
         table = declare_missing(molehill.read_table(confidential, encoding=encoding), codes)
         releases = read_releases(released, against or [], encoding, codes)
         people = None if control is None else declare_missing(molehill.read_table(control, encoding=encoding), codes)
-    with connect(scheduler), _working("Measuring risk and utility"):
+    with connect(scheduler):
         intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
         view = intruder.look(table)
         analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]

@@ -1,6 +1,6 @@
 """What a release gives away and what it keeps: risk and utility of any released tables, in tidy frames."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -32,11 +32,12 @@ from molehill.evaluation.scorecard import score
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
-from molehill.machine import spread
+from molehill.machine import is_spreading, progress_bar, spread
 from molehill.risk.holdout import Holdout
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
+from molehill.rules.rules import Rules
 from molehill.surveys.design import SurveyDesign
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.labels import align_rows
@@ -47,6 +48,8 @@ from molehill.utility.distances import Method
 if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
 
+# Seconds from which on a bar is shown.
+_PATIENCE = 2.0
 # Records of either kind that membership is told of, and how many draws times records are looked at for it at most.
 _MEMBERS, _MOST_REMOVED = 25, 2**25
 FRAMES = ("risk", "utility", "groups", "top", "records", "measures", "shapes")
@@ -161,10 +164,12 @@ def evaluate(
     survey: SurveyDesign | None = None,
     hidden: str | Sequence[str] = (),
     population: bool = False,
+    rules: Rules | None = None,
     control: Any = None,
     trials: Mapping[str, Trial] | None = None,
     measures: Measure | Sequence[Measure] = MEASURES,
     without: str | Sequence[str] = (),
+    progress: bool = True,
 ) -> Evaluation:
     """Say what releases give away and what they keep, whoever made them.
 
@@ -220,6 +225,9 @@ def evaluate(
     population
         Whether tables were drawn from the population of the survey, and not given its weight: they are then compared
         with the confidential table as its weights have it.
+    rules
+        What every record is to keep to: released records that do not are counted, such as with
+        `Rules(constraints=molehill.rules.read_constraints("rent <= income", data))`.
     control
         People like those of the confidential table who were not used to make any release: attacks are tried on them as
         well, and only what succeeds more often on the people of the data is owed to a release.
@@ -230,6 +238,8 @@ def evaluate(
         What to measure; `(*MEASURES, mine)` adds one of your own, see `molehill.evaluation.measure.Measure`.
     without
         Measures to leave out, by id, or all figures of an attack by its name, such as "singling_out".
+    progress
+        Whether to show a bar, on a terminal, of what takes longer than two seconds.
 
     Examples
     --------
@@ -252,26 +262,37 @@ def evaluate(
         find_columns(view.table, near, "related")
     methods, unpublished = _several(propensity_methods, str), _several(hidden, str)
     options = Options(
-        wanted, groups, interval, rule, methods, others, step, seed, near, survey, unpublished, population
+        wanted, groups, interval, rule, methods, others, step, seed, near, survey, unpublished, population, rules
     )
     if survey is not None:
         survey.read(view.table)
     for radius in options.radii:
         view.at(radius)
-    expected = _expect(view, known, schemes, datasets=datasets, unconverged=unconverged, seed=options.seed)
-    confidential, asked = confidential_risk(view), any(one in MEMBERSHIP_MEASURES for one in taken)
-    members = _find_members(confidential, known, schemes, options.seed) if asked else {}
     people = None if control is None else read_control(control, (*view.intruder.known, *view.intruder.sensitive))
     controls = _set_trials(view, schemes, people, trials)
-    about = {
-        name: {"holdout": (holdouts or {}).get(name), "membership": members.get(name), "trial": controls.get(name)}
-        for name in (CONFIDENTIAL, *schemes)
-    }
-    scenes = _set_scenes(view, confidential, schemes, options, expected, reference, about)
-
-    beside = None if reference is None else scenes[reference]
-    shared = (view, view.table, confidential, beside, taken)
-    found = dict(zip(scenes, spread(_look_at, list(scenes.items()), shared=shared), strict=True))
+    confidential, asked = confidential_risk(view), any(one in MEMBERSHIP_MEASURES for one in taken)
+    with progress_bar("measuring risk and utility", shown=progress, patience=_PATIENCE) as (extend, advance):
+        # Expected risk of a release takes about as long as a scene.
+        extend(len(taken) * (1 + len(schemes) + len(known)))
+        about_expected: dict[str, Any] = {"datasets": datasets, "unconverged": unconverged, "seed": options.seed}
+        expected = {}
+        for name, posterior in known.items():
+            expected[name] = _expect(view, posterior, name, len(schemes[name]), **about_expected)
+            advance(len(taken))
+        members = _find_members(confidential, known, schemes, options.seed) if asked else {}
+        about = {
+            name: {"holdout": (holdouts or {}).get(name), "membership": members.get(name), "trial": controls.get(name)}
+            for name in (CONFIDENTIAL, *schemes)
+        }
+        scenes = _set_scenes(view, confidential, schemes, options, expected, reference, about)
+        beside = None if reference is None else scenes[reference]
+        # Who measures elsewhere cannot move a bar here.
+        moves = None if is_spreading() else advance
+        shared = (view, view.table, confidential, beside, taken, moves)
+        found = {}
+        for name, seen in zip(scenes, spread(_look_at, list(scenes.items()), shared=shared), strict=True):
+            found[name] = seen
+            advance(0 if moves else len(taken))
     own = {name: one for name, one in found.items() if one.realised is not None}
     first = next((one for name, one in own.items() if name != CONFIDENTIAL), None)
     realised = {name: one.realised for name, one in own.items()}
@@ -302,13 +323,14 @@ def _look_at(
     _confidential: ConfidentialRisk,
     _reference: Scene | None,
     measures: Sequence[Measure],
+    advance: Callable[[int], None] | None,
     name: str,
     scene: Scene,
 ) -> _Seen:
     """Take all measures of a scene. What the scenes share is named, so that it travels once."""
-    column = ", ".join(view.intruder.sensitive)
+    column, moves = ", ".join(view.intruder.sensitive), advance or (lambda _: None)
     rows = {
-        family: measure_scene([one for one in measures if one.family == family], scene, name, column)
+        family: measure_scene([one for one in measures if one.family == family], scene, name, column, moves)
         for family in ("risk", "utility")
     }
     # Nobody's records have no risk.
@@ -358,21 +380,19 @@ def _check_names(schemes: Mapping[str, Any], posteriors: Any, reference: Any) ->
 
 def _expect(
     view: View,
-    posteriors: "Mapping[str, Posterior]",
-    schemes: Mapping[str, list[Reading]],
+    posterior: "Posterior",
+    name: str,
+    tables: int,
     *,
     datasets: int,
     unconverged: Literal["error", "allow"],
     seed: int,
-) -> dict[str, ExpectedRisk]:
-    found = {}
-    for name, posterior in posteriors.items():
-        if len(posterior.table.frame) != view.records:
-            raise InputError("posteriors", "one was fitted to a table of another length", "Give those of this table")
-        run = min(len(schemes[name]), max(datasets // 2, 1))
-        own: dict[str, Any] = {"seed": named_seed(seed, "expected", name), "unconverged": unconverged}
-        found[name] = expected_risk(posterior, view, datasets=datasets, tables_in_run=run, **own)
-    return found
+) -> ExpectedRisk:
+    if len(posterior.table.frame) != view.records:
+        raise InputError("posteriors", "one was fitted to a table of another length", "Give those of this table")
+    run = min(tables, max(datasets // 2, 1))
+    own: dict[str, Any] = {"seed": named_seed(seed, "expected", name), "unconverged": unconverged}
+    return expected_risk(posterior, view, datasets=datasets, tables_in_run=run, **own)
 
 
 def _find_members(

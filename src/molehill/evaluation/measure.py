@@ -172,13 +172,20 @@ def describe_measures(measures: Sequence[Measure]) -> pd.DataFrame:
     return pd.DataFrame([[getattr(measure, name) for name in FACTS] for measure in measures], columns=FACTS)
 
 
-def measure_scene(measures: Sequence[Measure], scene: "Scene", scheme: str, column: str) -> list[tuple[Any, ...]]:
-    """Take every measure of a scene: rows with the columns of `COLUMNS`."""
+def measure_scene(
+    measures: Sequence[Measure],
+    scene: "Scene",
+    scheme: str,
+    column: str,
+    advance: Callable[[int], None] = lambda _: None,
+) -> list[tuple[Any, ...]]:
+    """Take every measure of a scene: rows with the columns of `COLUMNS`. `advance` is told of each that is taken."""
     rows = []
     for measure in measures:
         for value in _read_values(measure, measure.compute(scene)):
             about = (value.column or column, measure.id, value.of, value.at, value.group)
             rows.append((scheme, *about, measure.name(value), *value.figure))
+        advance(1)
     return rows
 
 

@@ -26,6 +26,7 @@ from molehill.risk.identification import (
 from molehill.risk.intruder import Radius, Reading, View, read_released
 from molehill.risk.moles import Moles, Rises, count_rises, moles
 from molehill.risk.profile import profile_release
+from molehill.rules.rules import Rules
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.surveys.rarity import PopulationRisk, population_risk
 from molehill.tables.intervals import Figure
@@ -82,6 +83,7 @@ class Options:
     survey: SurveyDesign | None = None
     hidden: Sequence[str] = ()
     population: bool = False
+    rules: Rules | None = None
 
     def __post_init__(self) -> None:
         check_choice("interval", self.interval, ("combined", "bootstrap"))

@@ -116,6 +116,12 @@ RULES: Sequence[Rule] = (
     Rule(RECONSTRUCTION, "reconstruction_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
     Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
     Rule(CONSISTENCY, "reach_ratio", *REACH, "how far out the extremes lie, over those collected"),
+    Rule(CONSISTENCY, "small_cells_gain", _RISK, _HIGH_RISK, "cells of one or two, found again beyond chance", 0.0),
+    # What shows that values were made warns: whoever publishes them says so anyway.
+    Rule(CONSISTENCY, "round_gap", 0.1, np.inf, "share of round values, from that of the data"),
+    Rule(CONSISTENCY, "off_unit", 0.01, np.inf, "values written as nobody's are"),
+    Rule(CONSISTENCY, "dates_gap", 0.05, np.inf, "share of dates on a day, from that of the data"),
+    Rule(CONSISTENCY, "broken_more", 0.001, 0.01, "records that break a rule, beyond the confidential ones"),
     Rule(UTILITY, "overlap", LOW_OVERLAP, LOW_OVERLAP / 2, "mean overlap of the intervals of estimates", take="mean"),
     Rule(UTILITY, "spread_ratio", *SPREAD["spread_ratio"], "standard deviation over the confidential", take="ratio"),
     Rule(UTILITY, "tail_ratio", *SPREAD["tail_ratio"], "reach of the tails over the confidential", take="ratio"),

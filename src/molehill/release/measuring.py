@@ -29,7 +29,9 @@ from molehill.tables.table import Table, as_table
 _RADIUS = 0.2
 
 
-def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]) -> Evaluation:
+def evaluate_schemes(
+    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior], *, progress: bool = False
+) -> Evaluation:
     """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
     settings = job.settings
     return evaluate(
@@ -46,9 +48,11 @@ def evaluate_schemes(job: Job, tables: Mapping[str, Sequence[Any]], posteriors: 
         survey=settings.survey,
         hidden=settings.drop,
         population=settings.weighs == "weights",
+        rules=job.rules,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
         seed=job.seed("evaluation"),
+        progress=progress,
     )
 
 
@@ -98,10 +102,10 @@ def set_trial(job: Job, half: Booleans, tables: Sequence[Any]) -> Trial:
 
 
 def evaluate_new_people(
-    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior]
+    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior], *, progress: bool = False
 ) -> Evaluation:
     """Measure tables of new people: risk by what can be asked of them, utility of all columns alike."""
-    about: dict[str, Any] = {"linked": False, "seed": job.seed("evaluation")}
+    about: dict[str, Any] = {"linked": False, "seed": job.seed("evaluation"), "progress": progress}
     measures = measures_of(job)
     risks = [one for one in measures if one.family == "risk"]
     utilities = [one for one in measures if one.family == "utility"]
@@ -115,7 +119,7 @@ def evaluate_new_people(
     own, columns = job.view.intruder, job.settings.replace
     everything = replace(own, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
     about |= {"survey": job.settings.survey, "hidden": job.settings.drop}
-    about["population"] = job.settings.weighs == "weights"
+    about |= {"population": job.settings.weighs == "weights", "rules": job.rules}
     kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
     return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(measures))
 

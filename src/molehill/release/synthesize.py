@@ -129,7 +129,7 @@ def _make_fixed(
     fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
     about: dict[str, Any] = {"weights": schemes, "risk": risk, "fitting": fitting, "seconds": seconds, "tell": tell}
     by = evaluate_schemes if settings.records is None else evaluate_new_people
-    return assemble(job, tables, posteriors, **about, evaluated_by=by)
+    return assemble(job, tables, posteriors, **about, evaluated_by=partial(by, progress=progress))
 
 
 def _fit_named(

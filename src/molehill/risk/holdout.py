@@ -130,6 +130,7 @@ def choose_rows(random: np.random.Generator, number: int, most: int) -> Integers
 
 
 Scale = Literal["rank", "range", "none"]
+_MISSING = "\0missing"
 
 
 class Places:
@@ -163,7 +164,9 @@ class Places:
         values = {name: np.concatenate([column_numbers(table, name) for table in tables]) for name in numbers}
         self.sorted = {name: np.sort(own[~np.isnan(own)]) for name, own in values.items()}
         self.levels = {
-            name: pd.Index(pd.concat([_written(table.frame[name]) for table in tables]).unique())
+            name: pd.Index(
+                [level for table in tables for level in _written(table.frame[name])[1][:-1]] + [_MISSING]
+            ).unique()
             for name in columns
             if name not in self.sorted
         }
@@ -174,7 +177,8 @@ class Places:
 
     def _place(self, table: Table, name: str) -> Floats:
         if name in self.levels:
-            return self.levels[name].get_indexer(pd.Index(_written(table.frame[name]))).astype(np.float64)
+            codes, levels = _written(table.frame[name])
+            return self.levels[name].get_indexer(pd.Index(levels))[codes].astype(np.float64)
         values, line = column_numbers(table, name, "released"), self.sorted[name]
         if self.scale == "none" or not len(line):
             return values
@@ -191,11 +195,13 @@ def _is_sized(column: pd.Series) -> bool:
     return (pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)) or holds_dates(column)
 
 
-def _written(column: pd.Series) -> pd.Series:
-    """Give the values of a category as text: 6 is 6.0 beside missing values, and one that is missing like any other."""
+def _written(column: pd.Series) -> tuple[Integers, np.ndarray]:
+    """Give a category as codes, and its levels as text: 6 is 6.0 beside missing values, and the last is missing."""
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
         column = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return column.astype(object).where(column.notna(), "\0missing").astype(str)
+    # Each level is written once, and not each record.
+    codes, values = pd.factorize(column)
+    return codes, np.array([*(str(value) for value in values), _MISSING], dtype=object)
 
 
 def _nearest(asked: Floats, to: Floats, exact: Booleans) -> Floats:

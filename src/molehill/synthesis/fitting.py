@@ -18,7 +18,7 @@ import pandas as pd
 from molehill.arrays import named_seed
 from molehill.errors import InputError, check_choice, check_whole, is_whole
 from molehill.files import folder_written_whole
-from molehill.machine import call_alone, is_spreading, prepare_jax, sees_files, spread
+from molehill.machine import call_alone, is_spreading, prepare_jax, progress_bar, sees_files, spread
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.posterior import (
     Posterior,
@@ -30,7 +30,7 @@ from molehill.synthesis.posterior import (
     share_accepted,
     spread_draws,
 )
-from molehill.synthesis.sampling.chains import Run, progress_bar, sample
+from molehill.synthesis.sampling.chains import Run, sample
 from molehill.synthesis.sampling.diagnostics import (
     LEAST_BULK,
     ConvergenceWarning,

@@ -20,7 +20,7 @@ from molehill.machine import workers
 from molehill.surveys.design import SurveyDesign
 from molehill.surveys.distances import weighted_distances
 from molehill.tables.intervals import mean_over_tables
-from molehill.tables.patterns import learn_patterns
+from molehill.tables.patterns import Patterns, learn_patterns
 from molehill.tables.schema import Missing, column_numbers, is_number
 from molehill.tables.table import Table, as_table
 from molehill.utility.sides import GroupColumns, Side, read_complete, read_numbers, read_parts, read_whole
@@ -188,16 +188,20 @@ def table_difference(
     for pair in listed or [("", "")]:
         if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
             raise InputError("pairs", "a pair is two different columns", "Write for instance [('region', 'earner')]")
-    names = [name for pair in listed for name in pair]
+    names = list(dict.fromkeys(name for pair in listed for name in pair))
     about: dict[str, Any] = {"groups": groups, "missing": "keep", "design": design, "hidden": hidden}
     rows = []
     for part in read_parts(data, released, names, argument="pairs", **about):
-        for pair in listed:
-            for number, side in enumerate(part.released, 1):
-                cells = _cell_differences(part.confidential, side, list(pair), breaks or {})
+        by_pair: dict[tuple[str, str], list[dict[str, Any]]] = {pair: [] for pair in listed}
+        for number, side in enumerate(part.released, 1):
+            # A column is in many pairs.
+            coded = {name: _code_column(part.confidential, side, name, (breaks or {}).get(name)) for name in names}
+            for pair in listed:
+                cells = _cell_differences(part.confidential, side, *(coded[name] for name in pair))
                 called = {"group": part.group, "table": number, "column": " x ".join(pair)}
-                rows.append({**called, "measure": "variation", "value": float(np.abs(cells).sum() / 2)})
-                rows.append({**called, "measure": "difference", "value": float(np.abs(cells).max())})
+                by_pair[pair].append({**called, "measure": "variation", "value": float(np.abs(cells).sum() / 2)})
+                by_pair[pair].append({**called, "measure": "difference", "value": float(np.abs(cells).max())})
+        rows += [row for pair in listed for row in by_pair[pair]]
     return gather(rows, grouped=groups is not None)
 
 
@@ -262,31 +266,34 @@ def _wasserstein_measures(own: Floats, other: Floats) -> dict[str, float]:
     return {"wasserstein": area, "wasserstein_sd": scaled}
 
 
-def _cell_differences(own: Side, other: Side, pair: list[str], breaks: Mapping[str, Sequence[float]]) -> Floats:
-    """Share of records in every cell that occurs in either table: released less confidential."""
-    chosen = {name: ends for name, ends in breaks.items() if name in pair}
-    own_frame, other_frame = (side.frame.loc[side.group, pair] for side in (own, other))
-    for name in pair:
-        values = own_frame[name].drop_duplicates()
-        if name in chosen:
-            continue
+def _code_column(own: Side, other: Side, name: str, breaks: Sequence[float] | None) -> Patterns:
+    """Number the values of a column in both tables, one below the other."""
+    own_values, other_values = (side.frame.loc[side.group, name] for side in (own, other))
+    if breaks is None:
+        values = own_values.drop_duplicates()
         if len(values) > MOST_LEVELS:
             problem = f"column {name!r} has more than {MOST_LEVELS} different values"
             raise InputError("pairs", problem, f"Group it, for instance by breaks={{{name!r}: [...]}}")
-        if not other_frame[name].isin(values).any():
+        if not other_values.isin(values).any():
             problem = f"no value of column {name!r} occurs in the confidential table"
             raise other.refuse(problem, "Code the column as it is coded there (the same labels, or the same numbers)")
-    stacked = pd.concat([own_frame.astype(object), other_frame.astype(object)], ignore_index=True)
-    for name in chosen:
-        stacked[name] = stacked[name].astype(np.float64)
-    patterns = learn_patterns(Table(stacked), pair, chosen)
+    stacked = pd.concat([own_values.astype(object), other_values.astype(object)], ignore_index=True)
+    stacked = stacked if breaks is None else stacked.astype(np.float64)
+    return learn_patterns(Table(stacked.to_frame(name)), [name], {} if breaks is None else {name: breaks})
+
+
+def _cell_differences(own: Side, other: Side, first: Patterns, second: Patterns) -> Floats:
+    """Share of records in every cell that occurs in either table: released less confidential."""
+    cells = first.codes.astype(np.int64) * second.number + second.codes
     shares = []
-    for side, codes in zip((own, other), np.split(patterns.codes, [len(own_frame)]), strict=True):
+    for side, codes in zip((own, other), np.split(cells, [int(own.group.sum())]), strict=True):
         weights = side.weights[side.group]
         if not weights.any():
             raise side.refuse("no record has a weight", "Use coarser groups")
-        shares.append(np.bincount(codes, weights, patterns.number) / weights.sum())
-    return shares[1] - shares[0]
+        shares.append(np.bincount(codes, weights, first.number * second.number) / weights.sum())
+    # What occurs in neither is no cell; adding up would not be to the same digit with it.
+    occurs = np.bincount(cells, minlength=first.number * second.number) > 0
+    return (shares[1] - shares[0])[occurs]
 
 
 Method = Literal["logistic", "tree"]

@@ -16,13 +16,27 @@ import pandas as pd
 from molehill.arrays import Floats, named_seed
 from molehill.attacks.attribute import Attribution, Disclosure, correct_attribution, disclosive, l_diversity
 from molehill.attacks.closeness import Closeness, closest_records
-from molehill.attacks.consistency import PairCheck, RangeCheck, check_pairs, check_ranges
+from molehill.attacks.consistency import (
+    CellCheck,
+    DateCheck,
+    HeapCheck,
+    PairCheck,
+    RangeCheck,
+    RuleCheck,
+    check_cells,
+    check_dates,
+    check_heaps,
+    check_pairs,
+    check_ranges,
+    check_rules,
+)
 from molehill.attacks.criteria import inference, linkability, singling_out
 from molehill.attacks.identity import Linkage, Uniques, k_anonymity, linkage, replicated_uniques
 from molehill.attacks.rates import Attack
 from molehill.attacks.reconstruction import Reconstruction, reconstruct
 from molehill.errors import InputError, check_names
 from molehill.tables.intervals import Figure, mean_over_tables
+from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import column_numbers, cut_into_groups, infer_kind
 from molehill.tables.table import Table, as_table, find_columns
 
@@ -328,12 +342,46 @@ class Attacks:
         return check_pairs(self.data, self.released[:TABLES], columns)[0] if len(columns) > 1 else None
 
     @cached_property
-    def ranges(self) -> list[RangeCheck]:
-        """Values of sensitive numbers beyond the range of the data, and at its ends."""
-        numbers = [
+    def cells(self) -> CellCheck | None:
+        """Small cells of two columns, and how many of them the release has as they are; not of kept columns alone."""
+        columns = (*self.sensitive, *self.known)[:MOST_COLUMNS]
+        kept = [name for name in columns if name in self.kept]
+        return check_cells(self.data, self.released[:TABLES], columns, kept=kept) if len(columns) > 1 else None
+
+    @cached_property
+    def _numbers(self) -> list[str]:
+        """The sensitive numbers and dates that have values."""
+        return [
             name for name in self.breaks if self.data.frame[name].notna().any() and self._kinds[name] != "categorical"
         ]
-        return check_ranges(self.data, self.released, numbers) if numbers else []
+
+    @cached_property
+    def ranges(self) -> list[RangeCheck]:
+        """Values of sensitive numbers beyond the range of the data, and at its ends."""
+        return check_ranges(self.data, self.released, self._numbers) if self._numbers else []
+
+    def _is_date(self, name: str) -> bool:
+        return all(holds_dates(table.frame[name]) for table in (self.scene.view.table, *self.scene.tables))
+
+    @cached_property
+    def heaps(self) -> list[HeapCheck]:
+        """How round the values of sensitive numbers are."""
+        table = self.scene.view.table
+        numbers = [name for name in self._numbers if not self._is_date(name)]
+        return check_heaps(table, self.scene.tables or [table], numbers) if numbers else []
+
+    @cached_property
+    def dates(self) -> list[DateCheck]:
+        """The days that sensitive dates fall on."""
+        table = self.scene.view.table
+        dates = [name for name in self._numbers if self._is_date(name)]
+        return check_dates(table, self.scene.tables or [table], dates) if dates else []
+
+    @cached_property
+    def rules(self) -> list[RuleCheck]:
+        """Records that break what every record is to keep to, where that is declared."""
+        table, rules = self.scene.view.table, self.scene.options.rules
+        return [] if rules is None else check_rules(table, self.scene.tables or [table], rules)
 
 
 def _compared(table: Table, name: str, kind: str, breaks: Sequence[float] | None) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def release_point(
         fitting={name: entry.seconds for name, entry in schemes.items()},
         seconds=seconds,
         tell=tell,
-        evaluated_by=evaluate_schemes,
+        evaluated_by=partial(evaluate_schemes, progress=bench.progress),
         search=searched,
     )
 

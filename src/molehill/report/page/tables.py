@@ -103,7 +103,10 @@ ATTACKS = {
         "Of columns that are published as collected. What is owed to the own record is the gain; the rest is how "
         "columns depend on each other."
     ),
-    CONSISTENCY: "Pairs of values that nobody has; some are only rare, so that a fresh sample would have them, too.",
+    CONSISTENCY: (
+        "Pairs of values that nobody has; some are only rare, so that a fresh sample would have them, too. Small cells "
+        "that are those of the data; values, and dates, that are less round than people's own; rules that are broken."
+    ),
 }
 # Blocks that are seen at first; the others stand behind them.
 _FIRST = (EXPECTED, LOOK_ALIKES, MEMBERS, OVERLAPS, SHAPE)

@@ -11,7 +11,6 @@ confidential values, into the compile cache on disk.
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -22,12 +21,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
 from molehill.errors import InputError, is_whole
-from molehill.machine import in_threads, is_spreading, prepare_jax, spread
+from molehill.machine import in_threads, is_spreading, prepare_jax, progress_bar, spread
 from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, read_leaves, write_chunk
 
 State = Any
@@ -484,22 +481,3 @@ def _refill(template: State, leaves: Sequence[np.ndarray]) -> State:
         for leaf, saved in zip(old, leaves, strict=True)
     ]
     return jax.tree.unflatten(shape, new)
-
-
-@contextmanager
-def progress_bar(title: str, *, shown: bool) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """A bar, with one function that makes it longer and one that moves it on."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, disable=not (shown and console.is_terminal), transient=True
-    ) as bar:
-        task = bar.add_task(title, total=0)
-
-        def extend(chunks: int) -> None:
-            bar.update(task, total=(bar.tasks[0].total or 0) + chunks)
-
-        def advance(chunks: int) -> None:
-            bar.advance(task, chunks)
-
-        yield extend, advance

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
@@ -10,6 +11,8 @@ from molehill.evaluation.measures import ATTACK_MEASURES, MEASURES
 from molehill.evaluation.scenery.attacking import Trial, round_breaks
 from molehill.evaluation.scorecard import RULES, Rule, score
 from molehill.risk.intruder import Intruder
+from molehill.rules import read_constraints
+from molehill.rules.rules import Rules
 from molehill.tables.table import Table
 
 KNOWN, SENSITIVE = ["age", "sex", "town"], ["pay", "job"]
@@ -101,6 +104,43 @@ def test_values_beyond_the_range_and_pairs_that_nobody_has():
     assert figure(found, "one", "beyond_range_fresh") == pytest.approx(2 * 4 / 5)
     assert figure(found, "one", "at_ends") == 0.5
     assert figure(found, "one", "new_pairs") >= 1
+
+
+def test_small_cells_heaps_dates_and_rules_are_measured_and_judged():
+    random = np.random.default_rng(1)
+    when = pd.Series(pd.date_range("1991-01-01", periods=200, freq="MS")).to_numpy()
+    pay = 100.0 * np.where(
+        random.random(200) < 0.6, 100 * random.integers(1, 50, 200), random.integers(100, 5_000, 200)
+    )
+    data = pd.DataFrame({"town": random.choice(list("ABCDEFGH"), 200), "rent": 99, "pay": pay, "when": when})
+    intruder = Intruder(known="town", sensitive=["pay", "when"], radius=0.1)
+    rules = Rules(constraints=read_constraints("rent < pay", data))
+    released = data.assign(pay=data["pay"] * 0 + 50.5, when=data["when"] + pd.Timedelta(days=14))
+    schemes = {"copy": data, "made": released}
+    found = evaluate(data, schemes, intruder, measures=ATTACK_MEASURES, analyses=[], rules=rules)
+    assert figure(found, "copy", "small_cells") == figure(found, "confidential", "small_cells") > 0
+    assert (figure(found, "copy", "small_cells_kept"), figure(found, "copy", "small_cells_gain")) == (1, 1)
+    assert figure(found, "made", "off_unit", "pay") == 1
+    assert figure(found, "confidential", "round_values", "pay") == figure(found, "made", "round_gap", "pay")
+    firsts = found.utility.query("measure == 'dates' and of == 'the first of a month'").set_index("scheme")["value"]
+    assert firsts.to_dict() == {"confidential": 1, "copy": 1, "made": 0}
+    assert figure(found, "made", "dates_gap") == 1
+    broken = found.utility.query("measure == 'broken'").set_index(["scheme", "of"])["value"]
+    assert broken["made", "rent < pay"] == broken["made", "any rule"] == 200
+    assert figure(found, "made", "broken_more") == 1
+    scores = {name: {one.family: one for one in score(found, name)}["consistency"] for name in schemes}
+    assert {one.colour for one in scores.values()} == {"red"}
+    assert "break a rule" in scores["made"].why
+    assert "cells of one or two" in scores["copy"].why
+    # What shows that values were made warns.
+    loose = evaluate(data, {"made": released}, intruder, measures=ATTACK_MEASURES, analyses=[])
+    warned = {one.family: one for one in score(loose)}["consistency"]
+    assert warned.colour == "amber"
+    for words in ("round values", "as nobody's are", "dates on a day"):
+        assert words in warned.why
+    names = ("small_cells", "heaps", "dates", "rules")
+    less = evaluate(data, schemes, intruder, measures=ATTACK_MEASURES, analyses=[], rules=rules, without=names)
+    assert not {one.id for one in ATTACK_MEASURES if one.part_of in names} & set(less.utility["measure"])
 
 
 def test_groups_of_a_number_end_at_round_numbers():
@@ -201,3 +241,77 @@ def test_a_board_may_have_rules_of_its_own(references):
     (own,) = score(evaluation, scheme, [Rule("identity", "replicated_uniques", 0.0, 0.0001, "alone")])
     assert own.colour == "red"
     assert own.rules == ("alone: amber from 0, red from 0.0001",)
+
+
+# Over many replications, through `evaluate`: what the attacks find by themselves must not be lost on the way.
+
+# Half is no sign of the one, 0 of all others.
+NO_SIGN = {
+    **dict.fromkeys(("inference_risk", "linkability_risk", "singling_out_risk", "disclosive_risk"), 0.0),
+    "closest_records": 0.5,
+}
+JUDGED = [one for one in MEASURES if one.id in NO_SIGN]
+
+
+def list_risks(evaluation, scheme):
+    """By attack and what it is about, value and interval of every risk, from what would be no sign on."""
+    risk = evaluation.risk[(evaluation.risk["scheme"] == scheme) & evaluation.risk["measure"].isin(NO_SIGN)]
+    figures = risk[["value", "low", "high"]].to_numpy() - risk["measure"].map(NO_SIGN).to_numpy()[:, None]
+    keys = zip(risk["measure"], risk["column"], risk["at"].fillna(0.0), strict=True)
+    return dict(zip(keys, figures, strict=True))
+
+
+def redraw(data, share, random):
+    """Draw each value anew, with such a chance, as of any person."""
+    again = sample(random, len(data)).apply(lambda column: random.permutation(column.to_numpy()))
+    return data.mask(pd.DataFrame(random.random(data.shape) < share, columns=data.columns), again)
+
+
+def count_signs(replications):
+    """How often a fresh sample shows each risk above, and below, no sign at all."""
+    counts = {}
+    for run in range(replications):
+        random = np.random.default_rng(run)
+        data, people, fresh = (sample(random, 150) for _ in range(3))
+        how = {"linked": False, "control": people, "measures": JUDGED, "analyses": [], "seed": run}
+        for key, (_, low, high) in list_risks(evaluate(data, {"fresh": fresh}, INTRUDER, **how), "fresh").items():
+            counts.setdefault(key, []).append((low > 0, high < 0))
+    return {key: np.array(told).sum(axis=0) for key, told in counts.items()}
+
+
+@pytest.mark.slow
+def test_a_fresh_sample_is_a_sign_as_often_as_chance_allows_through_evaluate():
+    replications = 200
+    # One side of a 95% interval: 1 in 40. No more than chance allows, eight risks and two sides being asked.
+    most = stats.binom.ppf(1 - 0.001, replications, 0.025)
+    counts = count_signs(replications)
+    assert len(counts) == 8
+    for key, (above, below) in counts.items():
+        print(key, above, below)  # noqa: T201 (with -s: the table of docs/attacks.md)
+        assert above <= most, key
+        assert below <= most, key
+
+
+@pytest.mark.slow
+def test_the_data_are_red_in_every_replication_and_more_noise_is_less_risk_through_evaluate():
+    shares, levels = (0.0, 0.25, 0.5, 1.0), []
+    for share in shares:
+        found = []
+        for run in range(12):
+            random = np.random.default_rng(run)
+            data, people = sample(random), sample(random)
+            released = redraw(data, share, random)
+            measures = MEASURES if share == 0 else JUDGED
+            how = {"control": people, "measures": measures, "analyses": [], "seed": run, "propensity_methods": ()}
+            evaluation = evaluate(data, {"noise": released}, INTRUDER, **how)
+            if share == 0:
+                scores = {one.family: one for one in score(evaluation)}
+                for family in ("identity", "attribute", *CRITERIA, "membership"):
+                    assert scores[family].colour == "red", (run, scores[family])
+            found.append([value for value, _, _ in list_risks(evaluation, "noise").values()])
+        levels.append(np.mean(found, axis=0))
+    falls = -np.diff(levels, axis=0)
+    assert (falls[:2] > 0).all()
+    # From a half on some attacks fail already, and what is left to fall is noise.
+    assert (falls[2] > -0.05).all()
+    assert (np.abs(levels[-1]) < 0.1).all()
