@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from molehill.arrays import Floats, Integers
-from molehill.evaluation.measures.membership import membership
+from molehill.evaluation.scenery.membership import membership
 from molehill.models import forest, normal_linear
 from molehill.models.forests.trees import find_leaves
 from molehill.risk.identification import confidential_risk

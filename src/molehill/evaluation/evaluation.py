@@ -20,14 +20,15 @@ from molehill.evaluation.measure import (
     measure_scene,
 )
 from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.measures.membership import MEMBERSHIP_MEASURES, Membership, membership
 from molehill.evaluation.measures.risk import other_radii
+from molehill.evaluation.measures.strongest import MEMBERSHIP_MEASURES
 from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.scenery.attacking import Trial, read_control
 from molehill.evaluation.scenery.curves import COLUMNS as SHAPE_COLUMNS
 from molehill.evaluation.scenery.curves import list_shapes
 from molehill.evaluation.scenery.expected import ExpectedRisk, expected_risk
+from molehill.evaluation.scenery.membership import Membership, membership
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name

@@ -47,8 +47,8 @@ from molehill.utility.distances import MOST_TERMS, Method
 from molehill.utility.marginals import MOST_SETS
 
 if TYPE_CHECKING:
-    from molehill.evaluation.measures.membership import Membership
     from molehill.evaluation.scenery.expected import ExpectedRisk
+    from molehill.evaluation.scenery.membership import Membership
 
 METHODS = {"logistic": "logistic", "tree": "classification tree"}
 # Shuffles for what a fresh sample would show, over all tables of a release.

@@ -11,7 +11,7 @@ from scipy import stats
 
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures.membership import membership
+from molehill.evaluation.scenery.membership import membership
 from molehill.models import forest, multinomial, normal_linear, semicontinuous, tdp_mixture
 from molehill.models.forests.forest import SHRINKAGE, WINDOW
 from molehill.models.forests.trees import find_leaves
@@ -155,9 +155,9 @@ def test_weights_that_are_too_uneven_are_not_told():
 def test_the_figures_of_some_records(posterior):
     risk = np.where(np.arange(30) == 5, np.nan, np.arange(30.0))
     found = membership(posterior, datasets=1, seed=1, riskiest=risk, number=4)
-    assert found.records[found.riskiest].tolist() == [26, 27, 28, 29]
-    assert found.chosen.sum() == 4
-    own = found.advantage[found.riskiest]
+    assert found.asked.records[found.asked.riskiest].tolist() == [26, 27, 28, 29]
+    assert found.asked.chosen.sum() == 4
+    own = found.advantage[found.asked.riskiest]
     assert found.mean(riskiest=True).value == pytest.approx(own.mean())
     assert found.largest(riskiest=True).value == own.max()
     figure = found.mean()
