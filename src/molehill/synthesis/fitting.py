@@ -150,20 +150,30 @@ def fit(
 def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> Posterior:
     """Fit again to the table without a record: the truth that `molehill.synthesis.sampling.removal` is held against.
 
+    Under a survey the record stays in the design, as one that counts for nothing: how the others were drawn, and how
+    many each of them stands for, is not changed by it.
+
     Parameters
     ----------
     posterior
-        From `fit`, not to a survey.
+        From `fit`.
     row
         The record, from 0 on.
     seed, how
         As in `fit`.
     """
-    if posterior.survey is not None:
-        raise InputError("posterior", "it is of a survey, whose design is that of all records", "Fit it without one")
     kept = np.arange(len(posterior.table.frame)) != row
-    table = replace(posterior.table, frame=posterior.table.frame[kept].reset_index(drop=True))
-    return fit(posterior.synthesizer, table, posterior.weights[kept], seed=seed, **how)
+    survey = posterior.survey
+    if survey is None:
+        table = replace(posterior.table, frame=posterior.table.frame[kept].reset_index(drop=True))
+        return fit(posterior.synthesizer, table, posterior.weights[kept], seed=seed, **how)
+    parts = posterior.synthesizer.links if isinstance(posterior.synthesizer, Chain) else (posterior.synthesizer,)
+    if any(isinstance(part, Composite) and part.unweighted for part in parts):
+        problem = "it is of a survey, and a part of it counts every record, whatever its weight"
+        raise InputError("posterior", problem, "Fit a synthesizer without such a part, or without a survey")
+    weights = np.where(kept, posterior.risk_weights, 0.0)
+    again: dict[str, Any] = {"survey": survey.sample, "sandwich": survey.sandwich, **how}
+    return fit(posterior.synthesizer, posterior.table, weights, seed=seed, **again)
 
 
 @dataclass(frozen=True)

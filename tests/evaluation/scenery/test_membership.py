@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
@@ -19,7 +20,8 @@ from molehill.models.forests.without import beta_binomial, compare_releases, fin
 from molehill.risk.intruder import Intruder
 from molehill.surveys.design import SurveyDesign
 from molehill.synthesis.fitting import draw, fit, refit_without
-from molehill.synthesis.sampling.removal import log_contributions
+from molehill.synthesis.sampling.removal import log_contributions, spread_places
+from molehill.synthesis.sandwich import correct_draws
 from molehill.synthesis.synthesizer import Chain, DirectSynthesizer, Synthesizer
 
 # What chance alone passes once in thousands of tests.
@@ -250,6 +252,95 @@ def test_what_cannot_be_said_is_refused():
     silent = replace(plain, synthesizer=replace(plain.synthesizer, compare_releases=None))
     with pytest.raises(InputError, match="compare_releases"):
         membership(silent, datasets=1, seed=1)
+
+
+# Under a survey.
+
+
+def surveyed(*, clustered: bool, records: int = 60):
+    """Values of which one lies far out, with design weights or in clusters that are alike within."""
+    random = np.random.default_rng(5)
+    cluster = np.repeat(np.arange(records // 4), 4)
+    y = random.normal(size=records) + (2 * random.normal(size=records // 4)[cluster] if clustered else 0.0)
+    y[0] = 4.0 * y.std()
+    weight = np.ones(records) if clustered else np.where(np.arange(records) % 3 == 0, 4.0, 0.5)
+    frame = pd.DataFrame({"age": 0.0, "cluster": cluster, "weight": weight, "y": y})
+    return frame, SurveyDesign(weight="weight", cluster="cluster" if clustered else None)
+
+
+def corrected_law(posterior, row=None):
+    """Mean and standard deviation of what is released: of the conjugate pseudo posterior, as the design widens it."""
+    risk = np.where(np.arange(len(posterior.weights)) == row, 0.0, posterior.risk_weights)
+    mean, spread = normal(posterior.learned.inputs["y"], risk * posterior.survey.times)
+    noise = np.random.default_rng(0).normal(size=(2, 5000))
+    draws = {"mean": mean + spread * (noise - noise.mean()) / noise.std()}
+    if posterior.survey.sandwich:
+        with jax.enable_x64(new_val=True):
+            draws, told = correct_draws(posterior.synthesizer, posterior.learned, draws, risk, posterior.survey)
+        assert told.corrected
+    return draws["mean"].mean(), draws["mean"].std()
+
+
+def variation(first, second):
+    grid = np.linspace(first[0] - 12 * first[1], first[0] + 12 * first[1], 200_001)
+    apart = np.abs(stats.norm.pdf(grid, *first) - stats.norm.pdf(grid, *second))
+    return 0.5 * apart.sum() * (grid[1] - grid[0])
+
+
+@pytest.mark.parametrize("clustered", [True, False])
+@pytest.mark.parametrize("sandwich", [True, False])
+def test_under_a_survey_it_is_that_of_what_is_released(clustered, sandwich):
+    frame, design = surveyed(clustered=clustered)
+    short = {"seed": 1, "draws": 200, "patience": 0, "effective": 10, "progress": False}
+    posterior = fit(Synthesizer(level, "y"), frame, survey=design, sandwich=sandwich, **short)
+    rows = np.array([0, 1, 9])
+    law = corrected_law(posterior)
+    posterior = replace(posterior, draws={"mean": np.random.default_rng(3).normal(*law, (2, 3000))})
+    found = membership(posterior, datasets=1, seed=1, rows=rows)
+    for place, row in enumerate(rows):
+        truth = variation(law, corrected_law(posterior, row))
+        assert abs(found.advantage[place] - truth) < ERRORS * found.error[place]
+    assert found.error.max() < 0.02
+    # The correction matters here: a spread that is not that of the likelihood hides a record, or shows it.
+    plain = normal(frame["y"].to_numpy(), posterior.weights)
+    others = normal(frame["y"].to_numpy(), np.where(np.arange(60) == 0, 0.0, posterior.weights))
+    assert (abs(variation(plain, others) - found.advantage[0]) > ERRORS * found.error[0]) == sandwich
+
+
+def test_a_corrected_regression_without_a_record_is_that_of_a_true_fit():
+    frame, design = surveyed(clustered=True, records=120)
+    frame["x"] = np.random.default_rng(1).normal(size=120)
+    frame.loc[0, "x"] = 3.0
+    how = {"draws": 2000, "progress": False}
+    posterior = fit(normal_linear("y", ["x"]), frame, survey=design, seed=1, **how)
+    again = refit_without(posterior, 0, seed=2, **how)
+    assert posterior.correction is not None
+    assert posterior.correction.corrected
+    (removal,) = posterior.removals(np.array([0]), datasets=1, releases=1, seed=1)
+    assert removal.by_draw is not None
+    weights = np.exp(removal.by_draw[:, 0])
+
+    def in_units(one):
+        facts = one.learned.facts
+        return facts["centre"] + facts["scale"] * one.draws["beta"][..., 0].reshape(-1)
+
+    before, truth = in_units(posterior), in_units(again)
+    values = before[spread_places(len(before), len(weights))]
+    ours = (weights * values).mean()
+    error = np.hypot((weights * (values - ours)).std() / np.sqrt(len(values)), truth.std() / np.sqrt(len(truth) / 2))
+    assert abs(ours - truth.mean()) < ERRORS * error
+    assert abs(before.mean() - truth.mean()) > ERRORS * error
+
+
+def test_what_is_not_corrected_is_told_as_it_is():
+    frame, design = surveyed(clustered=True)
+    short = {"seed": 1, "draws": 200, "patience": 0, "effective": 10, "progress": False}
+    loose = fit(Synthesizer(level, "y", identified=False), frame, survey=design, **short)
+    assert loose.correction is not None
+    assert not loose.correction.corrected
+    plain = fit(Synthesizer(level, "y"), frame, survey=design, sandwich=False, **short)
+    own, truth = (membership(one, datasets=1, seed=1, rows=np.arange(4)) for one in (loose, plain))
+    assert own.advantage == pytest.approx(truth.advantage, abs=1e-9)
 
 
 # Forests.
