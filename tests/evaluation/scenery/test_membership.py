@@ -310,7 +310,7 @@ def test_under_a_survey_it_is_that_of_what_is_released(clustered, sandwich):
 def test_a_corrected_regression_without_a_record_is_that_of_a_true_fit():
     frame, design = surveyed(clustered=True, records=120)
     frame["x"] = np.random.default_rng(1).normal(size=120)
-    frame.loc[0, "x"] = 3.0
+    frame.loc[0, ["x", "y"]] = [3.0, 7.0 * frame["y"].std()]
     how = {"draws": 2000, "progress": False}
     posterior = fit(normal_linear("y", ["x"]), frame, survey=design, seed=1, **how)
     again = refit_without(posterior, 0, seed=2, **how)
