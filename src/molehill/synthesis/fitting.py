@@ -56,6 +56,7 @@ from molehill.synthesis.synthesizer import (
     DirectSynthesizer,
     Learned,
     Link,
+    Observed,
     Synthesizer,
 )
 from molehill.tables.formats.formats import write_table
@@ -608,7 +609,21 @@ def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:
             # A missing predictor is a level of its own; a code of -1 would stand for the last level.
             sensitive = name in synthesizer.sensitive
             inputs[name], levels[name] = pd.factorize(column, sort=True, use_na_sentinel=sensitive)
-    return Learned(inputs, {"levels": levels}, again=partial(_learn_by_name_again, synthesizer, levels))
+    again = partial(_learn_by_name_again, synthesizer, levels)
+    return Learned(inputs, {"levels": levels}, again=again, observed=partial(_observe_by_name, synthesizer, levels))
+
+
+def _observe_by_name(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> Observed:
+    """Give a user's model other values of the sensitive columns."""
+    inputs, there = {}, np.ones(len(table.frame), dtype=bool)
+    for name in set(synthesizer.sensitive) & set(inspect.signature(synthesizer.model).parameters):
+        coded = name in levels
+        values = (
+            pd.Index(levels[name]).get_indexer(pd.Index(table.frame[name])) if coded else column_numbers(table, name)
+        )
+        own = values >= 0 if coded else ~np.isnan(values)
+        inputs[name], there = np.where(own, values, values[own][0] if own.any() else 0), there & own
+    return Observed(inputs, there)
 
 
 def _learn_by_name_again(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> dict[str, Any]:

@@ -260,13 +260,13 @@ def undo_correction(
     assert not isinstance(chart, str)
     own = _sandwich(chart, inputs, weights, survey)
     assert not isinstance(own, str)
-    undone = np.linalg.inv(own.wider)
+    undone = np.asarray(np.linalg.inv(own.wider), dtype=np.float64)
     positions = chart.centre + (chart.positions - chart.centre) @ undone
 
     def narrower(centre: Floats, weights: Floats) -> Floats:
         found = _sandwich(chart._replace(centre=centre), inputs, weights, survey)
         # Where it cannot be had, as wide as with all records.
-        return undone if isinstance(found, str) else np.linalg.inv(found.wider)
+        return undone if isinstance(found, str) else np.asarray(np.linalg.inv(found.wider), dtype=np.float64)
 
     def energy(positions: Floats, weights: Floats) -> Floats:
         free = jax.vmap(chart.unravel)(jnp.asarray(positions))
@@ -300,7 +300,7 @@ class _Found(NamedTuple):
     def wider(self) -> Floats:
         """R2^-1 R1: what the distance of a draw to the mean is multiplied by."""
         outer, inner = (np.linalg.cholesky(matrix).T for matrix in (self.target, self.inverse))
-        return np.linalg.solve(inner, outer)
+        return np.asarray(np.linalg.solve(inner, outer), dtype=np.float64)
 
 
 def _chart(synthesizer: Synthesizer, inputs: Inputs, draws: Mapping[str, np.ndarray], records: int) -> "_Chart | str":

@@ -157,11 +157,11 @@ def _simulate(company, cover, window, seed, found, first, last):
 @numba.njit(cache=True, nogil=True)
 def beta_binomial(alpha, beta, values, of_level):
     """The logarithm of the chance that so many of some values have a level, but for the ways to choose them."""
-    return _rising(alpha, of_level) + _rising(beta, values - of_level) - _rising(alpha + beta, values)
+    return rising(alpha, of_level) + rising(beta, values - of_level) - rising(alpha + beta, values)
 
 
 @numba.njit(cache=True, nogil=True)
-def _rising(start, steps):
+def rising(start, steps):
     """Log of start (start + 1) ... up to so many factors."""
     if steps > _MANY:
         return math.lgamma(start + steps) - math.lgamma(start)

@@ -35,7 +35,7 @@ from arviz_stats.base.array import array_stats
 from molehill.arrays import Floats, Integers, freeze, named_seed
 from molehill.errors import InputError
 from molehill.synthesis.sandwich import log_likelihoods, undo_correction
-from molehill.synthesis.synthesizer import DirectSynthesizer, Synthesizer
+from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Synthesizer
 
 if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
@@ -107,20 +107,24 @@ def log_contributions(posterior: "Posterior", rows: Integers, *, most: int = ENO
     array
         (draws, rows); 0 for a record that does not count.
     """
+    # A record of weight 0 counts for nothing even where its density is zero or not a number.
+    own = posterior.weights[rows]
+    return np.where(own > 0, own * log_densities(posterior, posterior.learned.inputs, rows, most), 0.0)
+
+
+def log_densities(posterior: "Posterior", inputs: Inputs, rows: Integers, most: int) -> Floats:
+    """Give the log densities of some records at draws of a part, (draws, rows), with such inputs of its model."""
     synthesizer = posterior.synthesizer
     assert isinstance(synthesizer, Synthesizer)
-    weights, places = posterior.weights, spread_places(posterior.number, most)
-    at_once = max(_AT_ONCE // len(weights), 1)
+    places, at_once = spread_places(posterior.number, most), max(_AT_ONCE // len(posterior.weights), 1)
     with jax.enable_x64(new_val=True):
-        inputs = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
+        given = {name: jnp.asarray(value) for name, value in inputs.items()}
         stacked = {name: values.reshape(-1, *values.shape[2:])[places] for name, values in posterior.draws.items()}
         logs = []
         for first in range(0, len(places), at_once):
             some = {name: jnp.asarray(values[first : first + at_once]) for name, values in stacked.items()}
-            logs.append(np.asarray(log_likelihoods(synthesizer.model, some, inputs))[:, rows])
-    # A record of weight 0 counts for nothing even where its density is zero or not a number.
-    own = weights[rows]
-    return np.where(own > 0, own * np.concatenate(logs), 0.0)
+            logs.append(np.asarray(log_likelihoods(synthesizer.model, some, given))[:, rows])
+    return np.concatenate(logs)
 
 
 def remove_records(posterior: "Posterior", rows: Integers, *, datasets: int, releases: int, seed: int) -> list[Removal]:
