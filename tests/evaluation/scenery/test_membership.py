@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import jax
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy import stats
 
+from conjugate import conjugate, level, normal
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.scenery.membership import membership
@@ -31,19 +30,6 @@ WEIGHTS = np.r_[0.8, 1.0, 0.0, np.full(27, 0.9)]
 OUTLIER, TYPICAL, LEFT_OUT = 0, 1, 2
 
 
-def level(age, y=None):
-    """A normal of known spread: the pseudo posterior of its mean is normal, with a record and without it."""
-    mean = numpyro.sample("mean", dist.Normal(0.0, 10.0))
-    with numpyro.plate("records", len(age)):
-        numpyro.sample("y", dist.Normal(mean, 1.0), obs=y)
-
-
-def normal(values, weights):
-    """Mean and standard deviation of the pseudo posterior."""
-    precision = weights.sum() + 1 / 100
-    return (weights @ values) / precision, precision**-0.5
-
-
 def both(values, weights, row):
     return normal(values, weights), normal(values, np.where(np.arange(len(values)) == row, 0.0, weights))
 
@@ -59,15 +45,6 @@ def ratios(values, weights, row, draws):
     """Log of how much likelier draws, (releases, tables), are without a record."""
     with_it, without = both(values, weights, row)
     return (stats.norm.logpdf(draws, *without) - stats.norm.logpdf(draws, *with_it)).sum(axis=1)
-
-
-def conjugate(values, weights, draws=4000, seed=0):
-    """A posterior with exact, independent draws in the place of those of chains."""
-    frame = pd.DataFrame({"age": np.zeros(len(values)), "y": values})
-    fitted = fit(Synthesizer(level, "y"), frame, weights, seed=1, draws=200, patience=0, effective=10, progress=False)
-    return replace(
-        fitted, draws={"mean": np.random.default_rng(seed).normal(*normal(values, weights), (2, draws // 2))}
-    )
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,7 @@ def attribute_risk(
     *,
     datasets: int,
     seed: int,
-    guesses: int | Sequence[Any] = GUESSES,
+    guesses: int | Sequence[Any] | Floats = GUESSES,
     spread: float | None = SPREAD,
     riskiest: Floats | None = None,
     number: int = 50,
@@ -225,7 +225,7 @@ def _judge(logs: Floats) -> Floats:
 
 
 def _list_guesses(
-    posterior: "Posterior", column: str, rows: Integers, guesses: int | Sequence[Any], spread: float | None
+    posterior: "Posterior", column: str, rows: Integers, guesses: int | Sequence[Any] | Floats, spread: float | None
 ) -> tuple[Any, Booleans]:
     """Guesses of every record, (rows, guesses), the truth first, and which of them are there and not there before."""
     frame, levels = posterior.table.frame, posterior.levels.get(column)

@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from molehill.arrays import Booleans, Floats, Integers, freeze, named_seed
 from molehill.errors import InputError
@@ -137,9 +136,10 @@ def guess_records(
 def _put(table: Table, rows: Integers, column: str, values: Any) -> Table:
     """The table with other values of one column in some rows."""
     old = table.frame[column]
-    new = old.copy() if not pd.api.types.is_numeric_dtype(old.dtype) else old.astype("float64")
+    levels = values.dtype == object
+    new = old.astype(object if levels else np.float64)
     new.iloc[rows] = values
-    return with_columns(table, {column: new})
+    return with_columns(table, {column: new.astype(old.dtype) if levels else new})
 
 
 def _single_parts(posterior: "Posterior", powers: Floats) -> "list[tuple[Posterior, Floats]]":
