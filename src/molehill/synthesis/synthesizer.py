@@ -180,7 +180,8 @@ class DirectSynthesizer:
     compare_releases
         `(draws, learned, weights, rows, places, releases, seed) -> array (releases, rows)`: how much likelier a release
         whose tables begin with the draws at `places` would be without a record, as a logarithm, in so many releases
-        simulated with it. See `molehill.synthesis.sampling.removal`.
+        simulated with it. One that is `surveyed` is given the survey, as it is to `sample`. See
+        `molehill.synthesis.sampling.removal`.
     compare_guesses
         `(draws, learned, weights, rows, guesses, places, releases, seed) -> array (releases, rows, guesses)`: the same
         of other values. `guesses` are inputs, one for each guess, in which the rows have their guessed values.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
 
 # Draws times records times guesses whose densities are computed, and draws at least.
-_MOST, _FEWEST = 2**27, 200
+_MOST, _FEWEST = 2**25, 200
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ from arviz_stats.base.array import array_stats
 
 from molehill.arrays import Floats, Integers, freeze, named_seed
 from molehill.errors import InputError
+from molehill.surveys.design import Sample
 from molehill.synthesis.sandwich import log_likelihoods, undo_correction
 from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Synthesizer
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 # Draws times records whose densities are computed at a time, and draws that are enough.
 _AT_ONCE, ENOUGH = 2**22, 1000
+# Records of a stratum that the masses of a forest may be taken for independent in.
+_LEAST_STRATUM = 10
 # With the correction for a survey's design, draws times records times those that are taken out, and draws at least.
 _RECENTRED, _FEWEST = 2**27, 200
 
@@ -78,11 +81,20 @@ def why_not(posterior: "Posterior") -> Reason | None:
         problem = "new values look at the old ones beside the parameters"
         return Reason(problem, "Draw by prior membership: posterior.drawing_by(membership='prior')")
     survey, synthesizer = posterior.survey, posterior.synthesizer
-    surveyed = survey is not None and not survey.plain
-    if isinstance(synthesizer, DirectSynthesizer) and (synthesizer.compare_releases is None or surveyed):
-        problem = f"{synthesizer.name!r} does not say what its releases would be without a record"
-        return Reason(problem, "Give it `compare_releases`, or fit it without a survey")
+    if isinstance(synthesizer, DirectSynthesizer):
+        if synthesizer.compare_releases is None:
+            problem = f"{synthesizer.name!r} does not say what its releases would be without a record"
+            return Reason(problem, "Give it `compare_releases`")
+        if synthesizer.surveyed and survey is not None and survey.sandwich and not _drawn_alone(survey.sample):
+            problem = "records of a cluster, or of a small stratum of the survey, vary together"
+            return Reason(problem, "Fit without the correction for the design: sandwich=False")
     return next(filter(None, map(why_not, posterior.parts.values())), None)
+
+
+def _drawn_alone(sample: Sample) -> bool:
+    """Whether records of a survey were drawn one by one, from strata of enough of them that each varies by itself."""
+    alone = len(sample.stratum_of) == sample.records
+    return alone and bool(np.bincount(sample.stratum_of).min() >= _LEAST_STRATUM)
 
 
 def spread_places(number: int, most: int) -> Integers:
@@ -216,5 +228,8 @@ def _compare(
     compare, number = synthesizer.compare_releases, posterior.number
     assert compare is not None
     places = ((np.arange(datasets) + 0.5) * number / datasets).astype(int).tolist()
-    found = compare(posterior.draws, posterior.learned, posterior.weights, rows, places, releases, seed)
+    survey = posterior.survey
+    apart = synthesizer.surveyed and survey is not None and not survey.plain
+    weights, how = (posterior.risk_weights, {"survey": survey}) if apart else (posterior.weights, {})
+    found = compare(posterior.draws, posterior.learned, weights, rows, places, releases, seed, **how)
     return Removal(None, freeze(found), freeze(np.full(len(rows), -np.inf)))
