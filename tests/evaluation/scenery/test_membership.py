@@ -227,8 +227,7 @@ def test_what_cannot_be_said_is_refused():
         membership(looking, datasets=1, seed=1)
     assert membership(looking.drawing_by(membership="prior"), datasets=1, seed=1, number=3).advantage.max() > 0
     weighed = frame.assign(weight=np.linspace(1, 3, len(frame)), block=np.arange(len(frame)) // 3)
-    for about in ({"cluster": "block"}, {"stratum": "block"}):
-        design = SurveyDesign(weight="weight", **about)
+    for design in (SurveyDesign("weight", cluster="block"), SurveyDesign("weight", stratum="block")):
         together = fit(forest("pay", ["town"]), weighed, survey=design, seed=1, progress=False)
         with pytest.raises(InputError, match="vary together"):
             membership(together, datasets=1, seed=1)

@@ -102,8 +102,8 @@ def membership(
     Parameters
     ----------
     posterior
-        From `fit`. Not one whose tables look at a person's old value by themselves (posterior membership), nor one that
-        was corrected for a survey's design.
+        From `fit`. Not one whose tables look at a person's old value by themselves (posterior membership), nor a forest
+        that was corrected for a survey's design in which records vary together.
     datasets
         Tables of the release.
     seed

@@ -194,6 +194,7 @@ def find_surveyed_company(codes, outcome, masses, rows, feature, left, child, nu
         company[4, place] = 0.0
         if k < 0 or own[0] == 0:
             continue
+        node = 0
         for turn in range(2):
             # With the record, and without it.
             mean, spread, square = (0.0, 0.0, 0.0) if turn == 0 else (own[0], own[1], own[2])
