@@ -1,6 +1,9 @@
-"""What a release shows of a person having been in the data: the CE sample, and an attack on true fits without a record.
+"""What a release shows to who knows everybody else: the CE sample, and an attack on true fits without a record.
 
-python benchmarks/membership.py [--fits 20]
+python benchmarks/membership.py [members] [values] [attack] [--fits 25]
+
+Members: the advantage of who asks whether a person was in the data. Values: what is given to the true value of a
+person, among guesses. Without a name all of them are told.
 
 The attack fits a forest again and again with a record and without it, draws tables, and counts the record's level among
 those who share leaves with it, each as often as they do. Half of the tables choose the threshold, the others say how
@@ -9,6 +12,7 @@ often it is right. That is one attack of many: the advantage that is told has to
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +20,9 @@ import pandas as pd
 from scipy.stats import norm
 
 from molehill.arrays import Floats, Integers
-from molehill.evaluation.measures.membership import membership
-from molehill.models import forest, normal_linear
+from molehill.evaluation.scenery.attribute import attribute_risk
+from molehill.evaluation.scenery.membership import membership
+from molehill.models import forest, multinomial, normal_linear
 from molehill.models.forests.trees import find_leaves
 from molehill.risk.identification import confidential_risk
 from molehill.risk.intruder import Intruder
@@ -56,6 +61,33 @@ def tell_sample(sample: pd.DataFrame) -> None:
             told = "  ".join(f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in figures)
             unsure = f"unsure {found.unsure():.2f}, {found.unsure(riskiest=True):.2f}"
             print(f"{name:26} {datasets:3}  {told}  {unsure}  {seconds:.1f} s", flush=True)
+
+
+def tell_values(sample: pd.DataFrame) -> None:
+    """Mean and largest probability of the true value, at random and of the riskiest, of 1 and 20 tables."""
+    risk = confidential_risk(sample, INTRUDER, order=2)
+    others = [name for name in PREDICTORS if name != "Educ"]
+    schemes = {
+        "forest": (forest("Income", PREDICTORS), None),
+        "forest, leaf 300": (forest("Income", PREDICTORS, leaf=300), None),
+        "forest, pairwise weights": (forest("Income", PREDICTORS), risk_weights(risk)),
+        "normal regression": (normal_linear("Income", PREDICTORS, transform="signed"), None),
+        "Educ: forest": (forest("Educ", others), None),
+        "Educ: multinomial": (multinomial("Educ", others), None),
+    }
+    print(f"{len(sample):,} records; probability: mean and largest at random, mean and largest of the riskiest")
+    for name, (model, own) in schemes.items():
+        posterior = fit(model, sample, own, seed=1, progress=False)
+        for spread in (0.1, None) if not name.startswith("Educ") else (None,):
+            for datasets in (1, 20):
+                begun = time.perf_counter()
+                found = attribute_risk(posterior, datasets=datasets, seed=3, riskiest=risk.risk, spread=spread)
+                seconds = time.perf_counter() - begun
+                figures = [found.mean(), found.largest(), found.mean(riskiest=True), found.largest(riskiest=True)]
+                told = "  ".join(f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in figures)
+                rest = f"baseline {found.baseline():.3f}, likeliest {found.likeliest().value:.3f}"
+                unsure = f"unsure {found.unsure():.2f}, {found.unsure(riskiest=True):.2f}"
+                print(f"{name:26} {found.among:9} {datasets:3}  {told}  {rest}  {unsure}  {seconds:.1f} s", flush=True)
 
 
 def attack(sample: pd.DataFrame, *, fits: int, asked: int) -> None:
@@ -124,12 +156,19 @@ def normal_advantage(members: Floats, others: Floats) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fits", type=int, default=20, help="fits with and without every record that is attacked")
+    parser.add_argument("parts", nargs="*", help="members, values, attack; left out: all of them")
+    parser.add_argument("--fits", type=int, default=25, help="fits with and without every record that is attacked")
     parser.add_argument("--asked", type=int, default=8, help="records that are attacked")
     given = parser.parse_args()
     sample = pd.read_csv(CE_SAMPLE).astype({"Income": float} | dict.fromkeys(CATEGORIES, str))
-    tell_sample(sample)
-    attack(sample.iloc[:2000].reset_index(drop=True), fits=given.fits, asked=given.asked)
+    first = sample.iloc[:2000].reset_index(drop=True)
+    parts = {
+        "members": partial(tell_sample, sample),
+        "values": partial(tell_values, sample),
+        "attack": partial(attack, first, fits=given.fits, asked=given.asked),
+    }
+    for name in given.parts or parts:
+        parts[name]()
 
 
 if __name__ == "__main__":

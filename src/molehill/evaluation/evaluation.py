@@ -20,14 +20,16 @@ from molehill.evaluation.measure import (
     measure_scene,
 )
 from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.measures.membership import MEMBERSHIP_MEASURES, Membership, membership
 from molehill.evaluation.measures.risk import other_radii
+from molehill.evaluation.measures.strongest import ATTRIBUTE_RISK_MEASURES, MEMBERSHIP_MEASURES
 from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.scenery.attacking import Trial, read_control
+from molehill.evaluation.scenery.attribute import SPREAD, AttributeRisk, attribute_risk
 from molehill.evaluation.scenery.curves import COLUMNS as SHAPE_COLUMNS
 from molehill.evaluation.scenery.curves import list_shapes
 from molehill.evaluation.scenery.expected import ExpectedRisk, expected_risk
+from molehill.evaluation.scenery.membership import Membership, membership
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
@@ -41,6 +43,7 @@ from molehill.rules.rules import Rules
 from molehill.surveys.design import SurveyDesign
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.labels import align_rows
+from molehill.tables.resolution import holds_dates
 from molehill.tables.table import Table, find_columns
 from molehill.utility import Analysis
 from molehill.utility.distances import Method
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
 _PATIENCE = 2.0
 # Records of either kind that membership is told of, and how many draws times records are looked at for it at most.
 _MEMBERS, _MOST_REMOVED = 25, 2**25
+# Records of either kind whose values are guessed.
+_GUESSED = 15
 FRAMES = ("risk", "utility", "groups", "top", "records", "measures", "shapes")
 
 
@@ -270,7 +275,8 @@ def evaluate(
         view.at(radius)
     people = None if control is None else read_control(control, (*view.intruder.known, *view.intruder.sensitive))
     controls = _set_trials(view, schemes, people, trials)
-    confidential, asked = confidential_risk(view), any(one in MEMBERSHIP_MEASURES for one in taken)
+    confidential = confidential_risk(view)
+    asked, guessed = (any(one in of for one in taken) for of in (MEMBERSHIP_MEASURES, ATTRIBUTE_RISK_MEASURES))
     with progress_bar("measuring risk and utility", shown=progress, patience=_PATIENCE) as (extend, advance):
         # Expected risk of a release takes about as long as a scene.
         extend(len(taken) * (1 + len(schemes) + len(known)))
@@ -280,8 +286,14 @@ def evaluate(
             expected[name] = _expect(view, posterior, name, len(schemes[name]), **about_expected)
             advance(len(taken))
         members = _find_members(confidential, known, schemes, options.seed) if asked else {}
+        attributes = _guess_attributes(view, confidential, known, schemes, options.seed) if guessed else {}
         about = {
-            name: {"holdout": (holdouts or {}).get(name), "membership": members.get(name), "trial": controls.get(name)}
+            name: {
+                "holdout": (holdouts or {}).get(name),
+                "membership": members.get(name),
+                "attributes": attributes.get(name, ()),
+                "trial": controls.get(name),
+            }
             for name in (CONFIDENTIAL, *schemes)
         }
         scenes = _set_scenes(view, confidential, schemes, options, expected, reference, about)
@@ -411,6 +423,32 @@ def _find_members(
     tables, own_seed = len(schemes[name]), named_seed(seed, "membership", name)
     told = membership(posterior, datasets=tables, seed=own_seed, riskiest=confidential.risk, number=_MEMBERS)
     return {name: told}
+
+
+def _guess_attributes(
+    view: View,
+    confidential: ConfidentialRisk,
+    posteriors: "Mapping[str, Posterior]",
+    schemes: Mapping[str, list[Reading]],
+    seed: int,
+) -> dict[str, list[AttributeRisk]]:
+    """What the first release tells of single values, by column, if its posterior can say it in a moment."""
+    name = next(iter(schemes))
+    posterior = posteriors.get(name)
+    if posterior is None or len(posterior.table.frame) * posterior.number > _MOST_REMOVED:
+        return {}
+    about: dict[str, Any] = {"datasets": len(schemes[name]), "riskiest": confidential.risk, "number": _GUESSED}
+    found = []
+    for column in view.intruder.sensitive:
+        if column not in posterior.synthesizer.sensitive or not posterior.can_guess(column):
+            continue
+        if holds_dates(posterior.table.frame[column]):
+            continue
+        own = named_seed(seed, "attribute", name, column)
+        # Of a category both would be the same.
+        spreads = [SPREAD] if column in posterior.levels else [SPREAD, None]
+        found += [attribute_risk(posterior, column, seed=own, spread=spread, **about) for spread in spreads]
+    return {name: found}
 
 
 def _set_trials(

@@ -48,8 +48,9 @@ from molehill.utility.distances import MOST_TERMS, Method
 from molehill.utility.marginals import MOST_SETS
 
 if TYPE_CHECKING:
-    from molehill.evaluation.measures.membership import Membership
+    from molehill.evaluation.scenery.attribute import AttributeRisk
     from molehill.evaluation.scenery.expected import ExpectedRisk
+    from molehill.evaluation.scenery.membership import Membership
 
 METHODS = {"logistic": "logistic", "tree": "classification tree"}
 # Shuffles for what a fresh sample would show, over all tables of a release.
@@ -122,6 +123,8 @@ class Scene:
         How near tables lie to who was in the data and who was not, where that was tried.
     membership
         What the release shows of some records having been in the data, where the posterior can say it.
+    attributes
+        What the release tells of single values of some records to who knows all else, where the posterior can say it.
     trial
         People who were not used, with what they are a control of; None without them.
     """
@@ -135,6 +138,7 @@ class Scene:
     beside: "Scene | None" = None
     holdout: Holdout | None = None
     membership: "Membership | None" = None
+    attributes: "Sequence[AttributeRisk]" = ()
     trial: Trial | None = None
 
     @property

@@ -1,5 +1,6 @@
 """Amounts: transformed and standardised for a model, and drawn within a public support."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ from jax.scipy.special import log_ndtr, ndtr, ndtri
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
+from molehill.synthesis.synthesizer import Observed
 from molehill.synthesis.transforms import POSITIVE, Support, Transform, apply_transform
 from molehill.tables.schema import column_numbers, refuse_infinite
 from molehill.tables.table import Table, find_columns
@@ -59,6 +61,15 @@ def learn_amount(
     outcome, counted = np.zeros(len(values)), np.zeros(len(values), dtype=bool)
     outcome[present], counted[present] = (moved - centre) / scale, counts > 0
     return outcome, counted, {**facts, "centre": centre, "scale": scale}
+
+
+def observe_amount(table: Table, *, facts: Mapping[str, Any]) -> Observed:
+    """Other values of an amount, transformed and standardised as those that were learned from."""
+    values = column_numbers(table, facts["column"])
+    there = values > 0 if facts["transform"] in POSITIVE else ~np.isnan(values)
+    outcome = np.zeros(len(values))
+    outcome[there] = (apply_transform(values[there], facts["transform"]) - facts["centre"]) / facts["scale"]
+    return Observed({"outcome": outcome}, there)
 
 
 def find_amounts(table: Table, column: str) -> Floats:

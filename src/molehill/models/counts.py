@@ -30,10 +30,10 @@ from molehill.models.amounts import check_support, find_amounts
 from molehill.synthesis.collapsing import collapse_records
 from molehill.synthesis.design import WIDEST_CORRELATED, learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
-from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Observed, Prediction, Synthesizer
 from molehill.synthesis.transforms import Support
 from molehill.synthesis.weighting import who_counts
-from molehill.tables.schema import Kind
+from molehill.tables.schema import Kind, column_numbers
 from molehill.tables.table import Table
 
 ROUNDS = 30
@@ -316,7 +316,18 @@ def _learn_counts(
     outcome: Floats = np.where(present, values, 0.0)
     outside = int(((values < support[0]) | (values > support[1])).sum())
     facts = {"column": column, "support": support, "records_outside": outside, "design": design.facts}
-    return Learned({"design": design.matrix, "outcome": outcome}, facts, again=design.again)
+    return Learned(
+        {"design": design.matrix, "outcome": outcome},
+        facts,
+        again=design.again,
+        observed=partial(_observe_counts, column=column),
+    )
+
+
+def _observe_counts(table: Table, *, column: str) -> Observed:
+    values = column_numbers(table, column)
+    there = (values >= 0) & (values == np.floor(values))
+    return Observed({"outcome": np.where(there, values, 0.0)}, there)
 
 
 def _start_counts(key: jax.Array, inputs: Inputs, weights: jax.Array) -> jax.Array:

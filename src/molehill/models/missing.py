@@ -1,6 +1,6 @@
 """Missing values as a further part: which values are missing is synthesized too, and not published as it was."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ import pandas as pd
 
 from molehill.arrays import Floats
 from molehill.models.multinomial import multinomial
-from molehill.synthesis.synthesizer import Composite, Learned, Synthesizer
+from molehill.synthesis.synthesizer import Composite, Learned, Observed, Synthesizer
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table, with_columns
 
@@ -64,11 +64,19 @@ def model_missing(
 
 
 def _learn_absent(table: Table, weights: Floats, *, inner: Synthesizer, column: str) -> Learned:
-    codes = table.frame[column].isna().to_numpy().astype(int)
     assert inner.learn is not None
-    return inner.learn(
-        with_columns(table, {column: pd.Categorical.from_codes(codes.tolist(), pd.Index(LEVELS))}), weights
-    )
+    learned = inner.learn(_as_absent(table, column), weights)
+    assert learned.observed is not None
+    return replace(learned, observed=partial(_observe_absent, inner=learned.observed, column=column))
+
+
+def _observe_absent(table: Table, *, inner: Callable[[Table], Observed], column: str) -> Observed:
+    return inner(_as_absent(table, column))
+
+
+def _as_absent(table: Table, column: str) -> Table:
+    codes = table.frame[column].isna().to_numpy().astype(int)
+    return with_columns(table, {column: pd.Categorical.from_codes(codes.tolist(), pd.Index(LEVELS))})
 
 
 def _join(

@@ -16,9 +16,9 @@ from jax.scipy.linalg import solve_triangular
 
 from molehill.arrays import Floats
 from molehill.synthesis.collapsing import collapse_records
-from molehill.synthesis.design import code_levels, learn_design, spread_rows
+from molehill.synthesis.design import code_levels, find_codes, learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
-from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
+from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Observed, Prediction, Synthesizer
 from molehill.synthesis.weighting import who_counts
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table, find_columns
@@ -61,6 +61,7 @@ def multinomial(
             {"design": design.matrix, "outcome": outcome},
             {"column": column, "levels": levels, "design": design.facts},
             again=design.again,
+            observed=partial(_observe, column=column, levels=levels),
         )
 
     return Synthesizer(
@@ -77,9 +78,14 @@ def multinomial(
     )
 
 
+def _observe(table: Table, *, column: str, levels: tuple[Any, ...]) -> Observed:
+    codes = find_codes(table.frame[column], (*levels, None), column, "guesses")
+    return Observed({"outcome": codes[:, None] == np.arange(len(levels))}, codes < len(levels))
+
+
 def _model(design: Any, outcome: Any) -> None:
     beta = numpyro.sample("beta", dist.Normal(0.0, _prior_scale(design, outcome)).to_event(2))
-    _observe(design, outcome, beta)
+    _observe_levels(design, outcome, beta)
 
 
 def _moved_model(design: Any, outcome: Any, root: Any, prior_root: Any) -> None:
@@ -91,7 +97,7 @@ def _moved_model(design: Any, outcome: Any, root: Any, prior_root: Any) -> None:
     z = numpyro.sample("z", dist.MultivariateNormal(jnp.zeros(len(root)), scale_tril=prior_root))
     flat = solve_triangular(root.T, z, lower=False)
     beta = numpyro.deterministic("beta", flat.reshape(outcome.shape[1] - 1, design.shape[1]).T)
-    _observe(design, outcome, beta)
+    _observe_levels(design, outcome, beta)
 
 
 def _moved_sites(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
@@ -115,7 +121,7 @@ def _prior_scale(design: Any, outcome: Any) -> jax.Array:
     return jnp.ones((design.shape[1], outcome.shape[1] - 1)).at[0].set(2.5)
 
 
-def _observe(design: Any, outcome: Any, beta: Any) -> None:
+def _observe_levels(design: Any, outcome: Any, beta: Any) -> None:
     with numpyro.plate("records", design.shape[0]):
         numpyro.sample("outcome", dist.CategoricalLogits(_logits(design, beta)), obs=outcome.argmax(axis=1))
 

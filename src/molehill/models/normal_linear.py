@@ -18,7 +18,7 @@ from jax.scipy.stats import norm
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice
-from molehill.models.amounts import check_support, draw_truncated_normal, learn_amount
+from molehill.models.amounts import check_support, draw_truncated_normal, learn_amount, observe_amount
 from molehill.synthesis.design import learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
@@ -72,7 +72,12 @@ def normal_linear(
             table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=np.where(counted, outcome, np.nan)
         )
         inputs = {"design": design.matrix, "outcome": outcome, "centre": facts["centre"], "scale": facts["scale"]}
-        return Learned(inputs, {**facts, "design": design.facts}, again=design.again)
+        return Learned(
+            inputs,
+            {**facts, "design": design.facts},
+            again=design.again,
+            observed=partial(observe_amount, facts=facts),
+        )
 
     return Synthesizer(
         model=partial(_model, prior_scale=prior_scale),

@@ -8,7 +8,7 @@ its sign from the first part and its size from the part of that sign, or of the 
 say, has a weight.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -23,9 +23,9 @@ from molehill.models.multinomial import multinomial
 from molehill.models.normal_linear import normal_linear
 from molehill.models.tdp_engine import Priors
 from molehill.models.tdp_mixture import Membership, tdp_mixture
-from molehill.synthesis.synthesizer import Composite, Learned, Synthesizer
+from molehill.synthesis.synthesizer import Composite, Learned, Observed, Synthesizer
 from molehill.synthesis.transforms import POSITIVE, usual_transform
-from molehill.tables.schema import Kind
+from molehill.tables.schema import Kind, column_numbers
 from molehill.tables.table import Table, with_columns
 
 SIGNS = {"negative": -1.0, "zero": 0.0, "positive": 1.0}
@@ -133,10 +133,19 @@ def _speaking_of(inner: Synthesizer, column: str, sign: float) -> Synthesizer:
 
 def _learn_sign(table: Table, weights: Floats, *, inner: Synthesizer, column: str) -> Learned:
     values = find_amounts(table, column)
-    codes = np.where(np.isnan(values), -1, np.sign(values) + 1).astype(int)
-    signs = pd.Categorical.from_codes(codes.tolist(), pd.Index(SIGNS))
     assert inner.learn is not None
-    return inner.learn(with_columns(table, {column: signs}), weights)
+    learned = inner.learn(with_columns(table, {column: _as_signs(values)}), weights)
+    assert learned.observed is not None
+    return replace(learned, observed=partial(_observe_sign, inner=learned.observed, column=column))
+
+
+def _observe_sign(table: Table, *, inner: Callable[[Table], Observed], column: str) -> Observed:
+    return inner(with_columns(table, {column: _as_signs(column_numbers(table, column))}))
+
+
+def _as_signs(values: Floats) -> Any:
+    codes = np.where(np.isnan(values), -1, np.sign(values) + 1).astype(int)
+    return pd.Categorical.from_codes(codes.tolist(), pd.Index(SIGNS))
 
 
 def _learn_size(table: Table, weights: Floats, *, inner: Synthesizer, column: str, sign: float) -> Learned:
@@ -144,7 +153,17 @@ def _learn_size(table: Table, weights: Floats, *, inner: Synthesizer, column: st
     applies = np.nan_to_num(values) > 0
     sizes = np.where(applies, values, np.nan)
     assert inner.learn is not None
-    return replace(inner.learn(with_columns(table, {column: sizes}), weights), applies=applies)
+    learned = inner.learn(with_columns(table, {column: sizes}), weights)
+    assert learned.observed is not None
+    observed = partial(_observe_size, inner=learned.observed, column=column, sign=sign)
+    return replace(learned, applies=applies, observed=observed)
+
+
+def _observe_size(table: Table, *, inner: Callable[[Table], Observed], column: str, sign: float) -> Observed:
+    values = sign * column_numbers(table, column)
+    applies = np.nan_to_num(values) > 0
+    found = inner(with_columns(table, {column: np.where(applies, values, np.nan)}))
+    return Observed(found.inputs, applies)
 
 
 def _join(

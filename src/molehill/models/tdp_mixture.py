@@ -22,7 +22,7 @@ from jax.scipy.stats import norm
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, is_whole
-from molehill.models.amounts import check_support, draw_truncated_normal, learn_amount
+from molehill.models.amounts import check_support, draw_truncated_normal, learn_amount, observe_amount
 from molehill.models.tdp_engine import Priors, tdp_engine
 from molehill.synthesis.design import WIDEST_CORRELATED, learn_design, spread_rows
 from molehill.synthesis.sampling.chains import Engine
@@ -138,7 +138,12 @@ def tdp_mixture(
             "scale": facts["scale"],
             "tail_ends": np.quantile(outcome[counted], [*TAILS, *(1 - share for share in TAILS)]),
         }
-        return Learned(inputs, {**facts, "design": design.facts}, again=design.again)
+        return Learned(
+            inputs,
+            {**facts, "design": design.facts},
+            again=design.again,
+            observed=partial(observe_amount, facts=facts),
+        )
 
     made: Synthesizer | None = None
     for number in LADDER[::-1] if components == "auto" else (components,):

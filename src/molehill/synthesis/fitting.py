@@ -56,6 +56,7 @@ from molehill.synthesis.synthesizer import (
     DirectSynthesizer,
     Learned,
     Link,
+    Observed,
     Synthesizer,
 )
 from molehill.tables.formats.formats import write_table
@@ -150,20 +151,30 @@ def fit(
 def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> Posterior:
     """Fit again to the table without a record: the truth that `molehill.synthesis.sampling.removal` is held against.
 
+    Under a survey the record stays in the design, as one that counts for nothing: how the others were drawn, and how
+    many each of them stands for, is not changed by it.
+
     Parameters
     ----------
     posterior
-        From `fit`, not to a survey.
+        From `fit`.
     row
         The record, from 0 on.
     seed, how
         As in `fit`.
     """
-    if posterior.survey is not None:
-        raise InputError("posterior", "it is of a survey, whose design is that of all records", "Fit it without one")
     kept = np.arange(len(posterior.table.frame)) != row
-    table = replace(posterior.table, frame=posterior.table.frame[kept].reset_index(drop=True))
-    return fit(posterior.synthesizer, table, posterior.weights[kept], seed=seed, **how)
+    survey = posterior.survey
+    if survey is None:
+        table = replace(posterior.table, frame=posterior.table.frame[kept].reset_index(drop=True))
+        return fit(posterior.synthesizer, table, posterior.weights[kept], seed=seed, **how)
+    parts = posterior.synthesizer.links if isinstance(posterior.synthesizer, Chain) else (posterior.synthesizer,)
+    if any(isinstance(part, Composite) and part.unweighted for part in parts):
+        problem = "it is of a survey, and a part of it counts every record, whatever its weight"
+        raise InputError("posterior", problem, "Fit a synthesizer without such a part, or without a survey")
+    weights = np.where(kept, posterior.risk_weights, 0.0)
+    again: dict[str, Any] = {"survey": survey.sample, "sandwich": survey.sandwich, **how}
+    return fit(posterior.synthesizer, posterior.table, weights, seed=seed, **again)
 
 
 @dataclass(frozen=True)
@@ -598,7 +609,21 @@ def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:
             # A missing predictor is a level of its own; a code of -1 would stand for the last level.
             sensitive = name in synthesizer.sensitive
             inputs[name], levels[name] = pd.factorize(column, sort=True, use_na_sentinel=sensitive)
-    return Learned(inputs, {"levels": levels}, again=partial(_learn_by_name_again, synthesizer, levels))
+    again = partial(_learn_by_name_again, synthesizer, levels)
+    return Learned(inputs, {"levels": levels}, again=again, observed=partial(_observe_by_name, synthesizer, levels))
+
+
+def _observe_by_name(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> Observed:
+    """Give a user's model other values of the sensitive columns."""
+    inputs, there = {}, np.ones(len(table.frame), dtype=bool)
+    for name in set(synthesizer.sensitive) & set(inspect.signature(synthesizer.model).parameters):
+        coded = name in levels
+        values = (
+            pd.Index(levels[name]).get_indexer(pd.Index(table.frame[name])) if coded else column_numbers(table, name)
+        )
+        own = values >= 0 if coded else ~np.isnan(values)
+        inputs[name], there = np.where(own, values, values[own][0] if own.any() else 0), there & own
+    return Observed(inputs, there)
 
 
 def _learn_by_name_again(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from molehill.rules.constraints import Empty
 from molehill.rules.rules import Rules
 from molehill.rules.support import Support
 from molehill.synthesis.sampling.diagnostics import Diagnostics
+from molehill.synthesis.sampling.guessing import Guessing, guess_records, why_no_guess
 from molehill.synthesis.sampling.removal import Removal, remove_records, why_not
 from molehill.synthesis.sandwich import Correction, Survey
 from molehill.synthesis.synthesizer import (
@@ -202,6 +203,21 @@ class Posterior:
     def removals(self, rows: Integers, *, datasets: int, releases: int, seed: int) -> list[Removal]:
         """Say what taking out each of some records would do: see `molehill.synthesis.sampling.removal`."""
         return remove_records(self, rows, datasets=datasets, releases=releases, seed=seed)
+
+    def can_guess(self, column: str) -> bool:
+        """Whether it can be told what another value of a column would do, without fitting again."""
+        return why_no_guess(self, column) is None
+
+    def guesses(
+        self, rows: Integers, column: str, values: Any, *, datasets: int, releases: int, seed: int
+    ) -> list[Guessing]:
+        """Say what other values of some records would do: see `molehill.synthesis.sampling.guessing`."""
+        return guess_records(self, rows, column, values, datasets=datasets, releases=releases, seed=seed)
+
+    @property
+    def levels(self) -> Mapping[str, Any]:
+        """The levels of the categorical columns that are replaced, in the order of their codes."""
+        return _levels(self)
 
     def drawing_by(self, **options: Any) -> "Posterior":
         """Give the same fit with other ways to draw: those of `options` that it, or some of its parts, has."""

@@ -215,11 +215,64 @@ def correct_draws(
     if survey.sample.degrees < len(chart.centre):
         many = f"{len(chart.centre)} parameters, and {survey.sample.degrees:.0f} degrees of freedom of the design"
         return draws, Correction((Corrected(of, corrected=False, how=f"not corrected: {many}", effects=effects),))
-    outer, inner = (np.linalg.cholesky(matrix).T for matrix in (found.target, found.inverse))
-    moved = chart.centre + (chart.positions - chart.centre) @ np.linalg.solve(inner, outer)
+    moved = chart.centre + (chart.positions - chart.centre) @ found.wider
     source = "replicate weights" if survey.sample.replicates is not None else "strata and clusters of the design"
     how = f"the sandwich of Williams and Savitsky, from the {source}"
     return _move(chart, inputs, draws, moved), Correction((Corrected(of, corrected=True, how=how, effects=effects),))
+
+
+class Uncorrected(NamedTuple):
+    """Draws of a pseudo posterior as they were before the correction, and how another fit would be corrected.
+
+    Attributes
+    ----------
+    draws
+        Sites to arrays (chains, draws, ...).
+    positions, moved
+        (draws, parameters): the same on the unconstrained scale, before the correction and after it.
+    narrower
+        `(centre, weights) -> matrix`: what the distance of a corrected draw to the mean is multiplied by to undo the
+        correction of a fit with that mean, by those risk weights.
+    energy
+        `(positions, weights) -> array`: minus the log density of the pseudo posterior there, up to a constant, with the
+        likelihood of every record raised to its weight.
+    """
+
+    draws: Mapping[str, np.ndarray]
+    positions: Floats
+    moved: Floats
+    narrower: Callable[[Floats, Floats], Floats]
+    energy: Callable[[Floats, Floats], Floats]
+
+
+def undo_correction(
+    synthesizer: Synthesizer, learned: Learned, draws: Mapping[str, np.ndarray], weights: Floats, survey: Survey
+) -> Uncorrected:
+    """Give the draws that `correct_draws` moved as they were before. Their mean it left alone, and so it is known how.
+
+    Parameters
+    ----------
+    synthesizer, learned, draws, weights, survey
+        As in `correct_draws`, with the draws that it gave.
+    """
+    inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()}
+    chart = _chart(synthesizer, inputs, draws, len(weights))
+    assert not isinstance(chart, str)
+    own = _sandwich(chart, inputs, weights, survey)
+    assert not isinstance(own, str)
+    undone = np.asarray(np.linalg.inv(own.wider), dtype=np.float64)
+    positions = chart.centre + (chart.positions - chart.centre) @ undone
+
+    def narrower(centre: Floats, weights: Floats) -> Floats:
+        found = _sandwich(chart._replace(centre=centre), inputs, weights, survey)
+        # Where it cannot be had, as wide as with all records.
+        return undone if isinstance(found, str) else np.asarray(np.linalg.inv(found.wider), dtype=np.float64)
+
+    def energy(positions: Floats, weights: Floats) -> Floats:
+        free = jax.vmap(chart.unravel)(jnp.asarray(positions))
+        return np.asarray(_compiled(chart.model).energy(free, inputs, jnp.asarray(weights)))
+
+    return Uncorrected(_move(chart, inputs, draws, positions), positions, chart.positions, narrower, energy)
 
 
 class _Chart(NamedTuple):
@@ -242,6 +295,12 @@ class _Found(NamedTuple):
 
     target: Floats
     inverse: Floats
+
+    @property
+    def wider(self) -> Floats:
+        """R2^-1 R1: what the distance of a draw to the mean is multiplied by."""
+        outer, inner = (np.linalg.cholesky(matrix).T for matrix in (self.target, self.inverse))
+        return np.asarray(np.linalg.solve(inner, outer), dtype=np.float64)
 
 
 def _chart(synthesizer: Synthesizer, inputs: Inputs, draws: Mapping[str, np.ndarray], records: int) -> "_Chart | str":
@@ -313,6 +372,7 @@ class _Programs(NamedTuple):
     curvature: Callable[..., Any]
     scores: Callable[..., Any]
     each: Callable[..., Any]
+    energy: Callable[..., Any]
 
 
 @lru_cache(maxsize=32)
@@ -347,8 +407,16 @@ def _compiled(model: Callable[..., Any]) -> _Programs:
     def each(stacked: Any, inputs: Any) -> Any:
         return jax.lax.map(lambda one: _each_loglik(model, one, inputs), stacked)
 
+    def energy(free: Any, inputs: Any, weights: Any) -> Any:
+        return jax.lax.map(lambda one: potential_energy(weighted(model, weights), (), inputs, one), free)
+
     return _Programs(
-        jax.jit(unconstrain), jax.jit(constrain, static_argnums=2), jax.jit(curvature), jax.jit(scores), jax.jit(each)
+        jax.jit(unconstrain),
+        jax.jit(constrain, static_argnums=2),
+        jax.jit(curvature),
+        jax.jit(scores),
+        jax.jit(each),
+        jax.jit(energy),
     )
 
 

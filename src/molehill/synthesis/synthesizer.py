@@ -20,6 +20,13 @@ Inputs = Mapping[str, Any]
 Draw = Mapping[str, jax.Array]
 
 
+class Observed(NamedTuple):
+    """What a model would have been given of other values: inputs, and which records it would speak of (None: all)."""
+
+    inputs: Inputs
+    applies: np.ndarray | None = None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Learned:
     """Everything that a synthesizer took from the confidential table: one value to inspect.
@@ -35,12 +42,17 @@ class Learned:
     again
         `(table) -> inputs`: those inputs that come from predictors, for a table with other values in these. Needed
         where predictors are themselves replaced, see `Chain`.
+    observed
+        `(table) -> Observed`: those inputs that come from the sensitive columns, for a table with other values in
+        these, by what was learned from this one. Needed to ask what else a person's value could have been, see
+        `molehill.synthesis.sampling.guessing`.
     """
 
     inputs: Inputs
     facts: Mapping[str, Any] = field(default_factory=dict)
     applies: np.ndarray | None = None
     again: Callable[..., Inputs] | None = None
+    observed: Callable[[Table], Observed] | None = None
 
     def __repr__(self) -> str:
         # The arrays are confidential: only what they are called and how large they are is shown.
@@ -168,7 +180,11 @@ class DirectSynthesizer:
     compare_releases
         `(draws, learned, weights, rows, places, releases, seed) -> array (releases, rows)`: how much likelier a release
         whose tables begin with the draws at `places` would be without a record, as a logarithm, in so many releases
-        simulated with it. See `molehill.synthesis.sampling.removal`.
+        simulated with it. One that is `surveyed` is given the survey, as it is to `sample`. See
+        `molehill.synthesis.sampling.removal`.
+    compare_guesses
+        `(draws, learned, weights, rows, guesses, places, releases, seed) -> array (releases, rows, guesses)`: the same
+        of other values. `guesses` are inputs, one for each guess, in which the rows have their guessed values.
     """
 
     sensitive: Sequence[str] | str
@@ -184,6 +200,7 @@ class DirectSynthesizer:
     missing: bool = False
     surveyed: bool = False
     compare_releases: Callable[..., np.ndarray] | None = None
+    compare_guesses: Callable[..., np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures.attacks import ATTACK_MEASURES
-from molehill.evaluation.measures.membership import MEMBERSHIP_MEASURES
 from molehill.evaluation.measures.new_people import NEW_PEOPLE_MEASURES
 from molehill.evaluation.measures.risk import RISK_MEASURES
 from molehill.evaluation.measures.shapes import SHAPE_MEASURES
 from molehill.evaluation.measures.standing_out import STANDING_OUT_MEASURES
+from molehill.evaluation.measures.strongest import ATTRIBUTE_RISK_MEASURES, MEMBERSHIP_MEASURES
 from molehill.evaluation.measures.surveys import SURVEY_MEASURES
 from molehill.evaluation.measures.utility import UTILITY_MEASURES
 
@@ -17,6 +17,7 @@ MEASURES: Sequence[Measure] = (
     *STANDING_OUT_MEASURES,
     *NEW_PEOPLE_MEASURES,
     *MEMBERSHIP_MEASURES,
+    *ATTRIBUTE_RISK_MEASURES,
     *UTILITY_MEASURES,
     *SHAPE_MEASURES,
     *SURVEY_MEASURES,

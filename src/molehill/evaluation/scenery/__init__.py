@@ -1,1 +1,4 @@
-"""What scenes are made of: expected risk, curves and attacks, each worked out once and when it is asked for."""
+"""What scenes are made of, each worked out once: expected risk, curves, attacks, what the strongest intruder learns.
+
+`asked` has the records that the strongest intruder is asked about, by `membership` and by `attribute`.
+"""

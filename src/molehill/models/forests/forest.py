@@ -36,12 +36,14 @@ from molehill.errors import InputError, is_whole
 from molehill.machine import in_threads, workers
 from molehill.models.amounts import check_support, find_amounts
 from molehill.models.forests.grid import learn_grid
+from molehill.models.forests.guesses import compare_guesses
 from molehill.models.forests.masses import draw_masses
 from molehill.models.forests.trees import find_leaves, grow_tree, lean_tree, walk
 from molehill.models.forests.without import compare_releases
 from molehill.synthesis.design import (
     Design,
     code_levels,
+    find_codes,
     learn_design,
     predictor_codes,
     predictor_numbers,
@@ -49,8 +51,8 @@ from molehill.synthesis.design import (
 )
 from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.sandwich import Survey
-from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Learned, Prediction
-from molehill.tables.schema import Kind, infer_kind
+from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Learned, Observed, Prediction
+from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table, find_columns
 
 # What a tree is made of.
@@ -133,7 +135,7 @@ def forest(
             times = None if survey is None else survey.times
             found = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support, repr(column), times)
             outcome = found.codes(values)
-        number = len(found) if isinstance(found, tuple) else found.number
+        known = number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():
             problem = f"no record that has a value of {column!r} counts"
             raise NothingCountsError(
@@ -156,7 +158,9 @@ def forest(
             "cells": _find_cells(coding, weights, float(leaf)),
             "leaf": max(OF_LEVELS * leaf, 1.0) if isinstance(found, tuple) else float(leaf),
         }
-        return Learned(inputs, facts, again=coding.again)
+        absent = number - 1 if missing and number > known else -1
+        observed = partial(_observe, column=column, levels=found, absent=absent)
+        return Learned(inputs, facts, again=coding.again, observed=observed)
 
     return DirectSynthesizer(
         sensitive=(column,),
@@ -170,7 +174,18 @@ def forest(
         missing=missing,
         surveyed=True,
         compare_releases=partial(compare_releases, window=WINDOW, shrinkage=SHRINKAGE),
+        compare_guesses=partial(compare_guesses, window=WINDOW, shrinkage=SHRINKAGE),
     )
+
+
+def _observe(table: Table, *, column: str, levels: Any, absent: int) -> Observed:
+    """The levels of other values; `absent` is that of a missing one."""
+    if isinstance(levels, tuple):
+        codes = find_codes(table.frame[column], (*levels, None), column, "guesses")
+        codes = np.where(codes < len(levels), codes, -1)
+    else:
+        codes = levels.codes(column_numbers(table, column))
+    return Observed({"outcome": np.where(codes < 0, absent, codes)})
 
 
 def _named_levels(learned: Learned, column: str) -> dict[str, Any]:

@@ -15,6 +15,15 @@ of the level: the number is beta-binomial, and given it the other levels are as 
 the ratio of the two chances of N is that of all values of the leaf, and trees multiply. A record of a level of its own
 is still told from the others by N alone: q is nothing without it but what the leaf is shrunk to.
 
+Under a survey a record has a mass of mean a d and of variance s^2 (see `masses`), and a leaf is shrunk as by its
+effective number of records n: the share is (n q + c e) / (n + c), q that of the masses. With A the mass of the level, B
+of all, q = A / B and S the sums of s^2, those of the level and of all, q varies by about
+
+    ((1 - q)^2 S_level + q^2 (S_all - S_level)) / (B^2 + S_all)
+
+and the Beta is the one of that mean and variance. Masses have to be independent: where the records of a cluster share
+one, other leaves would tell of it.
+
 Held to be the same with and without the record: how the trees part, bins and coding, and by how much trees lean. (What
 a tree leans by brings cells to the masses that they have, which the leaves of a cell have already.) Whoever attacks is
 told of every value which tree it was drawn from, and how that parts: more than anybody has.
@@ -30,10 +39,14 @@ import numpy as np
 
 from molehill.arrays import Floats, Integers
 from molehill.machine import in_threads, workers
+from molehill.models.forests.masses import find_certain
+from molehill.synthesis.sandwich import Survey
 from molehill.synthesis.synthesizer import Learned
 
 # Of more values than these the beta-binomial is taken by gamma functions.
 _MANY = 20
+# A share that does not vary is taken for one of so large a size.
+_SURE = 1e8
 
 
 def compare_releases(
@@ -47,6 +60,7 @@ def compare_releases(
     *,
     window: int,
     shrinkage: float,
+    survey: Survey | None = None,
 ) -> Floats:
     """Simulate releases with every record, and give the logarithm of how much likelier each would be without it.
 
@@ -62,6 +76,8 @@ def compare_releases(
         How many releases are simulated; each begins at a tree by chance, its tables as far apart as `places`.
     shrinkage
         Mass that a part is shrunk to the one before it by.
+    survey
+        What the records are from; their weights are then the risk weights alone.
 
     Returns
     -------
@@ -72,9 +88,14 @@ def compare_releases(
     codes, outcome = np.ascontiguousarray(learned.inputs["codes"]), np.asarray(learned.inputs["outcome"])
     trees, number = sites[0].shape[0], learned.facts["number"]
     company = np.empty((5, len(rows), trees))
+    masses = None if survey is None else describe_masses(weights, survey)
     for tree in range(trees):
         feature, left, child = (site[tree] for site in sites)
-        find_company(codes, outcome, weights, rows, feature, left, child, number, shrinkage, company[:, :, tree])
+        about, found = (rows, feature, left, child, number, shrinkage), company[:, :, tree]
+        if masses is None:
+            find_company(codes, outcome, weights, *about, found)
+        else:
+            find_surveyed_company(codes, outcome, masses, *about, found)
     window = min(window, trees)
     cover = np.zeros(trees, dtype=np.int64)
     for place in places:
@@ -130,6 +151,73 @@ def find_company(codes, outcome, weights, rows, feature, left, child, number, sh
         company[4, place] = people[node]
 
 
+def describe_masses(weights: Floats, survey: Survey) -> Floats:
+    """Mean and variance of the mass of every record, and what its part of a design's effective number is, (3, records).
+
+    As `masses.draw_masses` draws them, but for what is shared by the records of a stratum.
+    """
+    mean = weights * survey.times
+    if not survey.sandwich:
+        return np.stack([mean, mean, mean * survey.times])
+    sample = survey.sample
+    drawn = np.where(find_certain(sample), 0.0, 1 - sample.fractions)[sample.stratum_of][sample.cluster]
+    spread = survey.times**2 * (drawn * weights**2 + np.maximum(weights * (1 - weights), 0.0))
+    return np.stack([mean, spread, mean * survey.times])
+
+
+@numba.njit(cache=True, nogil=True)
+def find_surveyed_company(codes, outcome, masses, rows, feature, left, child, number, shrinkage, company):
+    """Find whom records share a leaf of a tree with, as `find_company` does, where masses are those of a survey."""
+    nodes = len(child)
+    counts, spreads = np.zeros((nodes, number)), np.zeros((nodes, number))
+    squares, people = np.zeros(nodes), np.zeros(nodes)
+    for i in range(len(codes)):
+        if outcome[i] >= 0:
+            node = 0
+            while child[node] >= 0:
+                goes_left = (left[node] >> np.uint64(codes[i, feature[node]])) & np.uint64(1)
+                node = child[node] + (0 if goes_left else 1)
+            counts[node, outcome[i]] += masses[0, i]
+            spreads[node, outcome[i]] += masses[1, i]
+            squares[node] += masses[2, i]
+            people[node] += 1
+    for node in range(nodes - 1, -1, -1):
+        if child[node] >= 0:
+            below = child[node]
+            counts[node] = counts[below] + counts[below + 1]
+            spreads[node] = spreads[below] + spreads[below + 1]
+            squares[node] = squares[below] + squares[below + 1]
+    for place in range(len(rows)):
+        i = rows[place]
+        k, own = outcome[i], masses[:, i]
+        company[:, place] = 1.0
+        company[4, place] = 0.0
+        if k < 0 or own[0] == 0:
+            continue
+        node = 0
+        for turn in range(2):
+            # With the record, and without it.
+            mean, spread, square = (0.0, 0.0, 0.0) if turn == 0 else (own[0], own[1], own[2])
+            share, pull, node = 1.0 / number, 1.0, 0
+            while True:
+                held, mass = max(counts[node, k] - mean, 0.0), max(counts[node].sum() - mean, 1e-12)
+                worth = mass * mass / max(squares[node] - square, 1e-12)
+                share = (worth * held / mass + pull * share) / (worth + pull)
+                if child[node] < 0:
+                    break
+                pull = shrinkage
+                goes_left = (left[node] >> np.uint64(codes[i, feature[node]])) & np.uint64(1)
+                node = child[node] + (0 if goes_left else 1)
+            of_level, of_all = max(spreads[node, k] - spread, 0.0), max(spreads[node].sum() - spread, 0.0)
+            q = held / mass
+            varies = ((1 - q) ** 2 * of_level + q**2 * (of_all - of_level)) / (mass * mass + of_all)
+            varies *= (worth / (worth + pull)) ** 2
+            size = min(share * (1 - share) / max(varies, 1e-12), _SURE) - 1.0
+            company[2 * turn, place] = max(size, 1e-6) * share
+            company[2 * turn + 1, place] = max(size, 1e-6) * (1 - share)
+        company[4, place] = people[node]
+
+
 @numba.njit(cache=True, nogil=True)
 def _simulate(company, cover, window, seed, found, first, last):
     """Draw how many values of a record's leaves have its level, and add up the ratios of their chances."""
@@ -157,11 +245,11 @@ def _simulate(company, cover, window, seed, found, first, last):
 @numba.njit(cache=True, nogil=True)
 def beta_binomial(alpha, beta, values, of_level):
     """The logarithm of the chance that so many of some values have a level, but for the ways to choose them."""
-    return _rising(alpha, of_level) + _rising(beta, values - of_level) - _rising(alpha + beta, values)
+    return rising(alpha, of_level) + rising(beta, values - of_level) - rising(alpha + beta, values)
 
 
 @numba.njit(cache=True, nogil=True)
-def _rising(start, steps):
+def rising(start, steps):
     """Log of start (start + 1) ... up to so many factors."""
     if steps > _MANY:
         return math.lgamma(start + steps) - math.lgamma(start)

@@ -9,15 +9,22 @@ so that draws with the record, weighted by p(y_i | x_i, theta)^-a_i, are draws w
 smoothed by a Pareto distribution whose shape says whether they can be trusted: below .7 they can (Vehtari and others).
 Parts of a column and columns of a chain have parameters of their own: their ratios multiply.
 
+Under a survey the likelihood is raised to a_i d_i, and so is what is divided by. With the correction for the design
+what is released are not the draws theta but m + (theta - m) W, with m their mean (see `molehill.synthesis.sandwich`).
+Without the record they have another mean and are widened by another matrix, m' and W'. The ratio for the parameters u
+that are released is then that of two pseudo posteriors at two places, m' + (u - m') W'^-1 without the record and
+m + (u - m) W^-1 with it.
+
 Where a posterior is not drawn from parameters of a density, as that of a forest, the synthesizer compares releases
-itself. What was learned beside the parameters, such as centre and scale of a column, is held to be the same.
+itself. What was learned beside the parameters, such as centre and scale of a column, is held to be the same, and so are
+the design weights of the others: a record that is taken out stays in the design, as one that counts for nothing.
 
 References
 ----------
 Vehtari, Simpson, Gelman, Yao and Gabry, Pareto smoothed importance sampling (2024).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import jax
@@ -27,14 +34,19 @@ from arviz_stats.base.array import array_stats
 
 from molehill.arrays import Floats, Integers, freeze, named_seed
 from molehill.errors import InputError
-from molehill.synthesis.sandwich import log_likelihoods
-from molehill.synthesis.synthesizer import DirectSynthesizer, Synthesizer
+from molehill.surveys.design import Sample
+from molehill.synthesis.sandwich import log_likelihoods, undo_correction
+from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Synthesizer
 
 if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
 
 # Draws times records whose densities are computed at a time, and draws that are enough.
 _AT_ONCE, ENOUGH = 2**22, 1000
+# Records of a stratum that the masses of a forest may be taken for independent in.
+_LEAST_STRATUM = 10
+# With the correction for a survey's design, draws times records times those that are taken out, and draws at least.
+_RECENTRED, _FEWEST = 2**27, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +81,25 @@ def why_not(posterior: "Posterior") -> Reason | None:
         problem = "new values look at the old ones beside the parameters"
         return Reason(problem, "Draw by prior membership: posterior.drawing_by(membership='prior')")
     survey, synthesizer = posterior.survey, posterior.synthesizer
-    surveyed = survey is not None and not survey.plain
-    if survey is not None and surveyed and survey.sandwich:
-        problem = "its uncertainty was brought to that of a survey's design, and is no longer that of the likelihood"
-        return Reason(problem, "Fit without it: sandwich=False")
-    if isinstance(synthesizer, DirectSynthesizer) and (synthesizer.compare_releases is None or surveyed):
-        problem = f"{synthesizer.name!r} does not say what its releases would be without a record"
-        return Reason(problem, "Give it `compare_releases`, or fit it without a survey")
+    if isinstance(synthesizer, DirectSynthesizer):
+        if synthesizer.compare_releases is None:
+            problem = f"{synthesizer.name!r} does not say what its releases would be without a record"
+            return Reason(problem, "Give it `compare_releases`")
+        if synthesizer.surveyed and survey is not None and survey.sandwich and not _drawn_alone(survey.sample):
+            problem = "records of a cluster, or of a small stratum of the survey, vary together"
+            return Reason(problem, "Fit without the correction for the design: sandwich=False")
     return next(filter(None, map(why_not, posterior.parts.values())), None)
+
+
+def _drawn_alone(sample: Sample) -> bool:
+    """Whether records of a survey were drawn one by one, from strata of enough of them that each varies by itself."""
+    alone = len(sample.stratum_of) == sample.records
+    return alone and bool(np.bincount(sample.stratum_of).min() >= _LEAST_STRATUM)
+
+
+def spread_places(number: int, most: int) -> Integers:
+    """Of so many draws, or of more than that so many, evenly spaced, the places."""
+    return np.unique(((np.arange(min(number, most)) + 0.5) * number / min(number, most)).astype(int))
 
 
 def log_contributions(posterior: "Posterior", rows: Integers, *, most: int = ENOUGH) -> Floats:
@@ -96,21 +119,24 @@ def log_contributions(posterior: "Posterior", rows: Integers, *, most: int = ENO
     array
         (draws, rows); 0 for a record that does not count.
     """
+    # A record of weight 0 counts for nothing even where its density is zero or not a number.
+    own = posterior.weights[rows]
+    return np.where(own > 0, own * log_densities(posterior, posterior.learned.inputs, rows, most), 0.0)
+
+
+def log_densities(posterior: "Posterior", inputs: Inputs, rows: Integers, most: int) -> Floats:
+    """Give the log densities of some records at draws of a part, (draws, rows), with such inputs of its model."""
     synthesizer = posterior.synthesizer
     assert isinstance(synthesizer, Synthesizer)
-    number, weights = posterior.number, posterior.weights
-    places = np.unique(((np.arange(min(number, most)) + 0.5) * number / min(number, most)).astype(int))
-    at_once = max(_AT_ONCE // len(weights), 1)
+    places, at_once = spread_places(posterior.number, most), max(_AT_ONCE // len(posterior.weights), 1)
     with jax.enable_x64(new_val=True):
-        inputs = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
+        given = {name: jnp.asarray(value) for name, value in inputs.items()}
         stacked = {name: values.reshape(-1, *values.shape[2:])[places] for name, values in posterior.draws.items()}
         logs = []
         for first in range(0, len(places), at_once):
             some = {name: jnp.asarray(values[first : first + at_once]) for name, values in stacked.items()}
-            logs.append(np.asarray(log_likelihoods(synthesizer.model, some, inputs))[:, rows])
-    # A record of weight 0 counts for nothing even where its density is zero or not a number.
-    own = weights[rows]
-    return np.where(own > 0, own * np.concatenate(logs), 0.0)
+            logs.append(np.asarray(log_likelihoods(synthesizer.model, some, given))[:, rows])
+    return np.concatenate(logs)
 
 
 def remove_records(posterior: "Posterior", rows: Integers, *, datasets: int, releases: int, seed: int) -> list[Removal]:
@@ -137,15 +163,58 @@ def remove_records(posterior: "Posterior", rows: Integers, *, datasets: int, rel
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, DirectSynthesizer):
         return [_compare(posterior, synthesizer, rows, datasets, releases, seed)]
-    logs = log_contributions(posterior, rows)
-    smoothed, shapes = np.zeros_like(logs), np.full(len(rows), -np.inf)
+    corrected = posterior.correction is not None and posterior.correction.corrected
+    logs = _remove_corrected(posterior, rows) if corrected else log_contributions(posterior, rows)
+    smoothed, shapes = smooth_weights(logs)
+    return [Removal(freeze(smoothed), None, freeze(shapes))]
+
+
+def smooth_weights(logs: Floats) -> tuple[Floats, Floats]:
+    """Smooth the largest weights, and bring them to a mean of 1.
+
+    Parameters
+    ----------
+    logs
+        (draws, weights): logarithms of what the density of the draws is divided by.
+
+    Returns
+    -------
+    smoothed
+        (draws, weights): logarithms of the weights.
+    shapes
+        The shape of the largest of each; minus infinity where all are the same.
+    """
+    smoothed, shapes = np.zeros_like(logs), np.full(logs.shape[1], -np.inf)
     moving = np.ptp(logs, axis=0) > 0
     if moving.any():
         # It takes the logarithms of what is divided by, and gives weights that add up to 1.
         found, shape = array_stats.psislw(logs[:, moving], axis=0)
         smoothed[:, moving] = np.asarray(found).T + np.log(len(logs))
         shapes[moving] = shape
-    return [Removal(freeze(smoothed), None, freeze(shapes))]
+    return smoothed, shapes
+
+
+def _remove_corrected(posterior: "Posterior", rows: Integers) -> Floats:
+    """What the density of corrected draws is divided by without each of some records, (draws, rows)."""
+    synthesizer, survey, weights = posterior.synthesizer, posterior.survey, posterior.weights
+    assert isinstance(synthesizer, Synthesizer)
+    assert survey is not None
+    most = int(np.clip(_RECENTRED // (len(weights) * len(rows)), _FEWEST, ENOUGH))
+    places, risk = spread_places(posterior.number, most), posterior.risk_weights
+    with jax.enable_x64(new_val=True):
+        before = undo_correction(synthesizer, posterior.learned, posterior.draws, risk, survey)
+        # All draws say what the mean would be: its error is in no interval.
+        own = log_contributions(replace(posterior, draws=before.draws), rows, most=posterior.number)
+        centres = np.exp(smooth_weights(own)[0]).T @ before.positions / len(own)
+        logs, moved = np.zeros((len(places), len(rows))), before.moved[places]
+        whole = before.energy(before.positions[places], weights)
+        for place, row in enumerate(rows.tolist()):
+            if np.ptp(own[:, place]) > 0:
+                rest = np.arange(len(weights)) != row
+                narrower = before.narrower(centres[place], np.where(rest, risk, 0.0))
+                others = centres[place] + (moved - centres[place]) @ narrower
+                logs[:, place] = before.energy(others, np.where(rest, weights, 0.0)) - whole
+    return logs
 
 
 def _compare(
@@ -159,5 +228,8 @@ def _compare(
     compare, number = synthesizer.compare_releases, posterior.number
     assert compare is not None
     places = ((np.arange(datasets) + 0.5) * number / datasets).astype(int).tolist()
-    found = compare(posterior.draws, posterior.learned, posterior.weights, rows, places, releases, seed)
+    survey = posterior.survey
+    apart = synthesizer.surveyed and survey is not None and not survey.plain
+    weights, how = (posterior.risk_weights, {"survey": survey}) if apart else (posterior.weights, {})
+    found = compare(posterior.draws, posterior.learned, weights, rows, places, releases, seed, **how)
     return Removal(None, freeze(found), freeze(np.full(len(rows), -np.inf)))

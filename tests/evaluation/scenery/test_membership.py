@@ -2,24 +2,31 @@
 
 from dataclasses import replace
 
+import jax
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy import stats
 
+from conjugate import conjugate, level, normal
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures.membership import membership
+from molehill.evaluation.scenery.membership import membership
 from molehill.models import forest, multinomial, normal_linear, semicontinuous, tdp_mixture
 from molehill.models.forests.forest import SHRINKAGE, WINDOW
 from molehill.models.forests.trees import find_leaves
-from molehill.models.forests.without import beta_binomial, compare_releases, find_company
+from molehill.models.forests.without import (
+    beta_binomial,
+    compare_releases,
+    describe_masses,
+    find_company,
+    find_surveyed_company,
+)
 from molehill.risk.intruder import Intruder
 from molehill.surveys.design import SurveyDesign
 from molehill.synthesis.fitting import draw, fit, refit_without
-from molehill.synthesis.sampling.removal import log_contributions
+from molehill.synthesis.sampling.removal import log_contributions, spread_places
+from molehill.synthesis.sandwich import correct_draws
 from molehill.synthesis.synthesizer import Chain, DirectSynthesizer, Synthesizer
 
 # What chance alone passes once in thousands of tests.
@@ -27,19 +34,6 @@ ERRORS = 4.0
 VALUES = np.r_[4.0, 0.0, 1.0, np.random.default_rng(2).normal(0, 1, 27)]
 WEIGHTS = np.r_[0.8, 1.0, 0.0, np.full(27, 0.9)]
 OUTLIER, TYPICAL, LEFT_OUT = 0, 1, 2
-
-
-def level(age, y=None):
-    """A normal of known spread: the pseudo posterior of its mean is normal, with a record and without it."""
-    mean = numpyro.sample("mean", dist.Normal(0.0, 10.0))
-    with numpyro.plate("records", len(age)):
-        numpyro.sample("y", dist.Normal(mean, 1.0), obs=y)
-
-
-def normal(values, weights):
-    """Mean and standard deviation of the pseudo posterior."""
-    precision = weights.sum() + 1 / 100
-    return (weights @ values) / precision, precision**-0.5
 
 
 def both(values, weights, row):
@@ -57,15 +51,6 @@ def ratios(values, weights, row, draws):
     """Log of how much likelier draws, (releases, tables), are without a record."""
     with_it, without = both(values, weights, row)
     return (stats.norm.logpdf(draws, *without) - stats.norm.logpdf(draws, *with_it)).sum(axis=1)
-
-
-def conjugate(values, weights, draws=4000, seed=0):
-    """A posterior with exact, independent draws in the place of those of chains."""
-    frame = pd.DataFrame({"age": np.zeros(len(values)), "y": values})
-    fitted = fit(Synthesizer(level, "y"), frame, weights, seed=1, draws=200, patience=0, effective=10, progress=False)
-    return replace(
-        fitted, draws={"mean": np.random.default_rng(seed).normal(*normal(values, weights), (2, draws // 2))}
-    )
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +140,9 @@ def test_weights_that_are_too_uneven_are_not_told():
 def test_the_figures_of_some_records(posterior):
     risk = np.where(np.arange(30) == 5, np.nan, np.arange(30.0))
     found = membership(posterior, datasets=1, seed=1, riskiest=risk, number=4)
-    assert found.records[found.riskiest].tolist() == [26, 27, 28, 29]
-    assert found.chosen.sum() == 4
-    own = found.advantage[found.riskiest]
+    assert found.asked.records[found.asked.riskiest].tolist() == [26, 27, 28, 29]
+    assert found.asked.chosen.sum() == 4
+    own = found.advantage[found.asked.riskiest]
     assert found.mean(riskiest=True).value == pytest.approx(own.mean())
     assert found.largest(riskiest=True).value == own.max()
     figure = found.mean()
@@ -241,15 +226,107 @@ def test_what_cannot_be_said_is_refused():
     with pytest.raises(InputError, match="prior membership"):
         membership(looking, datasets=1, seed=1)
     assert membership(looking.drawing_by(membership="prior"), datasets=1, seed=1, number=3).advantage.max() > 0
-    weighed = frame.assign(weight=np.linspace(1, 3, len(frame)))
-    surveyed = fit(forest("pay", ["town"]), weighed, survey=SurveyDesign(weight="weight"), seed=1, progress=False)
-    with pytest.raises(InputError, match="survey"):
-        membership(surveyed, datasets=1, seed=1)
+    weighed = frame.assign(weight=np.linspace(1, 3, len(frame)), block=np.arange(len(frame)) // 3)
+    for design in (SurveyDesign("weight", cluster="block"), SurveyDesign("weight", stratum="block")):
+        together = fit(forest("pay", ["town"]), weighed, survey=design, seed=1, progress=False)
+        with pytest.raises(InputError, match="vary together"):
+            membership(together, datasets=1, seed=1)
+        apart = fit(forest("pay", ["town"]), weighed, survey=design, sandwich=False, seed=1, progress=False)
+        assert membership(apart, datasets=1, seed=1, number=3).advantage.max() > 0
     plain = fit(forest("pay", ["town"]), frame, seed=1, progress=False)
     assert isinstance(plain.synthesizer, DirectSynthesizer)
     silent = replace(plain, synthesizer=replace(plain.synthesizer, compare_releases=None))
     with pytest.raises(InputError, match="compare_releases"):
         membership(silent, datasets=1, seed=1)
+
+
+# Under a survey.
+
+
+def surveyed(*, clustered: bool, records: int = 60):
+    """Values of which one lies far out, with design weights or in clusters that are alike within."""
+    random = np.random.default_rng(5)
+    cluster = np.repeat(np.arange(records // 4), 4)
+    y = random.normal(size=records) + (2 * random.normal(size=records // 4)[cluster] if clustered else 0.0)
+    y[0] = 4.0 * y.std()
+    weight = np.ones(records) if clustered else np.where(np.arange(records) % 3 == 0, 4.0, 0.5)
+    frame = pd.DataFrame({"age": 0.0, "cluster": cluster, "weight": weight, "y": y})
+    return frame, SurveyDesign(weight="weight", cluster="cluster" if clustered else None)
+
+
+def corrected_law(posterior, row=None):
+    """Mean and standard deviation of what is released: of the conjugate pseudo posterior, as the design widens it."""
+    risk = np.where(np.arange(len(posterior.weights)) == row, 0.0, posterior.risk_weights)
+    mean, spread = normal(posterior.learned.inputs["y"], risk * posterior.survey.times)
+    noise = np.random.default_rng(0).normal(size=(2, 5000))
+    draws = {"mean": mean + spread * (noise - noise.mean()) / noise.std()}
+    if posterior.survey.sandwich:
+        with jax.enable_x64(new_val=True):
+            draws, told = correct_draws(posterior.synthesizer, posterior.learned, draws, risk, posterior.survey)
+        assert told.corrected
+    return draws["mean"].mean(), draws["mean"].std()
+
+
+def variation(first, second):
+    grid = np.linspace(first[0] - 12 * first[1], first[0] + 12 * first[1], 200_001)
+    apart = np.abs(stats.norm.pdf(grid, *first) - stats.norm.pdf(grid, *second))
+    return 0.5 * apart.sum() * (grid[1] - grid[0])
+
+
+@pytest.mark.parametrize("clustered", [True, False])
+@pytest.mark.parametrize("sandwich", [True, False])
+def test_under_a_survey_it_is_that_of_what_is_released(clustered, sandwich):
+    frame, design = surveyed(clustered=clustered)
+    short = {"seed": 1, "draws": 200, "patience": 0, "effective": 10, "progress": False}
+    posterior = fit(Synthesizer(level, "y"), frame, survey=design, sandwich=sandwich, **short)
+    rows = np.array([0, 1, 9])
+    law = corrected_law(posterior)
+    posterior = replace(posterior, draws={"mean": np.random.default_rng(3).normal(*law, (2, 3000))})
+    found = membership(posterior, datasets=1, seed=1, rows=rows)
+    for place, row in enumerate(rows):
+        truth = variation(law, corrected_law(posterior, row))
+        assert abs(found.advantage[place] - truth) < ERRORS * found.error[place]
+    assert found.error.max() < 0.02
+    # The correction matters here: a spread that is not that of the likelihood hides a record, or shows it.
+    plain = normal(frame["y"].to_numpy(), posterior.weights)
+    others = normal(frame["y"].to_numpy(), np.where(np.arange(60) == 0, 0.0, posterior.weights))
+    assert (abs(variation(plain, others) - found.advantage[0]) > ERRORS * found.error[0]) == sandwich
+
+
+def test_a_corrected_regression_without_a_record_is_that_of_a_true_fit():
+    frame, design = surveyed(clustered=True, records=120)
+    frame["x"] = np.random.default_rng(1).normal(size=120)
+    frame.loc[0, ["x", "y"]] = [3.0, 7.0 * frame["y"].std()]
+    how = {"draws": 2000, "progress": False}
+    posterior = fit(normal_linear("y", ["x"]), frame, survey=design, seed=1, **how)
+    again = refit_without(posterior, 0, seed=2, **how)
+    assert posterior.correction is not None
+    assert posterior.correction.corrected
+    (removal,) = posterior.removals(np.array([0]), datasets=1, releases=1, seed=1)
+    assert removal.by_draw is not None
+    weights = np.exp(removal.by_draw[:, 0])
+
+    def in_units(one):
+        facts = one.learned.facts
+        return facts["centre"] + facts["scale"] * one.draws["beta"][..., 0].reshape(-1)
+
+    before, truth = in_units(posterior), in_units(again)
+    values = before[spread_places(len(before), len(weights))]
+    ours = (weights * values).mean()
+    error = np.hypot((weights * (values - ours)).std() / np.sqrt(len(values)), truth.std() / np.sqrt(len(truth) / 2))
+    assert abs(ours - truth.mean()) < ERRORS * error
+    assert abs(before.mean() - truth.mean()) > ERRORS * error
+
+
+def test_what_is_not_corrected_is_told_as_it_is():
+    frame, design = surveyed(clustered=True)
+    short = {"seed": 1, "draws": 200, "patience": 0, "effective": 10, "progress": False}
+    loose = fit(Synthesizer(level, "y", identified=False), frame, survey=design, **short)
+    assert loose.correction is not None
+    assert not loose.correction.corrected
+    plain = fit(Synthesizer(level, "y"), frame, survey=design, sandwich=False, **short)
+    own, truth = (membership(one, datasets=1, seed=1, rows=np.arange(4)) for one in (loose, plain))
+    assert own.advantage == pytest.approx(truth.advantage, abs=1e-9)
 
 
 # Forests.
@@ -297,6 +374,33 @@ def test_a_leaf_without_a_record_is_that_of_a_true_fit(row):
         shares = own_share(truth, row)
         error = np.hypot(shares.std(), told.std()) / np.sqrt(1000)
         assert abs(told.mean() - shares.mean()) < ERRORS * error
+
+
+@pytest.mark.parametrize("sandwich", [True, False])
+@pytest.mark.parametrize("row", [0, 5])
+def test_a_leaf_under_a_survey_is_that_of_a_true_fit(row, sandwich):
+    frame = kinds().assign(weight=np.random.default_rng(1).choice([0.5, 1.0, 4.0], 300))
+    model, risk = forest("kind", ["town", "sex"], trees=1000, leaf=100), np.full(300, 0.7)
+    about = {"survey": SurveyDesign(weight="weight"), "sandwich": sandwich}
+    posterior = fit(model, frame, risk, seed=1, progress=False, **about)
+    again = refit_without(posterior, row, seed=2, progress=False)
+    company = np.empty((5, 1, 1000))
+    feature, left, child = (posterior.draws[name][0] for name in ("feature", "left", "child"))
+    inputs, number, survey = posterior.learned.inputs, posterior.learned.facts["number"], posterior.survey
+    assert survey is not None
+    known = (inputs["codes"], inputs["outcome"], describe_masses(posterior.risk_weights, survey), np.array([row]))
+    for tree in range(1000):
+        trees = (feature[tree], left[tree], child[tree], number, SHRINKAGE)
+        find_surveyed_company(*known, *trees, company[:, :, tree])
+    for place, truth in ((0, posterior), (2, again)):
+        alpha, beta = company[place : place + 2, 0]
+        told, varies = alpha / (alpha + beta), alpha * beta / (alpha + beta) ** 2 / (alpha + beta + 1)
+        shares = own_share(truth, row)
+        error = np.hypot(shares.std(), told.std()) / np.sqrt(1000)
+        assert abs(told.mean() - shares.mean()) < ERRORS * error
+        # How the trees part differs from fit to fit, and goes with the masses: the spread agrees to a fifth.
+        if varies.mean() > 1e-6:
+            assert np.sqrt(varies.mean() + told.var()) == pytest.approx(shares.std(), rel=0.2)
 
 
 def test_no_attack_on_the_values_of_a_forest_does_better():

@@ -1,0 +1,242 @@
+"""What a release of a forest shows of one value: how much likelier its values are with a guess than with the truth.
+
+As in `without` it is released values that are compared, leaf by leaf, and not trees. Let record i of weight a have the
+level k and come to a leaf; with a guess it has the level g, or comes to another leaf, where the guessed column is a
+predictor. Shares of the levels of a leaf are about Dirichlet, those of two levels with the parameters
+
+    A_k + c e_k,      A_g + c e_g           with the truth
+    A_k - a + c e'_k, A_g + a + c e'_g      with the guess, in the same leaf
+
+where A are the masses of the levels and e the shares in the part before, with the record as it is guessed to be. The
+numbers of both levels among the values that are drawn from the leaf are then Dirichlet-multinomial. Where the guess
+sends the record to another leaf, the one loses the record, as without it, and the other gains it. Trees multiply.
+
+All guesses of a record are compared on the same values of a release. What is held to be the same, and what the intruder
+is told, is as in `without`. Guesses in the same bin are the same to a forest.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numba
+import numpy as np
+
+from molehill.arrays import Floats, Integers
+from molehill.machine import in_threads, workers
+from molehill.models.forests.without import rising
+from molehill.synthesis.synthesizer import Learned
+
+
+def compare_guesses(
+    draws: Mapping[str, np.ndarray],
+    learned: Learned,
+    weights: Floats,
+    rows: Integers,
+    guesses: Sequence[Mapping[str, Any]],
+    places: Sequence[int],
+    releases: int,
+    seed: int,
+    *,
+    window: int,
+    shrinkage: float,
+) -> Floats:
+    """Simulate releases with the true values, and give the logarithm of how much likelier each guess makes them.
+
+    Parameters
+    ----------
+    draws, learned, weights
+        Of the forest.
+    rows
+        The records that are asked about.
+    guesses
+        Codes and outcome of all records, one for each guess, in which the rows have their guessed values.
+    places, window, releases, shrinkage
+        As in `molehill.models.forests.without.compare_releases`.
+
+    Returns
+    -------
+    array
+        (releases, rows, guesses)
+    """
+    sites = tuple(draws[name][0] for name in ("feature", "left", "child"))
+    codes, outcome = np.ascontiguousarray(learned.inputs["codes"]), np.asarray(learned.inputs["outcome"])
+    guessed_codes = np.stack([np.asarray(one["codes"])[rows] for one in guesses])
+    guessed_levels = np.stack([np.asarray(one["outcome"])[rows] for one in guesses])
+    trees, number = sites[0].shape[0], learned.facts["number"]
+    cover = np.zeros(trees, dtype=np.int64)
+    for place in places:
+        cover[(place + np.arange(min(window, trees))) % trees] += 1
+    turns = np.random.default_rng(seed).integers(0, trees, (len(rows), releases))
+    found = np.zeros((len(rows), releases, len(guesses)))
+    about = (codes, outcome, weights, rows, guessed_codes, guessed_levels, *sites, number, shrinkage)
+    simulate = partial(_simulate, *about, cover, min(window, trees), turns, seed, found)
+    in_threads(simulate, list(pairwise(np.linspace(0, len(rows), workers() + 1).astype(np.int64).tolist())))
+    return np.moveaxis(found, 0, 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def _simulate(
+    codes,
+    outcome,
+    weights,
+    rows,
+    guessed_codes,
+    guessed_levels,
+    feature,
+    left,
+    child,
+    number,
+    shrinkage,
+    cover,
+    window,
+    turns,
+    seed,
+    found,
+    first,
+    last,
+):
+    """Go through the trees, and draw how many values of the cells of a record's guesses are released."""
+    trees, guesses, releases = len(cover), len(guessed_codes), found.shape[1]
+    nodes = child.shape[1]
+    counts, people = np.zeros((nodes, number)), np.zeros(nodes)
+    # A cell is a level in a leaf. The first is that of the truth; a guess has one of its own, or shares one.
+    leaf, level = np.empty(guesses + 1, np.int64), np.empty(guesses + 1, np.int64)
+    cell, shape = np.empty(guesses + 1, np.int64), np.empty((guesses + 1, 6))
+    seen, values = np.empty(guesses + 1), np.empty(guesses + 1)
+    for tree in range(trees):
+        fill_counts(codes, outcome, weights, feature[tree], left[tree], child[tree], counts, people)
+        for place in range(first, last):
+            i = rows[place]
+            own = weights[i]
+            if own == 0 or outcome[i] < 0:
+                continue
+            leaf[0] = find_leaf(codes[i], feature[tree], left[tree], child[tree])
+            level[0], cell[0], told = outcome[i], 0, False
+            about = (counts, feature, left, child, tree, shrinkage)
+            shape[0, 0], shape[0, 1] = shares_of(codes[i], codes[i], level[0], level[0], 0.0, *about)
+            for g in range(guesses):
+                other, k = guessed_codes[g, place], guessed_levels[g, place]
+                leaf[g + 1], level[g + 1] = find_leaf(other, feature[tree], left[tree], child[tree]), k
+                cell[g + 1] = g + 1
+                for before in range(g + 1):
+                    if leaf[before] == leaf[g + 1] and level[before] == k:
+                        cell[g + 1] = before
+                        break
+                if cell[g + 1] == 0:
+                    continue
+                told = True
+                # The cell of the guess, as it is and with the record; and that of the truth, without it.
+                shape[g + 1, 0], shape[g + 1, 1] = shares_of(other, codes[i], k, level[0], 0.0, *about)
+                shape[g + 1, 2], shape[g + 1, 3] = shares_of(other, codes[i], k, level[0], own, *about)
+                shape[g + 1, 4], shape[g + 1, 5] = shares_of(codes[i], other, level[0], k, -own, *about)
+            if not told:
+                continue
+            # Every record has random numbers of its own in every tree: which thread takes it makes no difference.
+            np.random.seed((seed + 7919 * place + 104729 * tree) % 2**32)
+            for release in range(releases):
+                times = cover[(tree - turns[place, release]) % trees]
+                if times == 0:
+                    continue
+                draw_cells(leaf, cell, shape, people, times, window, seen, values)
+                for g in range(guesses):
+                    if cell[g + 1] > 0:
+                        same = leaf[g + 1] == leaf[0]
+                        found[place, release, g] += compare_cells(shape, cell[g + 1], same, seen, values)
+
+
+@numba.njit(cache=True, nogil=True)
+def fill_counts(codes, outcome, weights, feature, left, child, counts, people):
+    """Masses of the levels in every node of a tree, and records in every leaf."""
+    counts[:], people[:] = 0.0, 0.0
+    for i in range(len(codes)):
+        if outcome[i] >= 0:
+            node = find_leaf(codes[i], feature, left, child)
+            counts[node, outcome[i]] += weights[i]
+            people[node] += 1
+    for node in range(len(child) - 1, -1, -1):
+        if child[node] >= 0:
+            counts[node] = counts[child[node]] + counts[child[node] + 1]
+
+
+@numba.njit(cache=True, nogil=True)
+def find_leaf(codes, feature, left, child):
+    """The leaf that a record comes to, by the number of its node."""
+    node = 0
+    while child[node] >= 0:
+        goes_left = (left[node] >> np.uint64(codes[feature[node]])) & np.uint64(1)
+        node = child[node] + (0 if goes_left else 1)
+    return node
+
+
+@numba.njit(cache=True, nogil=True)
+def shares_of(codes, others, level, other_level, change, counts, feature, left, child, tree, shrinkage):
+    """Parameter of a level in the leaf of some codes, and the sum of those of all levels there.
+
+    A record of mass `change` comes into the level there, and leaves the other level at the other codes; or the other
+    way round, if it is negative. In parts that both come to, only levels change.
+    """
+    node, other, pull = 0, 0, 1.0
+    share = 1.0 / counts.shape[1]
+    while True:
+        apart = node != other
+        held, mass = counts[node, level], counts[node].sum()
+        if apart:
+            held, mass = held + change, mass + change
+        elif level != other_level:
+            held += change
+        held = max(held, 0.0)
+        if child[tree, node] < 0:
+            return held + pull * share, mass + pull
+        share = (held + pull * share) / (mass + pull)
+        pull = shrinkage
+        word, f = left[tree, node], feature[tree, node]
+        below = child[tree, node]
+        node = below + (0 if (word >> np.uint64(codes[f])) & np.uint64(1) else 1)
+        # Once apart, nodes never meet again.
+        other = -1 if apart else below + (0 if (word >> np.uint64(others[f])) & np.uint64(1) else 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def draw_cells(leaf, cell, shape, people, times, window, seen, values):
+    """Draw how many values are released from every leaf, and of them how many of every cell."""
+    for one in range(len(leaf)):
+        if cell[one] != one:
+            continue
+        fresh = True
+        for before in range(one):
+            if cell[before] == before and leaf[before] == leaf[one]:
+                fresh = False
+                values[one] = values[before]
+                break
+        if fresh:
+            values[one] = np.random.binomial(int(people[leaf[one]]) * times, 1.0 / window)
+        # What the cells before it of the same leaf leave to it.
+        rest, still = shape[one, 1], values[one]
+        for before in range(one):
+            if cell[before] == before and leaf[before] == leaf[one]:
+                rest, still = rest - shape[before, 0], still - seen[before]
+        seen[one] = 0.0
+        if still > 0:
+            others = max(rest - shape[one, 0], 1e-12)
+            seen[one] = np.random.binomial(int(still), np.random.beta(shape[one, 0], others))
+
+
+@numba.njit(cache=True, nogil=True)
+def compare_cells(shape, cell, same, seen, values):
+    """The logarithm of how much likelier the values are with a guess than with the truth."""
+    if same and seen[0] == 0 and seen[cell] == 0:
+        return 0.0
+    alpha, total, more, more_total, less, less_total = shape[cell]
+    true, true_total = shape[0, 0], shape[0, 1]
+    logs = rising(less, seen[0]) - rising(true, seen[0]) + rising(more, seen[cell]) - rising(alpha, seen[cell])
+    if same:
+        return logs
+    for after, before, number in (
+        (less_total - less, true_total - true, values[0] - seen[0]),
+        (more_total - more, total - alpha, values[cell] - seen[cell]),
+    ):
+        logs += rising(after, number) - rising(before, number)
+    logs -= rising(less_total, values[0]) - rising(true_total, values[0])
+    return logs - rising(more_total, values[cell]) + rising(total, values[cell])
