@@ -79,7 +79,7 @@ def tell_comparison(run: Run) -> dict[str, Any]:
         "columns": list(dossier.settings.replace),
         "groups": list_group_tables(dossier, teller) if linked else [],
         "linked": linked,
-        "settings": dossier.settings,
+        "used": dossier.settings,
     }
 
 

@@ -18,7 +18,7 @@ from molehill.plan.plan import Plan, plan_settings
 from molehill.plan.settings import FATES, Settings, gather_columns
 from molehill.plan.suggest import Suggestion, suggest_settings
 from molehill.risk.identification import confidential_risk, risk_floor
-from molehill.risk.profile import profile_risk
+from molehill.risk.profile import count_bins, profile_risk
 from molehill.studio.projects import Project, read_reasons
 from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import FORMATS, read_table
@@ -29,6 +29,7 @@ PREVIEW = 20
 _LONGEST_CELL = 60
 # A known number of more values than this is better known in groups.
 MANY = 20
+_BINS = 10
 _READING = threading.RLock()
 
 
@@ -230,10 +231,11 @@ def _measure(table: Table, settings: Settings) -> dict[str, Any]:
     profile = profile_risk(risk, table, patterns=5)
     sizes = view.sizes[view.sizes > 0]
     distribution = dict(zip(profile.distribution["measure"], profile.distribution["value"], strict=True))
-    widest = max(profile.histogram["share"].max(), 1e-12)
+    histogram = count_bins(risk.risk[~np.isnan(risk.risk)], _BINS)
+    widest = max(histogram["share"].max(), 1e-12)
     bins = [
         {"low": row["low"], "high": row["high"], "records": int(row["records"]), "width": row["share"] / widest}
-        for row in profile.histogram.to_dict("records")
+        for row in histogram.to_dict("records")
     ]
     return {
         "records": view.records,

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +52,9 @@ class Run:
 
     @property
     def out(self) -> Path:
-        """The release that it makes."""
-        return self.project.folder / f"run-{self.number}"
+        """The release that it makes; of a finished one that was opened, where that lies."""
+        elsewhere = _read_note(self).get("out")
+        return self._beside("") if elsewhere is None else Path(elsewhere)
 
     def _beside(self, ending: str) -> Path:
         return self.project.folder / f"run-{self.number}{ending}"
@@ -165,18 +166,15 @@ def tell_run(run: Run) -> dict[str, Any]:
     lines, note, alive = _read_lines(run.stages_file), _read_note(run), is_alive(run)
     state = _state(run, note, lines, alive=alive)
     stages = [line for line in lines if "stage" in line]
-    ends = [line["at"] for line in stages[1:]] + [lines[-1]["at"] if lines and not alive else time.time()]
-    told = [
-        {"words": line["stage"], "seconds": max(end - line["at"], 0.0)} for line, end in zip(stages, ends, strict=True)
-    ]
+    now = lines[-1]["at"] if lines and not alive else time.time()
     estimate = next((line["seconds"] for line in lines if "seconds" in line), None)
-    spent = (ends[-1] - lines[0]["at"]) if lines else 0.0
+    spent = now - lines[0]["at"] if lines else 0.0
     left = None if estimate is None else max(estimate - spent, 0.0)
     return {
         "run": run,
         "state": state,
         "is_alive": alive,
-        "stages": told,
+        "stages": list(_tell_stages(lines, now, alive=alive)),
         "points": [line["point"] for line in stages if isinstance(line.get("point"), Mapping)],
         "spent": spent,
         "share": 1.0
@@ -188,6 +186,20 @@ def tell_run(run: Run) -> dict[str, Any]:
         "problem": _read_problem(run) if state in ("failed", "stopped") else "",
         "can_pause": CAN_PAUSE,
     }
+
+
+def _tell_stages(lines: list[dict[str, Any]], now: float, *, alive: bool) -> Iterator[dict[str, Any]]:
+    """Tell every stage with its seconds: one is told as it begins, but a point of a search once it is measured."""
+    for place, line in enumerate(lines):
+        following = lines[place + 1]["at"] if place + 1 < len(lines) else now
+        if "point" in line:
+            yield {"words": line["stage"], "seconds": max(line["at"] - lines[place - 1]["at"], 0.0)}
+        elif "stage" in line:
+            yield {"words": line["stage"], "seconds": max(following - line["at"], 0.0)}
+    last = lines[-1] if lines else {"at": now}
+    if alive and ("point" in last or "stage" not in last):
+        words = "reading the table" if not lines else "trying the next point" if "point" in last else "first point"
+        yield {"words": words, "seconds": max(now - last["at"], 0.0)}
 
 
 def _state(run: Run, note: Mapping[str, Any], lines: list[dict[str, Any]], *, alive: bool) -> State:
@@ -219,7 +231,7 @@ def _start(run: Run) -> None:
         os.close(lock)
         os.close(log)
     _CHILDREN[run.lock] = child
-    write_text(run.note, json.dumps({"pid": child.pid, "paused": False, "stopped": False}), private=True)
+    _note(run, pid=child.pid, paused=False, stopped=False)
 
 
 def _signal(run: Run, name: str) -> None:
@@ -272,8 +284,8 @@ def is_resumable(run: Run) -> bool:
 
 
 def adopt(project: Project, out: Path) -> Run:
-    """Take a finished run from elsewhere into a project, by a link to its folder."""
+    """Take a finished run from elsewhere into a project; it stays where it lies."""
     run = Run(project, 1)
     write_text(run.settings_file, format_settings(project.settings), private=True)
-    run.out.symlink_to(out, target_is_directory=True)
+    _note(run, out=str(out))
     return run

@@ -175,25 +175,28 @@ def _call(studio: Studio, handler: Handler, given: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _told() -> AsyncIterator[list[Response]]:
-    """Turn errors into an answer, which is put into the list that is given."""
+    """Turn errors into an answer, which is put into the list that is given.
+
+    It is one that went well: browsers note any other on their console, and a change that is refused is no fault.
+    """
     problem: list[Response] = []
     try:
         yield problem
     except InputError as error:
-        problem.append(JSONResponse({"error": f"{error}"}, status_code=422))
+        problem.append(JSONResponse({"error": f"{error}"}))
     except TooLargeError:
         problem.append(JSONResponse({"error": "It is larger than the studio takes."}, status_code=413))
     except ClientDisconnect:
         problem.append(Response(status_code=400))
     except OSError as error:
         told = f"The system refused: {error.strerror or type(error).__name__}."
-        problem.append(JSONResponse({"error": told}, status_code=507))
+        problem.append(JSONResponse({"error": told}))
     except Exception as error:  # noqa: BLE001 (told to the page; where it was raised, without what it says)
         where = traceback.extract_tb(error.__traceback__)[-1]
         # An error of a library may quote a value: only its kind and its place are written.
         sys.stderr.write(f"studio: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}\n")
         told = f"The studio failed ({type(error).__name__}). Undo the last step, or load the page again."
-        problem.append(JSONResponse({"error": told}, status_code=500))
+        problem.append(JSONResponse({"error": told}))
 
 
 def _uploading(studio: Studio) -> Callable[[Request], Awaitable[Response]]:

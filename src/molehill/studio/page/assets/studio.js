@@ -20,9 +20,23 @@ const here = {
 let working = 0;
 let asked = 0;
 
-async function ask(path, fields, step = here.step) {
-  busy.hidden = false;
+// Says that something is being done, until all that was begun has ended.
+async function during(work) {
   working += 1;
+  busy.hidden = false;
+  document.documentElement.setAttribute("aria-busy", "true");
+  try {
+    return await work();
+  } finally {
+    working -= 1;
+    busy.hidden = working === 0;
+    document.documentElement.setAttribute("aria-busy", `${working > 0}`);
+  }
+}
+
+const ask = (path, fields, step = here.step) => during(() => request(path, fields, step));
+
+async function request(path, fields, step) {
   try {
     const answer = await fetch(path, {
       method: "POST",
@@ -34,19 +48,11 @@ async function ask(path, fields, step = here.step) {
     if (problem instanceof Refused) {
       throw problem;
     }
-    throw new Refused("The studio does not answer. Start it again: molehill studio. Runs that were begun go on.", 0);
-  } finally {
-    working -= 1;
-    busy.hidden = working === 0;
+    throw new Refused("The studio does not answer. Start it again: molehill studio. Runs that were begun go on.");
   }
 }
 
-class Refused extends Error {
-  constructor(text, status) {
-    super(text);
-    this.status = status;
-  }
-}
+class Refused extends Error {}
 
 async function read(answer) {
   const text = await answer.text();
@@ -56,8 +62,8 @@ async function read(answer) {
   } catch {
     content = {error: text};
   }
-  if (!answer.ok) {
-    throw new Refused(content.error || "The studio could not do that.", answer.status);
+  if (!answer.ok || content.error) {
+    throw new Refused(content.error || "The studio could not do that.");
   }
   return content;
 }
@@ -123,7 +129,6 @@ function afterwards() {
     lookAsOther();
   }
   watch();
-  document.documentElement.dataset.shown = `${Number(document.documentElement.dataset.shown ?? 0) + 1}`;
 }
 
 async function draw(figure, name) {
@@ -163,11 +168,10 @@ async function go(step, fields = {}) {
   try {
     show(await ask("/view", here.run === null ? fields : {run: here.run, ...fields}, step));
   } catch (problem) {
-    // A project that is gone is left; an old token cannot be mended from here.
-    if (problem.status === 422 && here.project !== null && step === here.step && main.children.length === 0) {
+    // A project that is gone, or cannot be shown, must not keep the page from opening another one.
+    if (here.project !== null && main.querySelector("h1") === null) {
       here.project = null;
-      go("file");
-      return;
+      await go("file");
     }
     complain(problem);
   }
@@ -218,7 +222,7 @@ main.addEventListener("click", (event) => {
   }
 });
 
-main.addEventListener("change", async (event) => {
+main.addEventListener("change", (event) => {
   const control = event.target;
   if (control.id === "upload") {
     send(control.files[0]);
@@ -237,13 +241,14 @@ main.addEventListener("change", async (event) => {
   } else if (control.closest("#other-intruder") !== null) {
     lookAsOther();
   } else if (control.dataset.action) {
-    const done = await act({...fieldsOf(control), value: valueOf(control)});
-    if (!done) {
-      // What was refused is not left standing as if it had been taken.
-      const problem = error.textContent;
-      await go(here.step);
-      error.textContent = problem;
-    }
+    during(async () => {
+      if (!(await act({...fieldsOf(control), value: valueOf(control)}))) {
+        // What was refused is not left standing as if it had been taken.
+        const problem = error.textContent;
+        await go(here.step);
+        error.textContent = problem;
+      }
+    });
   }
 });
 
@@ -331,24 +336,25 @@ function send(file) {
   request.setRequestHeader("x-molehill-token", token);
   request.setRequestHeader("x-molehill-name", encodeURIComponent(file.name));
   request.upload.addEventListener("progress", (event) => { bar.value = event.loaded / Math.max(event.total, 1); });
-  const end = (text) => { busy.hidden = true; bar.hidden = true; complain(new Error(text)); };
+  const end = (text) => { bar.hidden = true; complain(new Error(text)); };
   request.addEventListener("load", () => {
-    busy.hidden = true;
     let content = {};
     try {
       content = JSON.parse(request.responseText);
     } catch {
       content = {error: request.responseText};
     }
-    if (request.status === 200) {
+    if (request.status === 200 && !content.error) {
       show(content);
     } else {
       end(content.error || "The file was refused.");
     }
   });
   request.addEventListener("error", () => end("The file could not be sent: it is too large, or the studio does not answer."));
-  busy.hidden = false;
-  request.send(file);
+  during(() => new Promise((done) => {
+    request.addEventListener("loadend", done);
+    request.send(file);
+  }));
 }
 
 function dropZone(event) {
@@ -391,10 +397,16 @@ main.addEventListener("drop", (event) => {
 });
 
 async function openTicket(button) {
-  const page = button.dataset.save ? null : window.open("about:blank", "_blank");
+  const saved = Boolean(button.dataset.save);
+  // A tab must be opened at once, while the click is still a reason to.
+  const page = saved ? null : window.open("about:blank", "_blank");
+  if (!saved && page === null) {
+    complain(new Error("The browser opened no tab: allow this page to open some."));
+    return;
+  }
   try {
     const content = await ask("/ticket", {what: button.dataset.ticket, run: button.dataset.run});
-    if (page === null) {
+    if (saved) {
       const link = document.createElement("a");
       link.href = content.address;
       link.download = "";
