@@ -212,7 +212,8 @@ def set_any(settings: Settings, _: Looked, fields: Fields) -> Settings:
     field = Settings.model_fields[name]
     value: Any = given
     if kind == "list":
-        value = _lines(fields)
+        # No predictors at all is nothing that a form can say: it would look like nothing said.
+        value = _lines(fields) or (None if field.get_default() is None else ())
     elif kind == "tick":
         value = _is_on(fields)
     elif given in ("", None):

@@ -51,8 +51,10 @@ def find_path(folders: Sequence[Path], text: str) -> Path:
         raise InputError("path", "it leads nowhere", "Write the path of a file") from None
     if not any(path == folder or folder in path.parents for folder in folders):
         raise InputError("path", "it lies outside of the folders that the studio was opened with", _OUTSIDE)
-    if not path.exists():
-        raise InputError("path", f"there is no {path.name!r}", "Check the name")
+    try:
+        path.lstat()
+    except OSError:
+        raise InputError("path", "there is no such file", "Check its name") from None
     return path
 
 

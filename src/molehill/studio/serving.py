@@ -78,33 +78,36 @@ def open_studio(folders: Sequence[Path], *, port: int = 0, browser: bool = True,
     """Open the studio on this machine, for whoever has the address that is told, until it is stopped."""
     seen = settle_folders(folders)
     studio = Studio(seen, projects.open_home(seen[0]), new_token())
-    with _listen(port) as listening:
+    with listen(port) as listening:
         taken = listening.getsockname()[1]
         address = f"http://127.0.0.1:{taken}/#token={studio.token}"
+        opener = _write_opener(studio.home, address)
         tell(f"Studio: {address}")
         tell(f"Files: {', '.join(map(str, seen))}. Projects: {studio.home}. Ctrl-C closes it; runs go on.")
-        opener = _write_opener(studio.home, address)
         if browser:
             # The address as an argument of the browser could be read by others on this machine: it is in a file.
             webbrowser.open(opener.as_uri())
         threading.Thread(target=looking.warm_up, daemon=True).start()
-        # No log of requests, and no name of the server.
-        config = uvicorn.Config(
-            make_app(studio, taken), log_config=None, access_log=False, server_header=False, date_header=False
-        )
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            make_server(studio, taken).run(sockets=[listening])
         finally:
             opener.unlink(missing_ok=True)
 
 
-def _listen(port: int) -> socket.socket:
+def make_server(studio: Studio, port: int) -> uvicorn.Server:
+    """Give the server of a studio: no log of requests, and no name of what answers."""
+    quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "date_header": False}
+    return uvicorn.Server(uvicorn.Config(make_app(studio, port), **quiet, timeout_graceful_shutdown=2))
+
+
+def listen(port: int) -> socket.socket:
     """Listen on this machine alone, on a port or on any that is free."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     if os.name == "posix":
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(("127.0.0.1", port))
+        listening.listen()
     except (OSError, OverflowError) as error:
         listening.close()
         problem = f"{port} cannot be used ({getattr(error, 'strerror', None) or 'it is no port'})"
