@@ -57,13 +57,21 @@ def look(project: Project, settings: Settings) -> Looked:
 
 def look_at(path: Path, reading: Mapping[str, Any], codes: Mapping[str, Any]) -> Looked:
     """Read a file in a way, with codes for missing values; the last ones that were read are kept."""
+    with _READING:
+        return _look(path, _stamp(path), _said(reading), FrozenDict(codes))
+
+
+def _said(reading: Mapping[str, Any]) -> FrozenDict:
+    return FrozenDict({name: value for name, value in reading.items() if value is not None})
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Give what becomes another when a file does."""
     try:
         found = path.stat()
     except OSError:
         raise InputError("data", f"the file {path.name!r} is not there any more", "Put it back") from None
-    stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-    with _READING:
-        return _look(path, stamp, FrozenDict(reading), FrozenDict(codes))
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 @lru_cache(maxsize=2)
@@ -82,7 +90,7 @@ def _look(path: Path, stamp: tuple[int, ...], reading: FrozenDict, codes: Frozen
 def suggest(path: Path, data: str, reading: Mapping[str, Any]) -> Suggestion:
     """Suggest settings for a file, as `molehill init` does."""
     with _READING:
-        return suggest_settings(look_at(path, reading, {}).table, path=data, reading=reading)
+        return suggest_settings(_read(path, _stamp(path), _said(reading)), path=data, reading=reading)
 
 
 def tell_file(project: Project, settings: Settings, *, shown: bool) -> dict[str, Any]:
