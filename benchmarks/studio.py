@@ -1,6 +1,6 @@
 """How fast the studio answers: opening files of growing size, and sliders at 100 thousand records, asked over HTTP.
 
-    python benchmarks/studio.py --records 10000 100000 1000000
+python benchmarks/studio.py --records 10000 100000 1000000
 """
 
 import argparse
@@ -45,9 +45,7 @@ def measure(records, sort):
                 20,
             )
             known = iter([False, True] * 5)
-            ticked, _ = timed(
-                lambda: studio.do("known", project, "intruder", column="region", value=next(known)), 10
-            )
+            ticked, _ = timed(lambda: studio.do("known", project, "intruder", column="region", value=next(known)), 10)
         finally:
             studio.close()
     print(
@@ -65,7 +63,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     warm_up()
-    print("| records | open by its path | drop | slider, median | slowest of 20 | a known column | slider over argsort |")
+    print(
+        "| records | open by its path | drop | slider, median | slowest of 20 | a known column | slider over argsort |"
+    )
     print("|---|---|---|---|---|---|---|")
     for records in parser.parse_args().records:
         measure(records, time_sort)

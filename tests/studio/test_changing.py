@@ -102,6 +102,19 @@ def test_codes_are_numbers_where_they_look_so():
     assert change("codes", SETTINGS.but(missing_codes={"age": [-9]}), column="age", value="").missing_codes == {}
 
 
+def test_what_is_likely_known_and_the_order_of_levels():
+    made = change("likely", column="pay", value="0.3")
+    assert made.likely == {"pay": 0.3}
+    assert change("likely", made, column="pay", value="").likely == {}
+    towns = change("fate", column="town", value="replace")
+    made = change("levels", towns, column="town", value="C\nA\nB")
+    assert (made.levels, made.kinds) == ({"town": ("C", "A", "B")}, {"town": "categorical"})
+    assert change("levels", made, column="town", value="") == towns
+    assert change("levels", column="age", value="18\n19").levels == {"age": (18.0, 19.0)}
+    with pytest.raises(InputError):
+        change("levels", column="age", value="young\nold")
+
+
 def test_columns_are_drawn_in_the_order_that_is_dragged():
     several = SETTINGS.but(replace=["pay", "rent", "age"], decide=[], keep=["town"], known=["town"], breaks={})
     assert change("order", several, column="age", before="pay").replace == ("age", "pay", "rent")

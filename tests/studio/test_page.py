@@ -176,9 +176,14 @@ def test_every_control_has_a_name_and_can_be_reached(page):
         "[...document.querySelectorAll('main input, main select, main textarea, main button')].filter(one =>"
         "!(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim())).map(one => one.outerHTML)"
     )
+    helpless = (
+        "[...document.querySelectorAll('main input, main select, main textarea')].filter(one =>"
+        "!one.getAttribute('aria-describedby')).map(one => one.outerHTML)"
+    )
     for step in STEPS:
         page.go(step)
         assert page.browser.ask(nameless) == []
+        assert page.browser.ask(helpless) == [], step
         assert page.browser.ask("document.querySelectorAll('h1').length") == 1
         assert page.browser.ask(
             "document.activeElement.tagName === 'H1' || document.activeElement.ariaCurrent === 'step'"

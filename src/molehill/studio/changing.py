@@ -7,6 +7,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
+from pandas.api.types import is_numeric_dtype
 
 from molehill.errors import InputError, check_choice
 from molehill.plan.columns import propose_limits
@@ -115,6 +116,24 @@ def _code(text: str) -> float | str:
     except ValueError:
         return text
     return number if np.isfinite(number) else text
+
+
+def set_likely(settings: Settings, looked: Looked, fields: Fields) -> Settings:
+    """Say how likely an intruder knows a replaced column roughly; empty or 1: for sure."""
+    name, text = _column(looked, fields), f"{fields.get('value', '')}".strip()
+    chance = _number("likely", text) if text else 1.0
+    return settings.but(likely=_without(settings.likely, name) | ({name: chance} if chance != 1 else {}))
+
+
+def set_levels(settings: Settings, looked: Looked, fields: Fields) -> Settings:
+    """Give the levels of a category in their order, one a line, as the file has them."""
+    name, given = _column(looked, fields), _lines(fields)
+    kinds = _without(settings.kinds, name) if name in settings.levels else settings.kinds
+    if not given:
+        return settings.but(levels=_without(settings.levels, name), kinds=kinds)
+    numeric = is_numeric_dtype(looked.table.frame[name].dtype)
+    levels = tuple(_number("levels", level) if numeric else level for level in given)
+    return settings.but(levels=_without(settings.levels, name) | {name: levels}, kinds=kinds)
 
 
 def order_columns(settings: Settings, _: Looked, fields: Fields) -> Settings:
@@ -334,6 +353,8 @@ CHANGES: dict[str, Callable[[Settings, Looked, Fields], Settings]] = {
     "limit": set_limit,
     "accept": accept,
     "codes": set_codes,
+    "likely": set_likely,
+    "levels": set_levels,
     "order": order_columns,
     "take-order": take_order,
     "known": set_known,

@@ -285,7 +285,9 @@ def list_rules(settings: Settings) -> list[dict[str, Any]]:
         target = read_targets(text)[0]
         words = f"{target}".rpartition(">=" if target.subject == "overlap" else "<=")[0].strip()
         most = 1.0 if target.subject != "moles" else 100.0
-        told.append({"text": text, "words": words, "bound": target.bound, "most": most, "higher": target.is_utility})
+        meaning = next((own for rule, _, own in RULES if rule == words), "a rule of your own words")
+        about = {"text": text, "words": words, "meaning": meaning}
+        told.append({**about, "bound": target.bound, "most": most, "higher": target.subject == "overlap"})
     return told
 
 
