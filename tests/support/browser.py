@@ -34,6 +34,8 @@ class Browser:
         os.close(read_end)
         os.close(write_end)
         self._number, self._left, self.messages, self._session = 0, b"", [], None
+        # What may be loaded; anything else is noted.
+        self.own = ("file:", "data:")
         pages = [page for page in self.call("Target.getTargets")["targetInfos"] if page["type"] == "page"]
         attached = self.call("Target.attachToTarget", targetId=pages[0]["targetId"], flatten=True)
         self._session = attached["sessionId"]
@@ -60,23 +62,32 @@ class Browser:
     def open(self, path, *, width=1200, height=900, dark=False, scripts=True):
         """Open a file from disk and wait until its figures are drawn."""
         self.messages.clear()
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.call("Emulation.setDeviceMetricsOverride", **size)
+        self.look(width=width, height=height, dark=dark)
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
         self.call("Page.navigate", url=Path(path).absolute().as_uri())
         ready = (
             "document.documentElement?.classList.contains('ready')" if scripts else "document.readyState == 'complete'"
         )
-        end = time.monotonic() + _PATIENCE
-        while not self.ask(ready):
-            assert time.monotonic() < end, f"the page is not ready; it said {self.messages}"
+        self.wait(ready)
+
+    def look(self, *, width=1200, height=900, dark=False):
+        """Take a screen of a size, light or dark."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
+
+    def wait(self, expression, patience=_PATIENCE):
+        """Wait until an expression is true."""
+        end = time.monotonic() + patience
+        while not self.ask(expression):
+            assert time.monotonic() < end, f"{expression} does not come; the page said {self.messages}"
             time.sleep(0.1)
 
     def ask(self, expression):
         """Evaluate an expression in the page; a promise is waited for."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        how = {"returnByValue": True, "awaitPromise": True, "userGesture": True}
+        result = self.call("Runtime.evaluate", expression=expression, **how)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
@@ -124,5 +135,5 @@ class Browser:
             if method == "Page.javascriptDialogOpening":
                 # Its answer is not waited for: this may be in the middle of another command.
                 self._send("Page.handleJavaScriptDialog", {"accept": True})
-        if method == "Network.requestWillBeSent" and not about["request"]["url"].startswith(("file:", "data:")):
+        if method == "Network.requestWillBeSent" and not about["request"]["url"].startswith(self.own):
             self.messages.append((method, about["request"]["url"]))

@@ -368,6 +368,9 @@ def run(
     scheduler: Scheduler = None,
     quiet: Quiet = False,
     overwrite: Overwrite = False,
+    progress: Annotated[
+        Path | None, typer.Option(help="Write every stage, as it begins, to this file: lines of JSON (owner only).")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the release that a settings file describes: tables to publish, and the report behind them.
@@ -376,15 +379,18 @@ def run(
     under them; if none keeps them, the report says why. Ctrl-C and kill lose little: the same command with --resume
     goes on, to the same bytes.
     """
+    from molehill.cli.progress import watched
+    from molehill.plan.plan import plan_settings
+
     chosen, table = _read(settings, given or [])
     chosen = chosen if scheduler is None else chosen.but(executor=scheduler)
     folder = out or Path(f"{settings.stem}-release")
+    planned = None if quiet and progress is None else plan_settings(table, chosen)
     if not quiet:
-        from molehill.plan.plan import plan_settings
-
-        typer.echo(f"{plan_settings(table, chosen)}\n", err=True)
+        typer.echo(f"{planned}\n", err=True)
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
-    release = molehill.run(table, chosen, folder, tell=_stages(quiet=quiet), **how)
+    with watched(progress, _stages(quiet=quiet), estimate=0.0 if planned is None else planned.seconds) as tell:
+        release = molehill.run(table, chosen, folder, tell=tell, **how)
     _report_release(release, folder, as_json=as_json, quiet=quiet)
 
 
@@ -423,6 +429,29 @@ def verify(
         typer.echo(tell_verification(found, folder, published))
     if not found.holds:
         raise typer.Exit(NOT_THE_SAME)
+
+
+@app.command()
+def studio(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders whose files may be opened; projects go into the first one.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port on this machine; by default any that is free.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = True,
+) -> None:
+    """Open the studio: the whole job in a browser, on this machine only. Runs go on when it is closed.
+
+    Example: molehill studio ~/surveys
+    """
+    try:
+        from molehill.studio.serving import open_studio
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+            raise
+        problem = f"the package {error.name!r} is not installed"
+        raise InputError("studio", problem, "Install it: pip install 'molehill[studio]'") from None
+
+    open_studio(folders or [Path()], port=port, browser=browser, tell=typer.echo)
 
 
 @app.command()

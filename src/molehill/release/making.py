@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,20 @@ LEAVES = (10.0, 25.0, 50.0, *(100.0 * 2**double for double in range(14)))
 MOST_PARTS = 2500
 
 Tell = Callable[[str], None]
+
+
+class Stage(str):
+    """The name of a stage as people read it; that of a point of a search carries the figures of the point."""
+
+    __slots__ = ("point",)
+
+    def __new__(cls, words: str, point: Mapping[str, Any]) -> Self:
+        """Name a stage in which a point was measured."""
+        stage = super().__new__(cls, words)
+        stage.point = point
+        return stage
+
+
 Evaluating = Callable[["Job", Mapping[str, Sequence[Any]], Mapping[str, Posterior]], Evaluation]
 
 

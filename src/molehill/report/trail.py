@@ -125,7 +125,8 @@ def _name_user() -> str:
 
 def _tell_command(arguments: list[str]) -> str:
     """Give the command line, if it is Molehill's own: that of another program can hold anything."""
-    own = Path(arguments[0]).stem == "molehill" if arguments else False
+    path = Path(arguments[0]) if arguments else Path()
+    own = path.stem == "molehill" or (path.name == "__main__.py" and path.parent.name == "molehill")
     return shlex.join(["molehill", *arguments[1:]]) if own else "Python"
 
 

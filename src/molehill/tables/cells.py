@@ -377,7 +377,7 @@ def stray_cells(table: Table, name: str) -> StrayCells:
     sample = [_as_cell(value) for value in column.iloc[looked]]
     if 2 * sum(_is_number(cell) or _DATE.fullmatch(cell) is not None for cell in sample) < len(sample):
         return StrayCells()
-    found, uniques = pd.factorize(np.array([_as_cell(value) for value in column[present]], dtype=object))
+    found, uniques = _factorize_cells(column[present])
     cells, counts = [str(cell) for cell in uniques], np.bincount(found, minlength=len(uniques))
     wrong, others = judge_cells(cells, counts)
     if not len(wrong):
@@ -387,6 +387,16 @@ def stray_cells(table: Table, name: str) -> StrayCells:
     rows = np.flatnonzero(np.isin(codes, wrong)) + 1
     texts = [cells[index] for index in wrong[np.argsort(-counts[wrong], kind="stable")]]
     return StrayCells(tuple(rows.tolist()), tuple(dict.fromkeys(texts)), others)
+
+
+def _factorize_cells(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Number the cells of a column, as `pandas.factorize` does; of text every different one is looked at once."""
+    if not isinstance(column.dtype, pd.StringDtype):
+        return pd.factorize(np.array([_as_cell(value) for value in column], dtype=object))
+    codes, texts = pd.factorize(column)
+    # Cells that differ in the spaces around them are one.
+    merged, uniques = pd.factorize(np.array([_as_cell(value) for value in texts], dtype=object))
+    return merged[codes], uniques
 
 
 def judge_cells(cells: list[str], counts: np.ndarray) -> tuple[np.ndarray, str]:
@@ -555,7 +565,9 @@ def _numeric_codes(table: Table, name: str) -> tuple[float | str, ...]:
     values = table.frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
     unique, counts = np.unique(values[np.isfinite(values)], return_counts=True)
     labels = {code: label for code, label in table.value_labels.get(name, {}).items() if not isinstance(code, str)}
-    coded = np.array([_looks_like_code(value) for value in unique], dtype=bool)
+    # All codes of two digits and more end in one of few ways, and most numbers do not.
+    coded = np.isin(np.abs(unique) % 100, _ENDS_OF_CODES) | ((unique >= -9) & (unique <= -1))
+    coded[coded] = [_looks_like_code(value) for value in unique[coded]]
     labelled = np.isin(unique, np.array(list(labels), dtype=np.float64))
     plain = unique[~coded & ~labelled]
     if len(plain) < 2:
@@ -568,6 +580,9 @@ def _numeric_codes(table: Table, name: str) -> tuple[float | str, ...]:
         if says or (looks and apart and count > 1):
             codes.append(int(value) if float(value).is_integer() else float(value))
     return tuple(codes)
+
+
+_ENDS_OF_CODES = (66, 77, 88, 97, 98, 99)
 
 
 def _looks_like_code(value: float) -> bool:

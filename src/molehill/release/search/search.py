@@ -8,10 +8,10 @@ import numpy as np
 from molehill.errors import InputError, check_choice
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, impossible, read_targets
-from molehill.release.making import Job, Tell
+from molehill.release.making import Job, Stage, Tell
 from molehill.release.search.moves import try_moves
 from molehill.release.search.outcome import Found, conclude
-from molehill.release.search.points import open_bench
+from molehill.release.search.points import list_points, open_bench
 
 
 def find_impossible(settings: Settings) -> list[str]:
@@ -48,7 +48,8 @@ def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = T
             state = f"{'meets the targets' if point.met else 'misses them'}, " if bench.targets else ""
             risk = f"mean expected risk {float(np.nanmean(point.measured.risk)):.3f}"
             distance = f", U_m {point.distance:.4f}" if job.view.numeric else ""
-            tell(f"point {point.number + 1}: {point}: {state}{risk}{distance}")
+            words = f"point {point.number + 1}: {point}: {state}{risk}{distance}"
+            tell(Stage(words, list_points([point], bench.fresh).to_dict("records")[0]))
     return conclude(bench, tell)
 
 

@@ -1,0 +1,65 @@
+"""How far a run is, for programs that watch it: a file of lines of JSON, each written as a stage begins."""
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from molehill.errors import InputError
+
+# Of a point what a watcher draws: nothing in it is about a record.
+SHOWN = ("point", "scheme", "leaf", "order", "mean_expected_risk", "U_m", "agreement", "smallest_overlap", "met")
+
+
+@contextmanager
+def watched(path: Path | None, tell: Callable[[str], None], *, estimate: float) -> Iterator[Callable[[str], None]]:
+    """Give a function that tells every stage, and writes it to a file for its owner only; without a path it only tells.
+
+    The first line has the estimated `seconds`, the others `stage`, and with it the figures of a `point` if there is
+    one; the last has `ended`: true, if nothing went wrong. All have the time `at` which they were written.
+
+    Parameters
+    ----------
+    path
+        The file, which is begun anew.
+    tell
+        What else to do with the name of every stage.
+    estimate
+        Seconds that the plan expects.
+    """
+    if path is None:
+        yield tell
+        return
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as error:
+        problem = f"{str(path)!r} cannot be written ({error.strerror})"
+        raise InputError("progress", problem, "Give a file in a folder that can be written to") from None
+
+    def write(**content: Any) -> None:
+        line = json.dumps({"at": time.time(), **content}, ensure_ascii=False)
+        os.write(handle, f"{line}\n".encode(errors="backslashreplace"))
+
+    def tell_and_write(stage: str) -> None:
+        tell(stage)
+        point = getattr(stage, "point", None)
+        write(stage=f"{stage}", **({} if point is None else {"point": _plain(point)}))
+
+    try:
+        write(seconds=estimate)
+        yield tell_and_write
+        write(ended=True)
+    except BaseException:
+        write(ended=False)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _plain(point: Mapping[str, Any]) -> dict[str, Any]:
+    taken = {name: getattr(point[name], "item", lambda own=point[name]: own)() for name in SHOWN}
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in taken.items()}

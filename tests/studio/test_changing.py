@@ -1,0 +1,215 @@
+"""What is clicked becomes settings: every change by itself, what goes with it, and what is refused."""
+
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molehill import Settings
+from molehill.errors import InputError
+from molehill.plan.columns import look_at_columns
+from molehill.studio.changing import APART, CHANGES, choices_of, control_of
+from molehill.studio.looking import Looked
+from molehill.tables.table import Table
+
+FRAME = pd.DataFrame(
+    {
+        "person": [f"P{number}" for number in range(60)],
+        "town": ["A", "B", "C"] * 20,
+        "age": np.arange(60) + 18,
+        "pay": np.linspace(900.5, 5000, 60),
+        "rent": [np.nan, *np.linspace(200.5, 900, 59)],
+    }
+)
+LOOKED = Looked(Table(FRAME), look_at_columns(Table(FRAME)))
+SETTINGS = Settings(
+    replace=["pay"],
+    keep=["town", "age"],
+    drop=["person"],
+    decide=["rent"],
+    known=["town", "age"],
+    breaks={"age": (30.0, 50.0)},
+    lower={"pay": 0.0},
+    upper={"pay": 10_000.0},
+)
+
+
+def change(action, settings=SETTINGS, **fields):
+    return CHANGES[action](settings, LOOKED, fields)
+
+
+def test_a_replaced_amount_gets_limits_and_a_way_with_gaps():
+    made = change("fate", column="rent", value="replace")
+    assert made.replace == ("pay", "rent")
+    assert made.decide == ()
+    assert (made.lower, made.upper) == ({"pay": 0.0, "rent": 0.0}, {"pay": 10_000.0, "rent": 2000.0})
+    assert made.missing == "model"
+
+
+def test_what_is_no_longer_replaced_loses_what_only_that_needs():
+    both = change("fate", column="rent", value="replace").but(radius={"pay": 0.1, "rent": 0.2}, likely={"rent": 0.5})
+    made = change("fate", both, column="rent", value="drop")
+    assert (made.replace, made.drop) == (("pay",), ("person", "rent"))
+    assert (made.lower, made.upper) == ({"pay": 0.0}, {"pay": 10_000.0})
+    assert (made.radius, made.likely) == ({"pay": 0.1}, {})
+
+
+def test_a_dropped_column_is_not_known_any_more():
+    made = change("fate", SETTINGS.but(relations=["age"]), column="age", value="drop")
+    assert (made.known, made.breaks, made.relations) == (("town",), {}, ())
+
+
+def test_kept_columns_stay_in_the_order_of_the_file():
+    made = change("fate", column="person", value="keep")
+    assert made.keep == ("person", "town", "age")
+    assert change("accept", made, column="person", value=True).accept == ("person",)
+    assert change("accept", made.but(accept=["person"]), column="person", value=False).accept == ()
+
+
+def test_the_last_replaced_column_must_stay():
+    with pytest.raises(InputError, match="no column would be replaced"):
+        change("fate", column="pay", value="keep")
+
+
+@pytest.mark.parametrize("fields", [{"column": "pya", "value": "keep"}, {"column": "pay", "value": "eat"}, {}])
+def test_a_column_or_fate_that_is_none_is_refused(fields):
+    with pytest.raises(InputError):
+        change("fate", **fields)
+
+
+def test_a_category_has_no_limits():
+    made = change("kind", column="pay", value="categorical")
+    assert (made.kinds, made.lower, made.upper) == ({"pay": "categorical"}, {}, {})
+    assert change("kind", made, column="pay", value="").kinds == {}
+    with pytest.raises(InputError, match="kinds"):
+        change("kind", column="pay", value="colour")
+
+
+def test_limits_are_numbers_or_dates_and_may_be_left_out():
+    assert change("limit", column="pay", end="upper", value="250,000").upper == {"pay": 250_000.0}
+    assert change("limit", column="pay", end="lower", value="1990-12-31").lower == {"pay": date(1990, 12, 31)}
+    assert change("limit", column="pay", end="lower", value=" ").lower is None
+    # A number for all columns becomes one for each.
+    assert change("limit", SETTINGS.but(lower=0.0), column="pay", end="lower", value="5").lower == {"pay": 5.0}
+    for value in ("many", "inf", "nan"):
+        with pytest.raises(InputError):
+            change("limit", column="pay", end="lower", value=value)
+
+
+def test_codes_are_numbers_where_they_look_so():
+    assert change("codes", column="age", value="-9, 99 ,n/a").missing_codes == {"age": (-9.0, 99.0, "n/a")}
+    assert change("codes", SETTINGS.but(missing_codes={"age": [-9]}), column="age", value="").missing_codes == {}
+
+
+def test_what_is_likely_known_and_the_order_of_levels():
+    made = change("likely", column="pay", value="0.3")
+    assert made.likely == {"pay": 0.3}
+    assert change("likely", made, column="pay", value="").likely == {}
+    towns = change("fate", column="town", value="replace")
+    made = change("levels", towns, column="town", value="C\nA\nB")
+    assert (made.levels, made.kinds) == ({"town": ("C", "A", "B")}, {"town": "categorical"})
+    assert change("levels", made, column="town", value="") == towns
+    assert change("levels", column="age", value="18\n19").levels == {"age": (18.0, 19.0)}
+    with pytest.raises(InputError):
+        change("levels", column="age", value="young\nold")
+
+
+def test_columns_are_drawn_in_the_order_that_is_dragged():
+    several = SETTINGS.but(replace=["pay", "rent", "age"], decide=[], keep=["town"], known=["town"], breaks={})
+    assert change("order", several, column="age", before="pay").replace == ("age", "pay", "rent")
+    assert change("order", several, column="pay", before="").replace == ("rent", "age", "pay")
+    assert change("order", several, column="rent", way="up").replace == ("rent", "pay", "age")
+    assert change("order", several, column="rent", way="down").replace == ("pay", "age", "rent")
+    assert change("order", several, column="pay", way="up").replace == several.replace
+    assert change("take-order", several, order=["age", "rent", "pay"]).replace == ("age", "rent", "pay")
+    with pytest.raises(InputError, match="not replaced"):
+        change("order", several, column="town", way="up")
+
+
+def test_known_columns_and_their_groups():
+    made = change("known", column="age", value=False)
+    assert (made.known, made.breaks) == (("town",), {})
+    assert change("known", made, column="age", value=True).known == ("town", "age")
+    assert change("breaks", column="age", value="25; 40,60").breaks == {"age": (25.0, 40.0, 60.0)}
+    assert change("breaks", column="age", value="").breaks == {}
+    with pytest.raises(InputError, match="no number"):
+        change("breaks", column="age", value="young")
+
+
+def test_radius_and_floor_of_all_columns_or_of_one():
+    assert change("reach", setting="radius", value="0.35").radius == 0.35
+    assert change("reach", setting="floor", value="100").floor == 100.0
+    assert change("reach", setting="radius", column="pay", value="0.1").radius == {"pay": 0.1}
+    for value in ("2", "-1", "wide", "nan"):
+        with pytest.raises(InputError):
+            change("reach", setting="radius", value=value)
+    with pytest.raises(InputError, match="setting"):
+        change("reach", setting="seed", value="1")
+
+
+def test_rules_are_added_changed_and_taken_away():
+    made = change("add-target", words="mean expected", value="0.2")
+    made = change("add-target", made, words="overlap", value="0.6")
+    assert made.targets == ("mean expected <= 0.2", "overlap >= 0.6")
+    assert change("add-target", made, words="mean expected", value="0.1").targets[-1] == "mean expected <= 0.1"
+    assert change("drop-target", made, value="overlap >= 0.6").targets == ("mean expected <= 0.2",)
+    assert change("targets", value="U_m <= 0.03\n\n").targets == ("U_m <= 0.03",)
+    for fields in ({"words": "mean luck", "value": "1"}, {"words": "mean expected", "value": "low"}):
+        with pytest.raises(InputError):
+            change("add-target", **fields)
+
+
+def test_a_design_is_named_and_taken_back():
+    made = change("survey", weight="age", stratum="town")
+    assert made.survey is not None
+    assert (made.survey.weight, made.survey.stratum) == ("age", "town")
+    assert change("survey", made, weight="").survey is None
+
+
+def test_any_other_setting_is_taken_as_it_stands_in_its_control():
+    made = change("set", name="datasets", value="5")
+    assert made.datasets == 5
+    assert change("set", made, name="datasets", value="").datasets == 20
+    assert change("set", name="leaf", value="auto").leaf == "auto"
+    assert change("set", name="leaf", value="40").leaf == 40.0
+    assert change("set", name="shuffle", value=False).shuffle is False
+    assert change("set", name="regressions", value="pay ~ town\n").regressions == ("pay ~ town",)
+    assert change("set", name="seed", value="7").seed == 7
+    assert change("set", name="order", value="1").scheme == "weighted"
+    paper = change("set", name="scheme", value="paper")
+    assert (paper.components, paper.cover) == (10, "paper")
+    assert change("set", paper, name="scheme", value="auto").components == "auto"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("datasets", "x"),
+        ("datasets", "0"),
+        ("chance", "2"),
+        ("scheme", "own"),
+        ("synthesizer", "magic"),
+        ("seed", "-1"),
+    ],
+)
+def test_a_value_that_a_setting_cannot_have_is_refused(name, value):
+    with pytest.raises(InputError):
+        change("set", name=name, value=value)
+
+
+@pytest.mark.parametrize("name", ["data", "replace", "executor", "__class__", "nothing"])
+def test_some_settings_are_not_changed_by_a_form(name):
+    with pytest.raises(InputError, match="no such setting"):
+        change("set", name=name, value="/etc/passwd")
+
+
+def test_every_setting_has_a_control_that_can_set_its_default():
+    for name, field in Settings.model_fields.items():
+        if name in APART:
+            continue
+        default = field.get_default()
+        value = "\n".join(default) if isinstance(default, tuple) else default
+        text = value if isinstance(value, bool) else "" if value is None else f"{value}"
+        assert getattr(change("set", name=name, value=text), name) == default
+        assert control_of(name) != "choice" or default in choices_of(name)

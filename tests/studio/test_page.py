@@ -1,0 +1,317 @@
+"""The studio in a real browser: the whole job from a dropped file to a signed release, wide and narrow, light and dark.
+
+With `MOLEHILL_PICTURES=docs/images` the slow walk over the built-in survey leaves the pictures of docs/studio.md there.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from browser import CHROMIUM, Browser
+from molehill.report.trail import hash_files
+from molehill.studio.projects import find_project, list_projects
+from molehill.studio.running import list_runs
+from molehill.studio.serving import STEPS
+from opened_studio import PLANTED, OpenStudio, StudioPage, write_people
+from processes import run_command
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the studio was not opened in one")
+QUICK = {"datasets": "2", "seed": "5", "compare": "", "expected_tables": "0", "attacks": "none"}
+ENDED = "!['running', 'paused'].includes(document.getElementById('run-state')?.dataset.state ?? 'running')"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    opened = Browser()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory):
+    opened = OpenStudio(tmp_path_factory.mktemp("page"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    return write_people(tmp_path_factory.mktemp("elsewhere") / "people.csv").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def page(browser, studio):
+    browser.look(width=1300, height=1000)
+    browser.call("Page.navigate", url="about:blank")
+    shown = StudioPage(browser, studio.address)
+    shown.click("[data-action=close]") if shown.text(".project") else None
+    return shown
+
+
+def set_all(page, changes):
+    page.go("rule")
+    for name, value in changes.items():
+        page.change(f"#set-{name}", value)
+        assert page.error == ""
+
+
+def run_to_the_end(page, patience=300):
+    page.go("run")
+    page.click("#begin")
+    assert page.error == ""
+    page.browser.wait(ENDED, patience)
+    page.settle()
+
+
+def last_project(studio):
+    return list_projects(studio.studio.home)[0]
+
+
+def same_bytes(run, out):
+    ended = run_command("run", run.settings_file, "--out", out, "--quiet")
+    assert ended.returncode == 0, ended.stderr
+    own, other = hash_files(run.out), hash_files(out)
+    own.pop("internal/times.json")
+    other.pop("internal/times.json")
+    return own == other
+
+
+def test_the_whole_job_from_a_dropped_file_to_a_signed_release(page, studio, people, tmp_path):
+    assert "token" not in page.browser.ask("location.href")
+    page.drop("people.csv", people)
+    assert "300" in page.text("main")
+    assert f"{PLANTED}" not in page.browser.ask("document.documentElement.outerHTML")
+    page.click("#show-values")
+    assert f"{PLANTED}" in page.text("main")
+    page.click("#hide-values")
+    assert f"{PLANTED}" not in page.browser.ask("document.documentElement.outerHTML")
+
+    decide_columns(page)
+    meet_intruder(page)
+    set_all(page, QUICK)
+    page.change("#set-datasets", "none")
+    assert "whole number" in page.error
+    assert page.browser.ask("document.querySelector('#set-datasets').value") == "2"
+    project = last_project(studio)
+    assert (project.settings.radius, project.settings.datasets, project.settings.seed) == (0.25, 2, 5)
+
+    run_to_the_end(page)
+    assert "done" in page.text("#run-state")
+    assert page.browser.ask("document.querySelectorAll('#run-state .map circle').length") > 0
+    page.click("#compare")
+    page.browser.wait("document.querySelectorAll('.picture img').length > 0 && !document.querySelector('.picture p')")
+    page.browser.wait("!!document.querySelector('#other-risk')")
+    assert page.text("#verdict")
+    page.slide("#other-radius", 0.5)
+    other = page.text("#other-risk")
+    page.slide("#other-radius", 0.1)
+    assert page.text("#other-risk") != other
+    (run,) = list_runs(project)
+    assert same_bytes(run, tmp_path / "out")
+
+    page.go("sign")
+    assert page.text("#fingerprint")
+    page.browser.ask("document.querySelector('#sign-name').value = 'A. Board'")
+    page.browser.ask("document.querySelector('#sign-decision').value = 'publish'")
+    page.click("form[data-action=sign] button[type=submit]")
+    assert "A. Board" in page.text("#signed")
+    assert page.browser.messages == []
+
+
+def decide_columns(page):
+    page.go("columns")
+    page.change("#fate-4", "replace")
+    page.change("#upper-5", "2000000")
+    names = "[...document.querySelectorAll('.order li')].map(one => one.dataset.column).join()"
+    assert page.browser.ask(names) == "income,town"
+    page.click("#up-2")
+    assert page.browser.ask(names) == "town,income"
+    page.click("#undo")
+    assert page.browser.ask(names) == "income,town"
+    page.click("#redo")
+    page.change("#fate-4", "keep")
+
+
+def meet_intruder(page):
+    page.go("intruder")
+    before = page.text("#figure-risk")
+    page.slide("#radius", 0.6)
+    assert page.text("#figure-risk") != before
+    page.change("#radius", "0.25")
+    patterns = page.text("#figure-patterns")
+    page.browser.ask("document.querySelector('#known-1').click()")
+    page.settle()
+    assert page.text("#figure-patterns") != patterns
+    page.click("#undo")
+    assert page.text("#figure-patterns") == patterns
+
+
+def test_a_point_of_the_search_becomes_the_settings(page, studio):
+    page.click("[data-action=project]")
+    page.go("compare")
+    page.browser.ask("document.querySelector('input[name=point]:not(:checked)').click()")
+    page.click("form[data-action=point] button[type=submit]")
+    assert page.text("h1") == "Run"
+    assert isinstance(last_project(studio).settings.leaf, float)
+    page.click("#undo")
+    assert last_project(studio).settings.leaf == "auto"
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1300, False), (420, True)])
+def test_every_step_fits_on_the_screen_and_says_nothing_on_the_console(page, width, dark):
+    page.click("[data-action=project]")
+    page.browser.look(width=width, height=900, dark=dark)
+    for step in STEPS:
+        page.go(step)
+        page.browser.wait("!document.querySelector('.picture p')")
+        assert page.browser.ask("document.documentElement.scrollWidth") <= width, step
+    assert page.browser.messages == []
+
+
+def test_every_control_has_a_name_and_can_be_reached(page):
+    page.click("[data-action=project]")
+    nameless = (
+        "[...document.querySelectorAll('main input, main select, main textarea, main button')].filter(one =>"
+        "!(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim())).map(one => one.outerHTML)"
+    )
+    helpless = (
+        "[...document.querySelectorAll('main input, main select, main textarea')].filter(one =>"
+        "!one.getAttribute('aria-describedby')).map(one => one.outerHTML)"
+    )
+    for step in STEPS:
+        page.go(step)
+        assert page.browser.ask(nameless) == []
+        assert page.browser.ask(helpless) == [], step
+        assert page.browser.ask("document.querySelectorAll('h1').length") == 1
+        assert page.browser.ask(
+            "document.activeElement.tagName === 'H1' || document.activeElement.ariaCurrent === 'step'"
+        )
+        assert page.browser.ask(
+            "[...document.querySelectorAll('[aria-describedby]')].every(one =>"
+            "document.getElementById(one.getAttribute('aria-describedby'))?.textContent.trim())"
+        )
+        twice = "(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(one => one.id))"
+        assert page.browser.ask(twice) == 0
+
+
+def test_steps_and_undo_by_keyboard_alone(page):
+    page.click("[data-action=project]")
+    page.go("intruder")
+    page.browser.ask("document.querySelector('#radius').focus()")
+    for kind in ("keyDown", "keyUp"):
+        page.browser.call(
+            "Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39
+        )
+    page.settle()
+    assert page.browser.ask("document.querySelector('#radius').value") == "0.26"
+    assert page.browser.ask("document.activeElement.id") == "radius"
+    for kind in ("keyDown", "keyUp"):
+        key = {"key": "z", "code": "KeyZ", "windowsVirtualKeyCode": 90, "modifiers": 2}
+        page.browser.call("Input.dispatchKeyEvent", type=kind, **key)
+    page.settle()
+    assert page.browser.ask("document.querySelector('#radius').value") == "0.25"
+
+
+def test_the_page_without_its_token_or_its_studio_says_what_to_do(browser, studio, people, tmp_path):
+    browser.ask("sessionStorage.clear()")
+    bare = StudioPage(browser, studio.address.partition("#")[0])
+    assert "molehill studio" in bare.error
+    assert bare.text("main") == ""
+    other = OpenStudio(tmp_path)
+    shown = StudioPage(browser, other.address)
+    shown.drop("people.csv", people)
+    other.close()
+    browser.ask("document.querySelector('#step-rule').click()")
+    shown.settle()
+    assert "does not answer" in shown.error
+    browser.messages.clear()
+
+
+def test_a_hostile_file_runs_nothing(page):
+    evil = "<img src=x onerror=document.title='hacked'>"
+    rows = "\n".join(
+        f"{evil},<script>document.title='hacked'</script>{number % 2},{1000 + 13.5 * number}" for number in range(90)
+    )
+    page.drop(f"{evil}.csv", f"{evil}{evil},<b>b</b>,javascript:document.title='hacked'\n{rows}")
+    assert page.error == ""
+    for step in STEPS[:5]:
+        page.go(step)
+    page.go("file")
+    page.click("#show-values")
+    assert page.browser.ask("document.title") == "Molehill studio"
+    assert page.browser.ask("document.querySelectorAll('main img, main script, main b').length") == 0
+    assert page.browser.messages == []
+
+
+def test_reports_open_in_a_tab_of_their_own_and_draw(page, studio):
+    names = [project.name for project in list_projects(studio.studio.home) if list_runs(project)]
+    page.browser.ask(f"document.querySelector('[data-action=project][data-name={json.dumps(names[0])}]').click()")
+    page.settle()
+    page.go("sign")
+    before = {one["targetId"] for one in page.browser.call("Target.getTargets")["targetInfos"]}
+    page.click("#open-internal")
+    new = "Target.getTargets"
+    import time  # noqa: PLC0415
+
+    end = time.monotonic() + 30
+    while True:
+        tabs = [one for one in page.browser.call(new)["targetInfos"] if one["targetId"] not in before]
+        if any("report" in one["title"] for one in tabs):
+            break
+        assert time.monotonic() < end, tabs
+        time.sleep(0.2)
+    (tab,) = [one for one in tabs if "report" in one["title"]]
+    assert "/once/" in tab["url"]
+    page.browser.call("Target.closeTarget", targetId=tab["targetId"])
+
+
+PICTURES = os.environ.get("MOLEHILL_PICTURES")
+FILES = {"survey": None, "ce": "ce_sample.csv", "nist": "nist_ma.csv"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_the_whole_job_on_real_files(browser, tmp_path, shared, name):
+    opened = OpenStudio(tmp_path)
+    browser.look(width=1300, height=1000)
+    page = StudioPage(browser, opened.address)
+    try:
+        if FILES[name] is None:
+            photograph(browser, name, "open")
+            page.click("#example")
+        else:
+            page.drop(FILES[name], (shared / FILES[name]).read_text(encoding="utf-8"))
+        assert page.error == ""
+        photograph(browser, name, "file")
+        page.go("columns")
+        for row in page.browser.ask(
+            "[...document.querySelectorAll('tr.decide select[data-action=fate]')].map(x => x.id)"
+        ):
+            page.change(f"#{row}", "drop")
+            assert page.error == ""
+        assert not page.text(".problem"), page.text(".problem")
+        photograph(browser, name, "columns")
+        page.go("intruder")
+        photograph(browser, name, "intruder")
+        set_all(page, {"datasets": "5", "seed": "11"})
+        photograph(browser, name, "rule")
+        run_to_the_end(page, 600)
+        assert "done" in page.text("#run-state"), page.text("#run-state")
+        photograph(browser, name, "run")
+        page.go("compare")
+        page.browser.wait("!document.querySelector('.picture p') && !!document.querySelector('#other-risk')")
+        photograph(browser, name, "compare")
+        page.go("sign")
+        photograph(browser, name, "sign")
+        assert browser.messages == []
+        (run,) = list_runs(find_project(opened.studio.home, list_projects(opened.studio.home)[0].name))
+        assert same_bytes(run, tmp_path / "out")
+    finally:
+        opened.close()
+
+
+def photograph(browser, name, step):
+    if PICTURES is not None and name == "survey":
+        browser.photograph(Path(PICTURES) / f"studio-{step}.png", height=1000)
