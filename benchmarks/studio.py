@@ -19,7 +19,7 @@ from opened_studio import OpenStudio
 
 
 def timed(call, times=1):
-    found = []
+    found, answer = [], {}
     for _ in range(times):
         begun = time.perf_counter()
         answer = call()

@@ -35,7 +35,7 @@ SETTINGS = Settings(
 )
 
 
-def change(action, settings=SETTINGS, **fields):
+def change(action, settings: Settings = SETTINGS, /, **fields):
     return CHANGES[action](settings, LOOKED, fields)
 
 

@@ -70,7 +70,7 @@ def _ask_first(told, project):
     """Begin the run in the first studio, as its page would."""
     import http.client  # noqa: PLC0415
 
-    port, token = re.search(r":(\d+)/#token=(\S+)", told).groups()
+    ((port, token),) = re.findall(r":(\d+)/#token=(\S+)", told)
     connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
     body = json.dumps({"project": project, "step": "run", "fields": {"action": "begin"}})
     with closing(connection):
@@ -113,7 +113,7 @@ def test_what_a_run_made_is_compared(walked):
     html = opened.ask("/view", project.name, "compare")["html"]
     assert 'id="verdict"' in html
     assert f"{PLANTED}" not in html
-    name = re.search(r'data-picture="([\w-]+)"', html)[1]
+    name, *_ = re.findall(r'data-picture="([\w-]+)"', html)
     picture = opened.ask("/view", project.name, "compare", part="picture", name=name)["html"]
     assert picture.startswith('<img src="data:image/svg+xml;base64,')
     assert "error" in opened.ask("/view", project.name, "compare", part="picture", name="none")
@@ -123,7 +123,7 @@ def test_another_intruder_looks_at_the_same_tables(walked):
     opened, project, run, _ = walked
     asked = {"part": "other", "run": 1}
     same = opened.ask("/view", project.name, "compare", **asked, known=list(run.settings.known), radius="0.2")["html"]
-    told = float(re.search(r"→ </span>([\d.]+)", same)[1])
+    told = float(re.findall(r"→ </span>([\d.]+)", same)[0])
     from molehill.report.dossier import read_dossier  # noqa: PLC0415
 
     risk = read_dossier(run.out).evaluation.risk

@@ -60,6 +60,6 @@ def watched(path: Path | None, tell: Callable[[str], None], *, estimate: float) 
         os.close(handle)
 
 
-def _plain(point: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(point: Mapping[Any, Any]) -> dict[str, Any]:
     taken = {name: getattr(point[name], "item", lambda own=point[name]: own)() for name in SHOWN}
     return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in taken.items()}

@@ -64,7 +64,7 @@ class Stage(str):
 
     __slots__ = ("point",)
 
-    def __new__(cls, words: str, point: Mapping[str, Any]) -> Self:
+    def __new__(cls, words: str, point: Mapping[Any, Any]) -> Self:
         """Name a stage in which a point was measured."""
         stage = super().__new__(cls, words)
         stage.point = point

@@ -49,7 +49,7 @@ def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = T
             risk = f"mean expected risk {float(np.nanmean(point.measured.risk)):.3f}"
             distance = f", U_m {point.distance:.4f}" if job.view.numeric else ""
             words = f"point {point.number + 1}: {point}: {state}{risk}{distance}"
-            tell(Stage(words, list_points([point], bench.fresh).to_dict("records")[0]))
+            tell(Stage(words, list_points([point], bench.fresh).iloc[0].to_dict()))
     return conclude(bench, tell)
 
 
