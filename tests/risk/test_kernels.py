@@ -2,21 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from molehill.risk import kernels
-
-
-@given(st.lists(st.floats(allow_nan=False), max_size=40), st.integers(512, 700), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=60)
-def test_sort_order_sorts_any_numbers(special, size, seed):
-    rng = np.random.default_rng(seed)
-    points = np.concatenate([special, rng.normal(0, 10.0 ** rng.integers(-300, 300), size).round(2)])
-    for some in (points, points[: len(special)], np.full(600, 3.5)):
-        order = kernels.sort_order(some)
-        assert (np.sort(order) == np.arange(len(some))).all()
-        assert (some[order] == np.sort(some)).all()
 
 
 def test_the_share_of_sets_that_miss_a_record_is_a_ratio_of_binomials():

@@ -7,6 +7,8 @@ machine (cached). The records of cell `c` are `records[starts[c]:starts[c + 1]]`
 import numpy as np
 from numba import njit
 
+from molehill.sorting import count_below, count_up_to, order_of
+
 _compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
@@ -33,45 +35,11 @@ def group(cells, first, last, place, records):
 
 
 @_compiled
-def sort_order(points):
-    """Give the order of the numbers, as `numpy.argsort` does; none may be NaN.
-
-    Many are sorted by radix, eleven bits at a time from the last: time grows with their number and no faster.
-    """
-    number = len(points)
-    if number < 512:
-        return np.argsort(points)
-    keys, order = np.empty(number, np.uint64), np.arange(number)
-    counts = np.zeros((6, 2048), np.int64)
-    sign, digit = np.uint64(1 << 63), np.uint64(2047)
-    bits = points.view(np.uint64)
-    for i in range(number):
-        # The bits of a number, read as a whole number, rise with it once the sign is turned (all bits, if below 0).
-        keys[i] = bits[i] ^ (~np.uint64(0) if bits[i] & sign else sign)
-        for j in range(6):
-            counts[j, (keys[i] >> np.uint64(11 * j)) & digit] += 1
-    next_keys, next_order = np.empty_like(keys), np.empty_like(order)
-    for j in range(6):
-        shift, place = np.uint64(11 * j), counts[j]
-        if place[(keys[0] >> shift) & digit] == number:
-            continue
-        total = 0
-        for k in range(2048):
-            total, place[k] = total + place[k], total
-        for i in range(number):
-            k = (keys[i] >> shift) & digit
-            next_keys[place[k]], next_order[place[k]] = keys[i], order[i]
-            place[k] += 1
-        keys, next_keys, order, next_order = next_keys, keys, next_order, order
-    return order
-
-
-@_compiled
 def sort_cells(line, records, starts, first_cell, last_cell):
     """Order the records of each cell by `line`, in place."""
     for cell in range(first_cell, last_cell):
         members = records[starts[cell] : starts[cell + 1]]
-        members[:] = members[sort_order(line[members])]
+        members[:] = members[order_of(line[members])]
 
 
 @_compiled
@@ -163,7 +131,7 @@ def cover_line(line, counts, starts, size, order, radius, floor, first_cell, las
     for cell in range(first_cell, last_cell):
         begin, end = starts[cell], starts[cell + 1]
         number = end - begin
-        by_value = sort_order(line[begin:end])
+        by_value = order_of(line[begin:end])
         points = line[begin:end][by_value]
         first, last = np.empty(number, np.int64), np.empty(number, np.int64)
         reach = np.maximum(np.abs(points) * radius, floor)
@@ -193,13 +161,15 @@ def cover_line(line, counts, starts, size, order, radius, floor, first_cell, las
 @_compiled
 def rank_plane(points, low, high):
     """Rank the second column: each point's place, and each box's range of places `[bottom, top)`."""
-    by_height = sort_order(points[:, 1].copy())
+    by_height = order_of(points[:, 1].copy())
     heights = points[by_height, 1]
     place = np.empty(len(by_height), np.int64)
     for j in range(len(by_height)):
         place[by_height[j]] = j
-    bottom = np.searchsorted(heights, low[:, 1], side="left")
-    top = np.searchsorted(heights, high[:, 1], side="right")
+    bottom, top = np.empty(len(low), np.int64), np.empty(len(high), np.int64)
+    for i in range(len(low)):
+        bottom[i] = count_below(heights, low[i, 1])
+        top[i] = count_up_to(heights, high[i, 1])
     return place, bottom, top
 
 
@@ -280,7 +250,7 @@ def cover_plane(values, records, starts, size, order, radius, floor, first_cell,
     for cell in range(first_cell, last_cell):
         members = records[starts[cell] : starts[cell + 1]]
         number = len(members)
-        members = members[sort_order(values[members, 0])]
+        members = members[order_of(values[members, 0])]
         points = values[members]
         reach = np.maximum(np.abs(points) * radius, floor)
         low, high = points - reach, points + reach
@@ -313,7 +283,8 @@ def sort_lines(lines, ends):
     """Sort every row between each two ends, in place."""
     for cell in range(len(ends) - 1):
         for row in range(len(lines)):
-            lines[row, ends[cell] : ends[cell + 1]].sort()
+            line = lines[row, ends[cell] : ends[cell + 1]]
+            line[:] = line[order_of(line)]
 
 
 @_compiled

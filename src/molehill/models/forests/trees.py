@@ -6,6 +6,8 @@ Codes of predictors are below 64, so that a set of them is one word of the machi
 import numba
 import numpy as np
 
+from molehill.sorting import order_of
+
 
 @numba.njit(cache=True, nogil=True)
 def grow_tree(
@@ -99,7 +101,7 @@ def grow_tree(
                         else:
                             # A code that is not here goes where chance sends it.
                             score[code] = np.random.random()
-                    ranked = np.argsort(score[:size])
+                    ranked = order_of(score[:size])
                 else:
                     ranked = np.arange(size)
                 part[:] = 0.0
