@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from molehill.cli import entry
+
 SIGNALS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
 START = "from molehill.cli.entry import main; main()"
 # The same, but it says when it has come to a place, and waits there.
@@ -122,3 +124,13 @@ def test_what_the_system_refuses_is_told_with_its_path(tmp_path):
 def test_the_installed_command_goes_this_way():
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     assert 'molehill = "molehill.cli.entry:main"' in text
+
+
+def test_a_signal_that_was_lost_is_heard_at_the_next_stage(monkeypatch):
+    monkeypatch.setattr(entry, "_ASKED", [])
+    entry.still_wanted()
+    with pytest.raises(entry.StoppedError):
+        entry.stop(signal.SIGTERM, None)
+    with pytest.raises(entry.StoppedError) as again:
+        entry.still_wanted()
+    assert again.value.code == 128 + signal.SIGTERM

@@ -81,18 +81,21 @@ def test_a_column_or_fate_that_is_none_is_refused(fields):
 def test_a_category_has_no_limits():
     made = change("kind", column="pay", value="categorical")
     assert (made.kinds, made.lower, made.upper) == ({"pay": "categorical"}, {}, {})
-    assert change("kind", made, column="pay", value="").kinds == {}
+    back = change("kind", made, column="pay", value="")
+    assert (back.kinds, back.lower, back.upper) == ({}, {"pay": 0.0}, {"pay": 10_000.0})
     with pytest.raises(InputError, match="kinds"):
         change("kind", column="pay", value="colour")
 
 
 def test_limits_are_numbers_or_dates_and_may_be_left_out():
-    assert change("limit", column="pay", end="upper", value="250,000").upper == {"pay": 250_000.0}
+    for text in ("1250000", "1 250 000", "1,250,000", "1250000.0", "1,250,000.0", "1.25e6"):
+        assert change("limit", column="pay", end="upper", value=text).upper == {"pay": 1_250_000.0}
     assert change("limit", column="pay", end="lower", value="1990-12-31").lower == {"pay": date(1990, 12, 31)}
     assert change("limit", column="pay", end="lower", value=" ").lower is None
     # A number for all columns becomes one for each.
     assert change("limit", SETTINGS.but(lower=0.0), column="pay", end="lower", value="5").lower == {"pay": 5.0}
-    for value in ("many", "inf", "nan"):
+    # What could be meant in two ways is refused.
+    for value in ("many", "inf", "nan", "1,5", "250,000", "1.250.000"):
         with pytest.raises(InputError):
             change("limit", column="pay", end="lower", value=value)
 
@@ -100,6 +103,23 @@ def test_limits_are_numbers_or_dates_and_may_be_left_out():
 def test_codes_are_numbers_where_they_look_so():
     assert change("codes", column="age", value="-9, 99 ,n/a").missing_codes == {"age": (-9.0, 99.0, "n/a")}
     assert change("codes", SETTINGS.but(missing_codes={"age": [-9]}), column="age", value="").missing_codes == {}
+
+
+def test_what_the_file_has_no_more_can_be_forgotten():
+    old = SETTINGS.but(
+        keep=["town", "age", "gone"], known=["town", "gone"], breaks={"gone": (1.0,)}, relations=["gone"]
+    )
+    made = change("forget", old, column="gone")
+    assert made == SETTINGS.but(known=["town"], breaks={}, relations=[])
+    with pytest.raises(InputError, match="the file has it"):
+        change("forget", old, column="town")
+    with pytest.raises(InputError, match="no column would be replaced"):
+        change("forget", SETTINGS.but(replace=["gone"], keep=["town", "age", "pay"]), column="gone")
+
+
+def test_who_has_new_people_no_more_knows_nothing_that_is_replaced():
+    new = Settings(replace=["town", "pay"], drop=["person", "age", "rent"], known=["town"], records=100)
+    assert change("set", new, name="records", value="").known == ()
 
 
 def test_what_is_likely_known_and_the_order_of_levels():
@@ -131,16 +151,25 @@ def test_known_columns_and_their_groups():
     made = change("known", column="age", value=False)
     assert (made.known, made.breaks) == (("town",), {})
     assert change("known", made, column="age", value=True).known == ("town", "age")
-    assert change("breaks", column="age", value="25; 40,60").breaks == {"age": (25.0, 40.0, 60.0)}
+    assert change("breaks", column="age", value="25; 40; 60").breaks == {"age": (25.0, 40.0, 60.0)}
     assert change("breaks", column="age", value="").breaks == {}
-    with pytest.raises(InputError, match="no number"):
-        change("breaks", column="age", value="young")
+    for value in ("young", "25,5; 35,5"):
+        with pytest.raises(InputError, match="decimal point"):
+            change("breaks", column="age", value=value)
+    assert change("known", SETTINGS.but(known=["town", "gone"]), column="gone", value=False).known == ("town",)
 
 
 def test_radius_and_floor_of_all_columns_or_of_one():
     assert change("reach", setting="radius", value="0.35").radius == 0.35
     assert change("reach", setting="floor", value="100").floor == 100.0
     assert change("reach", setting="radius", column="pay", value="0.1").radius == {"pay": 0.1}
+    # A category has none, and one that is emptied has what all have.
+    several = SETTINGS.but(replace=["pay", "town", "rent"], keep=["age"], decide=[], known=["age"])
+    made = change("reach", several, setting="radius", column="pay", value="0.1")
+    assert made.radius == {"pay": 0.1, "rent": 0.2}
+    assert change("reach", made, setting="radius", column="pay", value="").radius == 0.2
+    one = SETTINGS.but(radius={"pay": 0.1})
+    assert change("fate", one, column="rent", value="replace").radius == {"pay": 0.1, "rent": 0.2}
     for value in ("2", "-1", "wide", "nan"):
         with pytest.raises(InputError):
             change("reach", setting="radius", value=value)

@@ -83,9 +83,9 @@ def test_the_whole_job_from_a_dropped_file_to_a_signed_release(page, studio, peo
     page.drop("people.csv", people)
     assert "300" in page.text("main")
     assert f"{PLANTED}" not in page.browser.ask("document.documentElement.outerHTML")
-    page.click("#show-values")
+    page.click("#values")
     assert f"{PLANTED}" in page.text("main")
-    page.click("#hide-values")
+    page.click("#values")
     assert f"{PLANTED}" not in page.browser.ask("document.documentElement.outerHTML")
 
     decide_columns(page)
@@ -126,7 +126,7 @@ def decide_columns(page):
     page.change("#upper-5", "2000000")
     names = "[...document.querySelectorAll('.order li')].map(one => one.dataset.column).join()"
     assert page.browser.ask(names) == "income,town"
-    page.click("#up-2")
+    page.click("#up-3")
     assert page.browser.ask(names) == "town,income"
     page.click("#undo")
     assert page.browser.ask(names) == "income,town"
@@ -196,21 +196,45 @@ def test_every_control_has_a_name_and_can_be_reached(page):
         assert page.browser.ask(twice) == 0
 
 
+def press(page, key, code, number, modifiers=0):
+    for kind in ("keyDown", "keyUp"):
+        how = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}
+        page.browser.call("Input.dispatchKeyEvent", type=kind, **how)
+    page.settle()
+
+
+def test_the_focus_stays_with_what_is_moved_and_is_never_lost(page):
+    page.click("[data-action=project]")
+    page.go("columns")
+    page.change("#fate-4", "replace")
+    page.browser.ask("document.querySelector('#down-4').focus()")
+    page.click("#down-4")
+    order = "[...document.querySelectorAll('.order li')].map(one => one.dataset.column).join()"
+    assert page.browser.ask(order) == "town,income"
+    # At the end it can go no further.
+    assert page.browser.ask("document.activeElement.id || document.activeElement.tagName") in ("down-4", "H1")
+    for _ in range(2):
+        page.click("#undo")
+    page.go("rule")
+    page.browser.ask("document.querySelector('#add-rule').focus()")
+    page.click("#add-rule")
+    assert page.browser.ask("document.activeElement.id") == "add-rule"
+    page.browser.ask("document.querySelector('#drop-1').focus()")
+    page.click("#drop-1")
+    assert page.browser.ask("document.activeElement.tagName") == "H1"
+    page.browser.ask("document.querySelector('.skip').click()")
+    assert page.browser.ask("document.activeElement.id") == "main"
+    assert page.text("h1").startswith("Rule")
+
+
 def test_steps_and_undo_by_keyboard_alone(page):
     page.click("[data-action=project]")
     page.go("intruder")
     page.browser.ask("document.querySelector('#radius').focus()")
-    for kind in ("keyDown", "keyUp"):
-        page.browser.call(
-            "Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39
-        )
-    page.settle()
+    press(page, "ArrowRight", "ArrowRight", 39)
     assert page.browser.ask("document.querySelector('#radius').value") == "0.26"
     assert page.browser.ask("document.activeElement.id") == "radius"
-    for kind in ("keyDown", "keyUp"):
-        key = {"key": "z", "code": "KeyZ", "windowsVirtualKeyCode": 90, "modifiers": 2}
-        page.browser.call("Input.dispatchKeyEvent", type=kind, **key)
-    page.settle()
+    press(page, "z", "KeyZ", 90, modifiers=2)
     assert page.browser.ask("document.querySelector('#radius').value") == "0.25"
 
 
@@ -239,8 +263,8 @@ def test_a_hostile_file_runs_nothing(page):
     for step in STEPS[:5]:
         page.go(step)
     page.go("file")
-    page.click("#show-values")
-    assert page.browser.ask("document.title") == "Molehill studio"
+    page.click("#values")
+    assert page.browser.ask("document.title") == "Molehill studio: file"
     assert page.browser.ask("document.querySelectorAll('main img, main script, main b').length") == 0
     assert page.browser.messages == []
 
@@ -264,6 +288,19 @@ def test_reports_open_in_a_tab_of_their_own_and_draw(page, studio):
         time.sleep(0.2)
     (tab,) = [one for one in tabs if "report" in one["title"]]
     assert "/once/" in tab["url"]
+    attached = page.browser.call("Target.attachToTarget", targetId=tab["targetId"], flatten=True)
+    own, page.browser._session = page.browser._session, attached["sessionId"]
+    try:
+        page.browser.wait("document.documentElement.classList.contains('ready')")
+        assert page.browser.ask("document.querySelectorAll('figure.drawn').length") > 0
+        # Whatever stands in a report has neither the token nor a way to ask with it.
+        storage = "(() => {try {return sessionStorage.length} catch (error) {return 'refused'}})()"
+        assert page.browser.ask(storage) == "refused"
+        assert page.browser.ask("window.opener") is None
+        asked = "fetch('/view', {method: 'POST', body: '{}'}).then(() => 'answered', () => 'refused')"
+        assert page.browser.ask(asked) == "refused"
+    finally:
+        page.browser._session = own
     page.browser.call("Target.closeTarget", targetId=tab["targetId"])
 
 

@@ -1,5 +1,7 @@
 """Projects: settings on disk with every earlier state, and nothing that others could read."""
 
+import os
+
 import pytest
 
 from molehill import Settings, read_settings
@@ -90,6 +92,30 @@ def test_projects_have_names_of_their_own_and_are_found_by_them(tmp_path):
             projects.find_project(home, name)
     (home / "link").symlink_to(home / "a")
     assert "link" not in {project.name for project in projects.list_projects(home)}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of files are those of Unix")
+def test_a_home_that_others_may_have_made_is_refused(tmp_path):
+    home = tmp_path / projects.HOME
+    home.mkdir(mode=0o700)
+    home.chmod(0o770)
+    with pytest.raises(InputError, match="open to others"):
+        projects.open_home(tmp_path)
+    home.rmdir()
+    home.symlink_to(tmp_path)
+    with pytest.raises(InputError, match="a link"):
+        projects.open_home(tmp_path)
+
+
+def test_removing_follows_no_link(project, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "kept.csv").write_text("a", encoding="utf-8")
+    (project.folder / "way").symlink_to(other)
+    projects.remove_unused(project.folder)
+    assert (other / "kept.csv").exists()
+    assert not project.folder.exists()
+    assert list(projects.open_home(tmp_path).iterdir()) == []
 
 
 def test_a_home_that_cannot_be_made_is_told(tmp_path):

@@ -13,8 +13,8 @@ from contextlib import closing
 
 import pytest
 
-from molehill.report.trail import hash_files
-from molehill.studio import running
+from molehill.report.trail import Verification, hash_files
+from molehill.studio import comparing, running
 from molehill.studio.projects import Project, find_project
 from molehill.studio.running import Run
 from opened_studio import PLANTED, OpenStudio, write_people
@@ -162,8 +162,37 @@ def test_a_release_is_signed_exported_and_told_when_it_was_changed(walked):
         assert "not as it was written" in opened.ask("/view", project.name, "sign")["html"]
         assert "not as it was written" in opened.do("sign", project.name, "sign", name="B", decision="publish")["error"]
         assert "not as it was written" in opened.ask("/ticket", project.name, what="release")["error"]
+        for what in ("internal", "public"):
+            assert "may not be ours" in opened.ask("/ticket", project.name, what=what)["error"]
     finally:
         table.write_bytes(content)
+
+
+def test_nothing_but_own_files_of_a_run_is_handed_out(walked, tmp_path):
+    opened, project, run, _ = walked
+    secret, own = tmp_path / "secret.toml", run.out / "internal" / "settings.toml"
+    secret.write_text("secret", encoding="utf-8")
+    content = own.read_bytes()
+    own.unlink()
+    own.symlink_to(secret)
+    try:
+        assert "error" in opened.ask("/ticket", project.name, what="used")
+    finally:
+        own.unlink()
+        own.write_bytes(content)
+        own.chmod(0o600)
+
+
+@pytest.mark.parametrize("content", ['{"signed": [1]}', '{"signed": [{"name": "x"}]}', "[]", "{"])
+def test_signatures_that_are_none_are_told(walked, content):
+    opened, project, run, _ = walked
+    path = run.out / "internal" / "sign-off.json"
+    kept = path.read_bytes() if path.exists() else None
+    path.write_text(content, encoding="utf-8")
+    try:
+        assert "is damaged" in opened.ask("/view", project.name, "sign")["error"]
+    finally:
+        path.unlink() if kept is None else path.write_bytes(kept)
 
 
 def test_a_finished_run_is_opened_where_it_lies(walked):
@@ -181,6 +210,15 @@ def test_nothing_of_a_run_is_open_to_others(walked):
     for path in (run.settings_file, run.log, run.stages_file, run.note, run.lock, run.out / "internal"):
         assert path.stat().st_mode & 0o077 == 0, path
     assert f"{PLANTED}" not in run.log.read_text(encoding="utf-8") + run.stages_file.read_text(encoding="utf-8")
+
+
+def test_what_was_not_released_cannot_be_signed_for_publication(walked, monkeypatch):
+    opened, project, run, _ = walked
+    held = Verification(files=3, problems=(), notes=(), fingerprint="", described="")
+    monkeypatch.setattr(comparing, "verify_release", lambda _: held)
+    assert "nothing to publish" in opened.do("sign", project.name, "sign", name="A", decision="publish")["error"]
+    assert "error" not in opened.do("sign", project.name, "sign", name="A", decision="do not publish")
+    (run.out / "internal" / "sign-off.json").unlink()
 
 
 @pytest.fixture

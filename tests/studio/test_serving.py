@@ -3,9 +3,10 @@
 import json
 import os
 
+import pandas as pd
 import pytest
 
-from molehill import read_settings
+from molehill import read_settings, read_table
 from molehill.studio import serving
 from molehill.studio.projects import find_project
 from molehill.studio.serving import STEPS
@@ -196,7 +197,64 @@ def test_a_project_or_file_that_is_gone_is_told(opened):
     path = write_people(opened.studio.folders[0] / "gone.csv")
     project = opened.do("open", path="gone.csv")["project"]
     path.unlink()
-    assert "not there any more" in opened.ask("/view", project, "columns")["error"]
+    assert "there is no such file" in opened.ask("/view", project, "columns")["error"]
+    # Another one can be opened all the same.
+    assert "error" not in opened.do("close", "nobody")
+    assert "error" not in opened.do("open", "nobody", path="people.csv")
+
+
+def test_the_table_of_a_project_is_not_another_one_because_its_settings_say_so(opened, project, tmp_path):
+    path = find_project(opened.studio.home, project).path
+    secret = write_people(tmp_path / "secret.csv")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("../../people.csv", str(secret)), encoding="utf-8")
+    for step in STEPS:
+        assert "outside" in opened.ask("/view", project, step, shown=True)["error"]
+    assert "outside" in opened.do("set", project, "rule", name="datasets", value="3")["error"]
+
+
+def test_settings_that_are_dropped_find_their_table_in_the_folders(opened):
+    text = (
+        'data = "people.csv"\nreplace = ["income"]\nkeep = ["sex"]\ndrop = ["name", "age", "town"]\nknown = ["sex"]\n'
+    )
+    answer = opened.send("mine.toml", text.encode())
+    assert "error" not in answer, answer
+    assert find_project(opened.studio.home, answer["project"]).data.name == "people.csv"
+    assert "Put the file" in opened.send("mine.toml", text.replace("people.csv", "nothing.csv").encode())["error"]
+
+
+def test_a_sheet_of_a_workbook_is_chosen_when_it_is_opened(opened):
+    frame = read_table(opened.studio.folders[0] / "people.csv").frame
+    path = opened.studio.folders[0] / "book.xlsx"
+    with pd.ExcelWriter(path, engine="xlsxwriter") as book:
+        for name in ("first", "second"):
+            frame.to_excel(book, sheet_name=name, index=False)
+    assert "Name one of them" in opened.do("open", path="book.xlsx")["error"]
+    assert "error" not in opened.do("open", path="book.xlsx", sheet="second")
+    status, _, content = opened.request(
+        "PUT", "/upload", path.read_bytes(), x_molehill_name="b.xlsx", x_molehill_sheet="first"
+    )
+    assert status == 200
+    answer = json.loads(content)
+    assert find_project(opened.studio.home, answer["project"]).settings.sheet == "first"
+    path.unlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_is_no_file_and_holds_nothing_up(opened):
+    for name in ("pipe.toml", "pipe.csv"):
+        os.mkfifo(opened.studio.folders[0] / name)
+        assert "error" in opened.do("open", path=name)
+        (opened.studio.folders[0] / name).unlink()
+
+
+def test_a_project_is_removed_with_all_that_is_in_it(opened, project):
+    folder = find_project(opened.studio.home, project).folder
+    answer = opened.do("remove", project, name=project)
+    assert "was removed" in answer["message"]
+    assert not folder.exists()
+    assert (opened.studio.folders[0] / "people.csv").exists()
+    assert "error" in opened.do("remove", None, name=project)
 
 
 def test_settings_and_the_built_in_survey_are_opened(opened):

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 # What answers each signal, and the exit code that shells know it by.
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 RESUMABLE = ("run", "demo", "reproduce")
+# Signals that were answered so far.
+_ASKED: list[int] = []
 
 
 class StoppedError(SystemExit):
@@ -31,7 +33,15 @@ def answer_signals(answer: Callable[[int, Any], Any] | signal.Handlers) -> None:
 
 def stop(number: int, _: Any) -> NoReturn:
     """Give up what is being done."""
+    # Raised while a compiled function calls back, it may be lost on the way: `still_wanted` asks again.
+    _ASKED.append(number)
     raise StoppedError(128 + number)
+
+
+def still_wanted() -> None:
+    """Give up what is being done if the program was asked to end, and went on all the same."""
+    if _ASKED:
+        raise StoppedError(128 + _ASKED[-1])
 
 
 def tell_stop(code: int | str | None) -> str:

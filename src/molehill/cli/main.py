@@ -20,7 +20,7 @@ from rich.text import Text
 
 import molehill
 from molehill.cli import reproduce as cli_reproduce
-from molehill.cli.entry import StoppedError, answer_signals, stop, tell_stop
+from molehill.cli.entry import StoppedError, answer_signals, still_wanted, stop, tell_stop
 from molehill.cli.options import SettingsCommand, read_given
 from molehill.errors import InputError
 
@@ -517,6 +517,7 @@ def _stages(*, quiet: bool) -> Callable[[str], None]:
     begun = time.monotonic()
 
     def tell(stage: str) -> None:
+        still_wanted()
         if not quiet:
             typer.echo(f"{time.monotonic() - begun:6.1f} s  {stage}", err=True)
 

@@ -135,7 +135,9 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     find_columns(table, settings.relations, "relations")
     # One that names people says nothing of others, and would need a coefficient for each of them.
     kept = tuple(name for name in settings.keep if name not in settings.accept)
-    asked = {*settings.relations, *(name for text in settings.regressions for name in read_formula(text).columns)}
+    regressed = [name for text in settings.regressions for name in read_formula(text).columns]
+    find_columns(table, regressed, "regressions")
+    asked = {*settings.relations, *regressed}
     if settings.survey is not None:
         carried = settings.survey.weight if settings.fits_given_weight else settings.survey.stratum
         # Clusters and replicates are no predictors: they are too many, or tell what the weight tells.

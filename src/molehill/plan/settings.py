@@ -701,8 +701,13 @@ def read_settings(path: str | Path) -> Settings:
 
 def _read_text(path: Path) -> str:
     try:
+        # Of a pipe there may be no end.
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError("settings", f"{str(path)!r} is no file", "Give the path of a settings file")
         # Editors on Windows begin a file with a mark of its encoding.
         return path.read_text(encoding="utf-8-sig")
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError("settings", f"there is no file {str(path)!r}", "Make one with `molehill init DATA`") from None
     except OSError as error:

@@ -1,5 +1,6 @@
 """What is clicked, turned into settings: every change is one call, and what cannot be is refused in words."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -50,6 +51,14 @@ def set_fate(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     return settings.but(**changes)
 
 
+def _is_amount(settings: Settings, looked: Looked, name: str) -> bool:
+    """Whether a column is a number, or dates that are drawn as days."""
+    if name not in looked.columns:
+        return False
+    found = looked.finding(name)
+    return settings.kinds.get(name, "date" if found.dates else found.kind) != "categorical"
+
+
 def _propose(settings: Settings, looked: Looked, name: str) -> dict[str, Any]:
     """Propose limits for an amount that is to be replaced and has none, and what becomes of missing values."""
     found, changes = looked.finding(name), {}
@@ -64,16 +73,21 @@ def _propose(settings: Settings, looked: Looked, name: str) -> dict[str, Any]:
                 changes[end] = {**(own or {}), name: limit}
     if found.missing and settings.missing == "error":
         changes["missing"] = "model"
+    for setting in ("radius", "floor"):
+        own = getattr(settings, setting)
+        # Where every column has its own, a new one has what is usual.
+        if isinstance(own, Mapping) and name not in own and _is_amount(settings, looked, name):
+            changes[setting] = {**own, name: Settings.model_fields[setting].get_default()}
     return changes
 
 
 def set_kind(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     """Say of what kind a column is; empty: as it looks."""
     name, kind = _column(looked, fields), f"{fields.get('value', '')}"
-    changes: dict[str, Any] = {"kinds": _without(settings.kinds, name) | ({name: kind} if kind else {})}
-    if kind == "categorical":
-        changes |= {field: _without(getattr(settings, field), name) for field in (*_LIMITS, "radius", "floor")}
-    return settings.but(**changes)
+    made = settings.but(kinds=_without(settings.kinds, name) | ({name: kind} if kind else {}))
+    if not _is_amount(made, looked, name):
+        return made.but(**{field: _without(getattr(made, field), name) for field in (*_LIMITS, "radius", "floor")})
+    return made.but(**_propose(made, looked, name)) if name in made.replace else made
 
 
 def set_limit(settings: Settings, looked: Looked, fields: Fields) -> Settings:
@@ -89,11 +103,15 @@ def set_limit(settings: Settings, looked: Looked, fields: Fields) -> Settings:
 
 
 def _limit(text: str) -> float | date:
+    plain = text.replace(" ", "")
+    # A comma may be a decimal mark: it is taken for one of thousands only where it cannot be.
+    if re.fullmatch(r"-?\d{1,3}(,\d{3}){2,}(\.\d+)?|-?\d{1,3},\d{3}\.\d+", plain):
+        plain = plain.replace(",", "")
     with suppress(ValueError):
-        return float(text.replace(" ", "").replace(",", ""))
+        return float(plain)
     with suppress(ValueError):
         return date.fromisoformat(text)
-    raise InputError("limit", "it is neither a number nor a date", "Write 250000, or 1990-12-31")
+    raise InputError("limit", "it is neither a number with a decimal point nor a date", "Write 250000, or 1990-12-31")
 
 
 def accept(settings: Settings, looked: Looked, fields: Fields) -> Settings:
@@ -116,6 +134,23 @@ def _code(text: str) -> float | str:
     except ValueError:
         return text
     return number if np.isfinite(number) else text
+
+
+def forget(settings: Settings, looked: Looked, fields: Fields) -> Settings:
+    """Take a column out of the settings that the file does not have any more."""
+    name = f"{fields.get('column')}"
+    if name in looked.columns:
+        raise InputError("column", "the file has it", "Drop it in place of forgetting it")
+    changes: dict[str, Any] = {}
+    for field in settings.model_fields_set:
+        value = getattr(settings, field)
+        if isinstance(value, Mapping) and name in value:
+            changes[field] = _without(value, name)
+        elif isinstance(value, tuple) and name in value:
+            changes[field] = tuple(own for own in value if own != name)
+    if not changes.get("replace", settings.replace):
+        raise InputError("columns", "no column would be replaced", "First choose another one to be replaced")
+    return settings.but(**changes)
 
 
 def set_likely(settings: Settings, looked: Looked, fields: Fields) -> Settings:
@@ -158,8 +193,8 @@ def take_order(settings: Settings, _: Looked, fields: Fields) -> Settings:
 
 
 def set_known(settings: Settings, looked: Looked, fields: Fields) -> Settings:
-    """Say that an intruder knows a column, or does not."""
-    name = _column(looked, fields)
+    """Say that an intruder knows a column, or does not; one that is gone can only be taken away."""
+    name = _column(looked, fields) if _is_on(fields) else f"{fields.get('column')}"
     known = {*settings.known} - {name} | ({name} if _is_on(fields) else set())
     changes: dict[str, Any] = {"known": tuple(own for own in looked.columns if own in known)}
     if not _is_on(fields):
@@ -171,20 +206,27 @@ def set_breaks(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     """Say in which groups a number is known: where each begins, with commas between."""
     name, text = _column(looked, fields), f"{fields.get('value', '')}"
     try:
-        ends = tuple(float(part) for part in text.replace(";", ",").split(",") if part.strip())
+        # With semicolons between, a comma could only be a decimal mark.
+        ends = tuple(float(part) for part in text.split(";" if ";" in text else ",") if part.strip())
     except ValueError:
-        raise InputError("breaks", "one is no number", "Write for instance 25, 35, 50, 65") from None
+        problem = "one is no number with a decimal point"
+        raise InputError("breaks", problem, "Write for instance 25, 35, 50, 65") from None
     return settings.but(breaks=_without(settings.breaks, name) | ({name: ends} if ends else {}))
 
 
-def set_reach(settings: Settings, _: Looked, fields: Fields) -> Settings:
+def set_reach(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     """Say what counts as close, by radius or floor: of all columns, or of one."""
     setting = check_choice("setting", f"{fields.get('setting')}", ("radius", "floor"))
-    value, own, name = _number(setting, fields.get("value")), getattr(settings, setting), fields.get("column")
-    if name is None:
-        return settings.but(**{setting: value})
-    each = own if isinstance(own, Mapping) else dict.fromkeys(settings.replace, own)
-    return settings.but(**{setting: {**each, f"{name}": value}})
+    own, text = getattr(settings, setting), f"{fields.get('value', '')}".strip()
+    if "column" not in fields:
+        return settings.but(**{setting: _number(setting, text)})
+    name = _column(looked, fields)
+    common = Settings.model_fields[setting].get_default() if isinstance(own, Mapping) else own
+    # Of a category nothing is near. One that says nothing has what all have that say nothing.
+    amounts = [one for one in settings.replace if _is_amount(settings, looked, one)]
+    each = dict(own) if isinstance(own, Mapping) else {}
+    each = {one: each.get(one, common) for one in amounts} | {name: _number(setting, text) if text else common}
+    return settings.but(**{setting: common if {*each.values()} == {common} else each})
 
 
 def set_targets(settings: Settings, _: Looked, fields: Fields) -> Settings:
@@ -213,7 +255,7 @@ def set_constraints(settings: Settings, _: Looked, fields: Fields) -> Settings:
 def set_survey(settings: Settings, _: Looked, fields: Fields) -> Settings:
     """Name the columns of a survey's design; without a weight there is none."""
     own = settings.survey
-    parts = {part: f"{fields.get(part, '')}".strip() for part in ("weight", "stratum", "cluster", "population")}
+    parts = {part: f"{fields.get(part, '')}" for part in ("weight", "stratum", "cluster", "population")}
     told = {part: name for part, name in parts.items() if name}
     if "weight" not in told:
         return settings.but(survey=None, survey_fit="auto")
@@ -242,6 +284,9 @@ def set_any(settings: Settings, _: Looked, fields: Fields) -> Settings:
     changes = {name: value}
     if name in ("order", "scale", "shift") and settings.scheme == "auto":
         changes["scheme"] = "weighted"
+    if name == "records" and value is None:
+        # Of people's own records nobody knows what is replaced.
+        changes["known"] = tuple(own for own in settings.known if own not in settings.replace)
     if name == "scheme" and value != "weighted":
         return _unset(settings, ("order", "scale", "shift", *_PAPER)).but(**changes)
     return settings.but(**changes)
@@ -353,6 +398,7 @@ CHANGES: dict[str, Callable[[Settings, Looked, Fields], Settings]] = {
     "limit": set_limit,
     "accept": accept,
     "codes": set_codes,
+    "forget": forget,
     "likely": set_likely,
     "levels": set_levels,
     "order": order_columns,

@@ -1,6 +1,7 @@
 """What the steps after a run show: the verdict and what it rests on, other intruders, other points, and the signing."""
 
 import json
+import stat
 import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -34,7 +35,10 @@ from molehill.tables.table import Table
 FIRST_TABLES = 5
 SIGNED = "sign-off.json"
 DECISIONS = ("publish", "do not publish", "publish after changes")
+_SIGNING = ("name", "role", "decision", "remark")
 _LONGEST_NAME, _LONGEST_REMARK = 200, 5_000
+# Bytes of all signatures at most: more are not ours.
+_LARGEST = 4 * 2**20
 
 
 def read_run(run: Run) -> Dossier:
@@ -47,7 +51,12 @@ def read_run(run: Run) -> Dossier:
 
 @lru_cache(maxsize=4)
 def _read(out: Path, _stamp: int) -> Dossier:
-    return read_dossier(out)
+    try:
+        return read_dossier(out)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("run", "its evidence is damaged", "Make it again, or open another") from None
 
 
 def tell_result(run: Run) -> dict[str, Any]:
@@ -214,6 +223,14 @@ def _read_tables(out: Path, _stamp: int) -> tuple[Table, ...]:
     return tuple(taken)
 
 
+def find_report(run: Run, part: str) -> Path:
+    """Give the path of a report, `internal` or `release`, of a run that is as it was written."""
+    if not verify_release(run.out).holds:
+        problem = "the folder is not as it was written, and its report may not be ours"
+        raise InputError("run", problem, "Make it again: molehill report, or another run")
+    return run.out / part / "report.html"
+
+
 def tell_signing(run: Run) -> dict[str, Any]:
     """Tell what is needed to sign a release: whether it is as it was written, its fingerprint, who has signed."""
     found: Verification = verify_release(run.out)
@@ -231,17 +248,21 @@ def tell_signing(run: Run) -> dict[str, Any]:
 def read_signatures(run: Run) -> list[dict[str, Any]]:
     """Give who has signed a release, with the fingerprint that each of them saw."""
     path = run.out / "internal" / SIGNED
-    try:
-        return list(json.loads(path.read_text(encoding="utf-8"))["signed"])
-    except FileNotFoundError:
+    if not path.exists():
         return []
+    try:
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            raise ValueError
+        signed = json.loads(path.read_text(encoding="utf-8"))["signed"]
+        return [{name: f"{one[name]}" for name in (*_SIGNING, "at", "user", "host", "fingerprint")} for one in signed]
     except (OSError, ValueError, TypeError, KeyError):
         raise InputError("sign-off", f"{SIGNED!r} is damaged", "Move it elsewhere, and sign again") from None
 
 
 def sign(run: Run, fields: Mapping[str, Any]) -> None:
     """Write down what somebody has decided on a release, with the fingerprint of what was decided on."""
-    told = {name: f"{fields.get(name, '')}".strip() for name in ("name", "role", "decision", "remark")}
+    told = {name: f"{fields.get(name, '')}".strip() for name in _SIGNING}
     if not told["name"] or len(told["name"]) > _LONGEST_NAME or len(told["role"]) > _LONGEST_NAME:
         raise InputError("name", "it is empty, or too long", "Write who decides")
     if told["decision"] not in DECISIONS:
@@ -251,6 +272,8 @@ def sign(run: Run, fields: Mapping[str, Any]) -> None:
     found = verify_release(run.out)
     if not found.holds:
         raise InputError("run", "the folder is not as it was written", "Look at what has changed, and run it again")
+    if not found.described and told["decision"] != DECISIONS[1]:
+        raise InputError("decision", "there is nothing to publish", f"Choose {DECISIONS[1]!r}, or run it again")
     by = describe_maker()
     about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "user": by["user"], "host": by["host"]}
     signed = [*read_signatures(run), {**told, **about, "fingerprint": found.described}]

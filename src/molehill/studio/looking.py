@@ -1,7 +1,7 @@
 """What the steps before a run show: the file, its columns and their fates, and the file to an intruder, at once."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -186,8 +186,9 @@ def tell_columns(project: Project, settings: Settings) -> dict[str, Any]:
         )
     return {
         "rows": rows,
+        "gone": [name for name in entries if name not in looked.columns],
         "fates": FATES,
-        "drawn": list(settings.replace),
+        "drawn": [(name, looked.columns.index(name)) for name in settings.replace if name in looked.columns],
         "plan": planned,
         "problem": problem,
         "rules": {} if planned is None else planned.rules,
@@ -207,6 +208,7 @@ def tell_intruder(project: Project, settings: Settings) -> dict[str, Any]:
     looked = look(project, settings)
     kept = [name for name in looked.columns if name in settings.keep or (settings.records and name in settings.replace)]
     return {
+        "gone": [name for name in settings.known if name not in kept],
         "choices": [
             {
                 "name": name,
@@ -286,8 +288,3 @@ def warm_up() -> None:
     frame = pd.DataFrame({"group": ["a", "b"] * 30, "amount": np.linspace(1.0, 60.0, 60)})
     settings = Settings(replace=["amount"], known=["group"], keep=["group"])
     call_alone(_measure, Table(frame), settings)
-
-
-def list_words(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Give what is said of settings, for the help beside their controls."""
-    return {name: Settings.describe(name) for name in names}

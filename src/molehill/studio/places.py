@@ -95,10 +95,13 @@ def tidy_file_name(name: str) -> str:
     >>> tidy_file_name("../../etc/survey.csv"), tidy_file_name("C:\\data\\a<b>.sav")
     ('survey.csv', 'a_b_.sav')
     """
-    plain = _STRANGE.sub("_", re.split(r"[\\/]", name)[-1]).strip(". ")[-120:]
-    if Path(plain).suffix.lower() not in _ENDINGS or not Path(plain).stem:
-        ending = Path(plain).suffix.lower() or "no ending"
-        raise InputError("file", f"{ending!r} is no format", f"Give a file that ends in {', '.join(_ENDINGS)}")
+    plain = _STRANGE.sub("_", re.split(r"[\\/]", name)[-1]).strip(". ")
+    # Systems count the bytes of a name.
+    plain = plain.encode()[-120:].decode(errors="ignore")
+    ending = Path(plain).suffix.lower()
+    if ending not in _ENDINGS or not Path(plain).stem:
+        problem = f"{ending!r} is no format" if ending else "it has no ending, which is no format"
+        raise InputError("file", problem, f"Give a file that ends in {', '.join(_ENDINGS)}")
     return plain
 
 

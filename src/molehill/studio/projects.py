@@ -10,6 +10,9 @@ import json
 import os
 import re
 import secrets
+import shutil
+import stat
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +45,11 @@ class Project:
         return self.folder / _SETTINGS
 
     @property
+    def changed(self) -> time.struct_time:
+        """When it was changed."""
+        return time.localtime(self.path.stat().st_mtime)
+
+    @property
     def settings(self) -> Settings:
         """What is set at this moment."""
         return read_settings(self.path)
@@ -60,15 +68,22 @@ def open_home(folder: Path) -> Path:
     home = folder / HOME
     try:
         home.mkdir(mode=0o700, exist_ok=True)
+        found = home.lstat()
     except OSError as error:
         problem = f"the folder {str(home)!r} cannot be made ({error.strerror})"
         raise InputError("folders", problem, "Open the studio with a folder that you may write to") from None
+    # Where others may write, somebody else can have made it.
+    foreign = hasattr(os, "geteuid") and found.st_uid != os.geteuid()
+    if not stat.S_ISDIR(found.st_mode) or foreign or (os.name == "posix" and found.st_mode & 0o077):
+        problem = f"{str(home)!r} is a link, another user's, or open to others"
+        raise InputError("folders", problem, "Remove it, or take its rights from all others: chmod 700")
     return home
 
 
 def list_projects(home: Path) -> list[Project]:
     """Give all projects, the one that was changed last first."""
-    found = [Project(path.parent) for path in home.glob(f"*/{_SETTINGS}") if not path.parent.is_symlink()]
+    folders = [path.parent for path in home.glob(f"*/{_SETTINGS}")]
+    found = [Project(folder) for folder in folders if not folder.is_symlink() and not folder.name.startswith(".")]
     return sorted(found, key=lambda project: -project.path.stat().st_mtime)
 
 
@@ -159,9 +174,7 @@ def _write_state(folder: Path, state: Mapping[str, Any]) -> None:
 
 
 def remove_unused(folder: Path) -> None:
-    """Remove the folder of a project that came to nothing: what was dropped into it, and nothing else."""
+    """Remove the folder of a project, out of the way at once; no link in it is followed."""
     aside = folder.with_name(f".removed-{secrets.token_hex(4)}")
     folder.rename(aside)
-    for path in aside.iterdir():
-        path.unlink()
-    aside.rmdir()
+    shutil.rmtree(aside)

@@ -20,7 +20,6 @@ from typing import Any, Literal
 from molehill.errors import InputError
 from molehill.files import write_text
 from molehill.plan.settings import Settings, format_settings, read_settings
-from molehill.release.locks import unfinished_folder
 from molehill.studio.projects import Project
 
 try:
@@ -28,7 +27,7 @@ try:
 except ImportError:  # as on Windows
     fcntl = None
 
-State = Literal["running", "paused", "released", "nothing found", "stopped", "failed"]
+State = Literal["running", "paused", "stopping", "released", "nothing found", "stopped", "failed"]
 CAN_PAUSE = hasattr(signal, "SIGSTOP")
 _NAME = re.compile(r"run-(\d+)\.toml")
 _LEAST_LEFT = 5.0
@@ -151,7 +150,8 @@ def is_alive(run: Run) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Shared: who only looks must not look like a run to another who does.
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
@@ -183,7 +183,7 @@ def tell_run(run: Run) -> dict[str, Any]:
         if not estimate
         else min(spent / estimate, 0.97),
         "left": left if left is None or left >= _LEAST_LEFT else 0.0,
-        "problem": _read_problem(run) if state in ("failed", "stopped") else "",
+        "problem": _read_problem(run) if state == "failed" else "",
         "can_pause": CAN_PAUSE,
     }
 
@@ -204,7 +204,7 @@ def _tell_stages(lines: list[dict[str, Any]], now: float, *, alive: bool) -> Ite
 
 def _state(run: Run, note: Mapping[str, Any], lines: list[dict[str, Any]], *, alive: bool) -> State:
     if alive:
-        return "paused" if note.get("paused") else "running"
+        return "stopping" if note.get("stopped") else "paused" if note.get("paused") else "running"
     if (run.out / "internal" / "manifest.json").exists():
         return "released" if (run.out / "release").is_dir() else "nothing found"
     ended = [line["ended"] for line in lines if "ended" in line]
@@ -264,7 +264,7 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
         for text in path.read_text(encoding="utf-8").splitlines():
             with suppress(ValueError):
                 line = json.loads(text)
-                lines += [line] if isinstance(line, dict) and "at" in line else []
+                lines += [line] if isinstance(line, dict) and isinstance(line.get("at"), int | float) else []
     return lines
 
 
@@ -276,11 +276,6 @@ def _read_problem(run: Run) -> str:
         if found:
             return found[-1].removeprefix("Error: ")
     return ""
-
-
-def is_resumable(run: Run) -> bool:
-    """Whether a run that has ended left something to go on from."""
-    return unfinished_folder(run.out).is_dir()
 
 
 def adopt(project: Project, out: Path) -> Run:

@@ -45,6 +45,19 @@ MOST_BYTES = 4 * 2**30
 # Seconds that an address which works once can be used in.
 _SOON = 60.0
 _EXAMPLE = "example survey"
+# A report runs its scripts in an origin of its own: whatever stands in it can neither ask the studio nor send anything.
+_ALONE = "; ".join(
+    (
+        "sandbox allow-scripts allow-modals",
+        "default-src 'none'",
+        "script-src 'unsafe-inline'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
 _MEDIA = {".html": "text/html; charset=utf-8", ".toml": "application/toml", ".zip": "application/zip"}
 
 
@@ -169,11 +182,16 @@ def _answering(studio: Studio, handler: Handler) -> Callable[[Request], Awaitabl
 def _call(studio: Studio, handler: Handler, given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise InputError("request", "it is no form", "Load the page again")
-    name, step = given.get("project"), given.get("step")
-    project = projects.find_project(studio.home, name) if isinstance(name, str) and name else None
-    fields = given.get("fields")
-    asked = Asked(project, step if step in STEPS else "file", fields if isinstance(fields, Mapping) else {})
-    return handler(studio, asked)
+    name, step, fields = given.get("project"), given.get("step"), given.get("fields")
+    fields = fields if isinstance(fields, Mapping) else {}
+    # Whoever opens another project need not have the one that was open.
+    leaves = handler is do and fields.get("action") in _LEAVING
+    named = isinstance(name, str) and name and not leaves
+    project = projects.find_project(studio.home, f"{name}") if named else None
+    return handler(studio, Asked(project, step if step in STEPS else "file", fields))
+
+
+_LEAVING = ("close", "open", "project", "example", "remove")
 
 
 @asynccontextmanager
@@ -209,7 +227,8 @@ def _uploading(studio: Studio) -> Callable[[Request], Awaitable[Response]]:
             folder = projects.make_folder(studio.home, Path(name).stem)
             try:
                 await take_file(request.stream(), folder / name, most_bytes=MOST_BYTES)
-                content = await run_in_threadpool(_begin_dropped, studio, folder, folder / name)
+                sheet = unquote(request.headers.get("x-molehill-sheet", "")) or None
+                content = await run_in_threadpool(_begin_dropped, studio, folder, folder / name, sheet)
             except BaseException:
                 projects.remove_unused(folder)
                 raise
@@ -219,10 +238,11 @@ def _uploading(studio: Studio) -> Callable[[Request], Awaitable[Response]]:
     return answer
 
 
-def _begin_dropped(studio: Studio, folder: Path, path: Path) -> dict[str, Any]:
+def _begin_dropped(studio: Studio, folder: Path, path: Path, sheet: str | None) -> dict[str, Any]:
     if path.suffix.lower() == SETTINGS:
-        return _begin_with(studio, folder, read_settings(path), folder)
-    return _begin(studio, folder, path)
+        # Where it came from, nobody knows: its table is looked for in the folders of the studio.
+        return _begin_with(studio, folder, read_settings(path), studio.folders)
+    return _begin(studio, folder, path, {"sheet": sheet})
 
 
 def _begin(studio: Studio, folder: Path, path: Path, reading: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -233,14 +253,26 @@ def _begin(studio: Studio, folder: Path, path: Path, reading: Mapping[str, Any] 
     return _show(studio, Asked(project, "file", {}), f"{path.name} was read. Look at how, then go on.")
 
 
-def _begin_with(studio: Studio, folder: Path, settings: Settings, base: Path) -> dict[str, Any]:
+def _begin_with(studio: Studio, folder: Path, settings: Settings, bases: Sequence[Path]) -> dict[str, Any]:
     """Begin a project with settings that are there, if the file that they name may be read."""
     if settings.data is None:
         raise InputError("settings", "'data' is missing", "Say in the file where the confidential table is")
-    path = find_path(studio.folders, str(base / settings.data))
+    path = _find_data(studio, settings.data, bases)
     project = projects.begin(folder, settings.but(data=os.path.relpath(path, folder)), reasons={}, notes={})
     looking.look(project, project.settings)
     return _show(studio, Asked(project, "columns", {}), "The settings were opened.")
+
+
+def _find_data(studio: Studio, data: str, bases: Sequence[Path]) -> Path:
+    """Find the table of settings from the folders that its path may begin in, the first that has it."""
+    for base in bases:
+        # What is wrong with the last one is told.
+        try:
+            return find_path(studio.folders, str(base / data))
+        except InputError as error:
+            problem = error
+    remedy = "Put the file that 'data' names into a folder of the studio, or open the settings by their path"
+    raise InputError("data", problem.problem, remedy)
 
 
 def _once(studio: Studio) -> Callable[[Request], Awaitable[Response]]:
@@ -249,9 +281,7 @@ def _once(studio: Studio) -> Callable[[Request], Awaitable[Response]]:
         if path is None or time.monotonic() > until or not path.is_file():
             return Response("This address worked once. Open it again in the studio.", 410, media_type="text/plain")
         if path.suffix == ".html":
-            # A report has its own policy, stricter than that of the studio, in its head.
-            own = {"content-security-policy": "frame-ancestors 'none'"}
-            return FileResponse(path, media_type=_MEDIA[".html"], headers=own)
+            return FileResponse(path, media_type=_MEDIA[".html"], headers={"content-security-policy": _ALONE})
         return FileResponse(path, media_type=_MEDIA.get(path.suffix, "application/octet-stream"), filename=name)
 
     return answer
@@ -265,8 +295,8 @@ def give_ticket(studio: Studio, asked: Asked) -> dict[str, Any]:
     else:
         run = running.find_run(project, asked.fields.get("run"))
         chosen = {
-            "internal": lambda: run.out / "internal" / "report.html",
-            "public": lambda: run.out / "release" / "report.html",
+            "internal": lambda: comparing.find_report(run, "internal"),
+            "public": lambda: comparing.find_report(run, "release"),
             "used": lambda: run.out / "internal" / "settings.toml",
             "release": lambda: comparing.pack_release(run),
         }
@@ -274,7 +304,8 @@ def give_ticket(studio: Studio, asked: Asked) -> dict[str, Any]:
             raise InputError("what", "there is no such file", "Choose one that is shown")
         path, name = chosen[what](), f"{project.name}-{run.number}-{what}"
         name += {"used": ".toml", "release": ".zip"}.get(f"{what}", ".html")
-    if not path.is_file():
+    # Wherever a link leads that somebody put in its place.
+    if path.is_symlink() or not find_path(studio.folders, str(path)).is_file():
         raise InputError("what", "it is not there", "Run it again")
     ticket = secrets.token_urlsafe(32)
     now = time.monotonic()
@@ -316,6 +347,7 @@ def _change(studio: Studio, asked: Asked, action: str) -> dict[str, Any]:
     if action not in changing.CHANGES:
         raise InputError("action", "there is no such change", "Load the page again")
     project = asked.of_project()
+    _check_data(studio, project)
     settings = project.settings
     looked = looking.look(project, settings)
     changed = changing.CHANGES[action](settings, looked, asked.fields)
@@ -330,55 +362,39 @@ def _change(studio: Studio, asked: Asked, action: str) -> dict[str, Any]:
 def _open_path(studio: Studio, asked: Asked) -> dict[str, Any]:
     """Open a file, a settings file, or the folder of a finished run, by its path."""
     path = find_path(studio.folders, f"{asked.fields.get('path', '')}")
-    if path.is_dir() and not (path / "internal" / "settings.toml").is_file():
+    if path.is_dir() and not (path / "internal" / "manifest.json").is_file():
         return {"part": "place", "html": _render("file.html", "place", place=list_place(studio.folders, str(path)))}
     folder = projects.make_folder(studio.home, path.stem)
     try:
         if path.is_dir():
             return _open_run(studio, folder, path)
         if path.suffix.lower() == SETTINGS:
-            return _begin_with(studio, folder, read_settings(path), path.parent)
-        return _begin(studio, folder, path)
+            return _begin_with(studio, folder, read_settings(path), [path.parent])
+        return _begin(studio, folder, path, {"sheet": f"{asked.fields.get('sheet', '')}".strip() or None})
     except BaseException:
-        _remove_begun(folder)
+        projects.remove_unused(folder)
         raise
 
 
 def _open_run(studio: Studio, folder: Path, out: Path) -> dict[str, Any]:
-    """Begin a project with a finished run: its settings, and a link to its folder."""
-    settings = read_settings(out / "internal" / "settings.toml")
-    told = None
-    for base in (out.parent, out, *studio.folders):
-        try:
-            told = _begin_with(studio, folder, settings, base)
-        except InputError:
-            _empty(folder)
-            continue
-        break
-    if told is None:
-        problem = "the confidential file that it was made of is not in the folders of the studio"
-        raise InputError("path", problem, "Put it where the settings say, or open the studio with its folder")
+    """Begin a project with a finished run, which stays where it lies."""
+    settings = read_settings(find_path(studio.folders, str(out / "internal" / "settings.toml")))
+    _begin_with(studio, folder, settings, [out.parent, out, *studio.folders])
     project = Project(folder)
     run = running.adopt(project, out)
     return _show(studio, Asked(project, "compare", {"run": run.number}), "The run was opened.")
-
-
-def _empty(folder: Path) -> None:
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-
-
-def _remove_begun(folder: Path) -> None:
-    _empty(folder)
-    projects.remove_unused(folder)
 
 
 def _open_example(studio: Studio, asked: Asked) -> dict[str, Any]:
     """Begin a project with the built-in survey, which is nobody's data."""
     del asked
     folder = projects.make_folder(studio.home, _EXAMPLE)
-    write_table(consumer_survey(), folder / "survey.csv", private=True)
-    return _begin(studio, folder, folder / "survey.csv")
+    try:
+        write_table(consumer_survey(), folder / "survey.csv", private=True)
+        return _begin(studio, folder, folder / "survey.csv")
+    except BaseException:
+        projects.remove_unused(folder)
+        raise
 
 
 def _open_project(studio: Studio, asked: Asked) -> dict[str, Any]:
@@ -391,6 +407,15 @@ def _open_project(studio: Studio, asked: Asked) -> dict[str, Any]:
 def _close_project(studio: Studio, asked: Asked) -> dict[str, Any]:
     del asked
     return _show(studio, Asked(None, "file", {}))
+
+
+def _remove_project(studio: Studio, asked: Asked) -> dict[str, Any]:
+    """Remove a project with all that lies in its folder; what was opened where it lies stays there."""
+    project = projects.find_project(studio.home, f"{asked.fields.get('name')}")
+    if any(map(running.is_alive, running.list_runs(project))):
+        raise InputError("project", "one of its runs is at work", "Stop it first")
+    projects.remove_unused(project.folder)
+    return _show(studio, Asked(None, "file", {}), f"{project.name} was removed.")
 
 
 def _read_anew(studio: Studio, asked: Asked) -> dict[str, Any]:
@@ -457,6 +482,7 @@ _OTHER: dict[str, Handler] = {
     "example": _open_example,
     "project": _open_project,
     "close": _close_project,
+    "remove": _remove_project,
     "reading": _read_anew,
     "undo": _undo,
     "redo": _redo,
@@ -473,14 +499,24 @@ def _show(studio: Studio, asked: Asked, message: str = "") -> dict[str, Any]:
     """Show a step of a project, in the frame of all steps."""
     project, step = asked.project, asked.step
     if project is None:
-        html = _render("file.html", studio=studio, project=None, known=projects.list_projects(studio.home))
+        known = [(one, time.strftime("%Y-%m-%d %H:%M", one.changed)) for one in projects.list_projects(studio.home)]
+        html = _render("file.html", studio=studio, project=None, known=known)
         return {"html": html, "project": None, "step": "file", "message": message}
+    _check_data(studio, project)
     told = _TELLING[step](studio, asked)
     undo, redo = projects.can_go(project)
     frame: dict[str, Any] = {"step": step, "steps": STEPS, "undo": undo, "redo": redo, "project": project}
     frame["settings_text"] = project.path.read_text(encoding="utf-8")
     html = _render(f"{step}.html", studio=studio, settings=project.settings, **frame, **told)
     return {"html": html, "project": project.name, "step": step, "message": message}
+
+
+def _check_data(studio: Studio, project: Project) -> None:
+    """Refuse a project whose table lies elsewhere than in the folders of the studio: its settings are a file, too."""
+    try:
+        find_path(studio.folders, str(project.data))
+    except InputError as error:
+        raise InputError("data", f"{project.data.name!r}: {error.problem}", "Put it back, or open another") from None
 
 
 def _tell_file(_: Studio, asked: Asked) -> dict[str, Any]:

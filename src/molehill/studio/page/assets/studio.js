@@ -96,6 +96,7 @@ function show(content) {
     history.pushState(null, "", `#${content.step}`);
   }
   keepPlace(main, content.html);
+  document.title = `Molehill studio: ${content.step}`;
   tell(content.message ?? "");
   if (moved) {
     window.scrollTo(0, 0);
@@ -106,6 +107,7 @@ function show(content) {
 
 function keepPlace(box, html) {
   const focused = document.activeElement?.id;
+  const inside = box.contains(document.activeElement);
   const open = [...box.querySelectorAll("details[id][open]")].map((one) => one.id);
   const closed = [...box.querySelectorAll("details[id]:not([open])")].map((one) => one.id);
   box.innerHTML = html;
@@ -117,6 +119,10 @@ function keepPlace(box, html) {
   }
   if (focused) {
     document.getElementById(focused)?.focus({preventScroll: true});
+  }
+  // What had the focus may be gone, or may not take it any more.
+  if (inside && document.activeElement === document.body) {
+    main.querySelector("h1")?.focus({preventScroll: true});
   }
 }
 
@@ -217,7 +223,7 @@ main.addEventListener("click", (event) => {
     ask("/view", {part: button.dataset.part, path: button.dataset.path ?? ""}).then(show, complain);
   } else if (button.dataset.view !== undefined) {
     go(here.step, button.dataset.shown ? {shown: true} : {});
-  } else if (button.dataset.action) {
+  } else if (button.dataset.action && (!button.dataset.sure || window.confirm(button.dataset.sure))) {
     act(fieldsOf(button));
   }
 });
@@ -317,11 +323,16 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+const STEPS = ["file", "columns", "intruder", "rule", "run", "compare", "sign"];
 window.addEventListener("popstate", () => {
   const step = location.hash.slice(1);
-  if (step && step !== here.step && here.project !== null) {
+  if (STEPS.includes(step) && step !== here.step && here.project !== null) {
     go(step);
   }
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
 });
 
 // Files: dropped or chosen, sent as they are.
@@ -335,6 +346,7 @@ function send(file) {
   request.open("PUT", "/upload");
   request.setRequestHeader("x-molehill-token", token);
   request.setRequestHeader("x-molehill-name", encodeURIComponent(file.name));
+  request.setRequestHeader("x-molehill-sheet", encodeURIComponent(document.getElementById("sheet")?.value ?? ""));
   request.upload.addEventListener("progress", (event) => { bar.value = event.loaded / Math.max(event.total, 1); });
   const end = (text) => { bar.hidden = true; complain(new Error(text)); };
   request.addEventListener("load", () => {
@@ -397,26 +409,19 @@ main.addEventListener("drop", (event) => {
 });
 
 async function openTicket(button) {
-  const saved = Boolean(button.dataset.save);
-  // A tab must be opened at once, while the click is still a reason to.
-  const page = saved ? null : window.open("about:blank", "_blank");
-  if (!saved && page === null) {
-    complain(new Error("The browser opened no tab: allow this page to open some."));
-    return;
-  }
   try {
     const content = await ask("/ticket", {what: button.dataset.ticket, run: button.dataset.run});
-    if (saved) {
-      const link = document.createElement("a");
-      link.href = content.address;
+    const link = document.createElement("a");
+    link.href = content.address;
+    if (button.dataset.save) {
       link.download = "";
-      link.click();
     } else {
-      page.opener = null;
-      page.location.replace(content.address);
+      // A tab of its own, which has nothing of this one: not its storage, and no way back to it.
+      link.target = "_blank";
+      link.rel = "noopener noreferrer";
     }
+    link.click();
   } catch (problem) {
-    page?.close();
     complain(problem);
   }
 }
@@ -425,6 +430,6 @@ if (token === "") {
   complain(new Error("Open the address that `molehill studio` printed: it holds the key to this page."));
 } else {
   const wanted = location.hash.slice(1);
-  await go(here.project === null || !wanted ? (here.project === null ? "file" : "columns") : wanted);
+  await go(here.project === null || !STEPS.includes(wanted) ? (here.project === null ? "file" : "columns") : wanted);
 }
 document.documentElement.classList.add("ready");
