@@ -50,9 +50,10 @@ _FEW_LEVELS = (10, 50)
 # Seconds of a fit for every record and column of its design, measured on the built-in survey with two cores (6,208
 # records, 34 columns: 36 s); above ten thousand records the work leaves the caches.
 _SECONDS, _CACHED, _SLOWER = 1.7e-4, 10_000, 1.6
-# Seconds of a release by forests: at least, and for every record by each replaced column and by each scheme that is
-# measured. Without comparisons 50,000 records of the survey took 70 s, a million 18 min, with 6.2 GiB at most.
-_FOREST_LEAST, _FOREST_SECONDS, _MEASURED_SECONDS = 10.0, 8e-4, 3e-4
+# Seconds of a release by forests: at least, at least for each scheme that is measured, and for every record by each
+# replaced column and by each such scheme. Without comparisons 50,000 records of the survey took 70 s, a million 18 min,
+# with 6.2 GiB at most; 6,208 records with two columns and four comparisons 48 s.
+_FOREST_LEAST, _SCHEME_LEAST, _FOREST_SECONDS, _MEASURED_SECONDS = 12.0, 2.5, 8e-4, 3e-4
 # Bytes at once for every record: of the design in several copies, and of every table; of forests what a search keeps.
 _DESIGN_BYTES, _TABLE_BYTES, _FOREST_BYTES = 8 * 12, 8 * 3, 6000
 
@@ -178,8 +179,9 @@ def make_plan(
     slower = _SLOWER if view.records > _CACHED else 1.0
     seconds = fits * slower * _SECONDS * view.records * width
     if set(models.values()) == {"forest"}:
-        by_record = _FOREST_SECONDS * len(models) + _MEASURED_SECONDS * (1 + len(settings.compare))
-        seconds = _FOREST_LEAST + by_record * view.records
+        schemes = 1 + len(settings.compare)
+        by_record = _FOREST_SECONDS * len(models) + _MEASURED_SECONDS * schemes
+        seconds = _FOREST_LEAST + _SCHEME_LEAST * schemes + by_record * view.records
     # A design weight that is drawn comes first.
     first = tuple(name for name in settings.replace if settings.survey is not None and name == settings.survey.weight)
     others = [name for name in settings.replace if name not in first]
