@@ -190,7 +190,8 @@ def test_contributing_lists_the_packages_in_the_order_of_the_layers():
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = page.split("| in `src/molehill` |")[1].split("\n\n")[0]
     listed = [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines()[2:]]
-    assert listed == [sorted(re.findall(r"\w+", layer)) for layer in reversed(layers)]
+    # `python -m molehill` is the command line, and no room of its own.
+    assert listed == [sorted(re.findall(r"\w+", layer)) for layer in reversed(layers) if layer != "__main__"]
     there = [path.stem for path in (ROOT / "src" / "molehill").iterdir() if not path.name.startswith(("_", "py."))]
     assert sorted(name for names in listed for name in names) == sorted(there)
 
