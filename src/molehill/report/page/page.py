@@ -14,7 +14,7 @@ from molehill.charts.files import drawing_library
 from molehill.charts.style import evaluation_looks
 from molehill.errors import InputError, check_choice
 from molehill.evaluation.measure import FEW
-from molehill.evaluation.scorecard import score
+from molehill.evaluation.scorecard import list_rules, score
 from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, tell_by_column
 from molehill.plan.predictors import uncarried_relations
 from molehill.plan.settings import Settings, format_settings
@@ -86,6 +86,7 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         cards=list_cards(shown, teller),
         decision=judge_release(shown, teller) if internal else None,
         scores=score(shown.evaluation, shown.scheme) if internal else [],
+        changed=[f"{rule.family}: {rule}" for rule in list_rules(shown.evaluation) if rule.ours] if internal else [],
         verdict=tell_verdict(shown, teller),
         ours=dossier.is_ours,
         linked=dossier.evaluation.is_linked,
