@@ -115,8 +115,8 @@ def test_the_verdict_goes_by_the_bounds_of_the_scorecard(measure, value, bounds,
     given = evaluation({measure: bounds}, mine={**FINE, measure: (value, NAN, NAN)})
     assert judge(given).decision == decision
     notes = [one.text for one in list_findings(given, "mine", Teller("internal", 900)) if one.section == "scorecard"]
-    off = "without 1 rule that it turned off" if bounds == "off" else "1 bound that the agency set"
-    assert notes[-1] == f"This is judged by our bounds but for these: {off}."
+    done = "turned 1 rule off" if bounds == "off" else "set 1 bound of its own"
+    assert notes[-1] == f"The agency {done}: scorecard and verdict go by that."
     assert not [one for one in list_findings(given, "mine", Teller("public", 900)) if one.section == "scorecard"]
 
 

@@ -61,6 +61,7 @@ INTERNAL = [
     "attacks",
     "utility",
     "map",
+    "two",
     "sortable",
     "weights",
     "diagnostics",
@@ -141,7 +142,7 @@ def test_sections_stand_in_order():
     found = re.findall(r'<section id="(\w+)"', page("internal"))
     assert found == INTERNAL
     public = re.findall(r'<section id="(\w+)"', page("public"))
-    assert public == [name for name in INTERNAL if name not in {"data", "top", "attacks", "sortable", "radius"}]
+    assert public == [name for name in INTERNAL if name not in {"data", "top", "attacks", "two", "sortable", "radius"}]
 
 
 def test_attacks_and_scorecard_stay_inside():
@@ -581,7 +582,7 @@ def test_every_figure_has_a_picture_and_words():
     html = page("internal")
     figures = [attrs for tag, attrs in Reader(html).elements if tag == "figure"]
     pictures = [attrs for tag, attrs in Reader(html).elements if tag == "img"]
-    assert len(figures) == len(pictures) == 16
+    assert len(figures) == len(pictures) == 17
     assert all(len(picture["alt"] or "") > 60 for picture in pictures)
     (specifications,) = re.findall(r'id="specifications">(.*?)</script>', html, re.DOTALL)
     assert set(json.loads(specifications)) == {figure["data-figure"] for figure in figures}

@@ -222,9 +222,9 @@ def _remark_scores(evaluation: "Evaluation", scheme: str, teller: Teller) -> Ite
     if changed:
         off = sum(not rule.asked for rule in changed)
         number = len(changed) - off
-        parts = [f"{number} bound{'' if number == 1 else 's'} that the agency set"] if number else []
-        parts += [f"without {off} rule{'' if off == 1 else 's'} that it turned off"] if off else []
-        yield Remark(f"This is judged by our bounds but for these: {' and '.join(parts)}.", "scorecard")
+        parts = [f"set {number} bound{'' if number == 1 else 's'} of its own"] if number else []
+        parts += [f"turned {off} rule{'' if off == 1 else 's'} off"] if off else []
+        yield Remark(f"The agency {' and '.join(parts)}: scorecard and verdict go by that.", "scorecard")
 
 
 def remark_shape(evaluation: "Evaluation", scheme: str, rules: Sequence[Rule] | None = None) -> Iterator[Remark]:

@@ -81,6 +81,8 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         library=Markup(library),  # noqa: S704
         script=Markup(script),  # noqa: S704
         specifications=Markup(json.dumps(specifications).replace("<", "\\u003c")),  # noqa: S704
+        # The map of any two measures has with it what there is to choose from.
+        choices=specifications.get("two", {}).get("usermeta"),
         was_searched=dossier.search is not None and bool(dossier.search.targets),
         weighted=is_weighted(dossier),
         cards=list_cards(shown, teller),

@@ -2,6 +2,7 @@
 const specifications = JSON.parse(document.getElementById("specifications").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
 const views = [];
+const choices = specifications.two?.usermeta;
 
 function choose() {
   const boxes = [...document.querySelectorAll("#schemes input")];
@@ -60,15 +61,78 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
-document.documentElement.classList.add("scripted");
-for (const figure of document.querySelectorAll("figure[data-figure]")) {
-  const specification = specifications[figure.dataset.figure];
+// Draws a figure; what may choose among schemes is told of every choice.
+async function draw(figure, specification) {
   const options = {actions: false, renderer: "svg", ast: true, tooltip: {theme: dark ? "dark" : "light"}, logLevel: 1};
   const {view} = await window.vegaEmbed(figure.querySelector(".live"), specification, options);
   figure.classList.add("drawn");
   if ((specification.params ?? []).some((parameter) => parameter.name === "shown")) {
     views.push(view);
   }
+  return view;
+}
+
+// The map of any two measures: what `measure_map` makes of two figures, made of two others.
+function map(across, up) {
+  const {labels, own, line: told, corners, bars} = choices;
+  const specification = structuredClone(specifications.two);
+  const [points, lines, left] = [[], [], []];
+  labels.forEach((scheme, place) => {
+    const [right, above] = [across.values[place], up.values[place]];
+    if (right && above) {
+      const [[value, low, high], [height, bottom, top]] = [right, above];
+      points.push({scheme, across: value, left: low, right: high, up: height, bottom, top});
+    } else if (scheme === own && right) {
+      lines.push({scheme, told, across: right[0], far: right[0] > (across.reach[0] + across.reach[1]) / 2});
+    } else if (scheme === own && above) {
+      lines.push({scheme, told, up: above[0]});
+    } else {
+      left.push(scheme);
+    }
+  });
+  specification.datasets = {points, lines};
+  for (const {encoding} of specification.layer) {
+    for (const [channel, figure] of [["x", across], ["y", up]]) {
+      if (encoding[channel]?.axis) {
+        encoding[channel].axis.title = figure.title;
+        encoding[channel].scale.domain = figure.reach;
+      }
+    }
+    for (const field of encoding.tooltip ?? []) {
+      field.title = {across: across.name, up: up.name}[field.field] ?? field.title;
+    }
+  }
+  specification.title.subtitle = [`${corners[up.better][across.better]} ${bars}`];
+  const said = points.map((row) => `${row.scheme}: ${row.up} against ${row.across}`);
+  specification.description = `${up.name} against ${across.name}, by scheme. ${said.join("; ")}`;
+  return {specification, left};
+}
+
+let drawing = Promise.resolve();
+let lastMap;
+async function redraw() {
+  const [across, up] = ["across", "up"].map((axis) => choices.figures[document.getElementById(`choose-${axis}`).value]);
+  const {specification, left} = map(across, up);
+  const figure = document.querySelector("figure[data-figure=two]");
+  views.splice(views.indexOf(lastMap), 1);
+  lastMap.finalize();
+  lastMap = await draw(figure, specification);
+  figure.classList.add("chosen");
+  figure.querySelector(".live").setAttribute("aria-label", specification.description);
+  document.getElementById("left-out").textContent =
+    left.length ? `Not on the map, as one of the two was not measured: ${left.join(", ")}.` : "";
+  choose();
+  reach();
+}
+
+document.documentElement.classList.add("scripted");
+for (const figure of document.querySelectorAll("figure[data-figure]")) {
+  const view = await draw(figure, specifications[figure.dataset.figure]);
+  lastMap = figure.dataset.figure === "two" ? view : lastMap;
+}
+for (const box of document.querySelectorAll("#choices select")) {
+  // One after the other, however fast the reader goes through them.
+  box.addEventListener("change", () => { drawing = drawing.then(redraw); });
 }
 document.getElementById("schemes").addEventListener("change", choose);
 window.addEventListener("resize", reach);
