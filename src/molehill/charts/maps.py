@@ -198,7 +198,8 @@ def list_choices(evaluation: "Evaluation") -> list[Choice]:
     both = both.iloc[np.argsort([places[name] for name in both["measure"]], kind="stable")]
     columns = both.groupby("measure")["column"].nunique()
     choices = []
-    for (measure, column, of, at), rows in both.groupby(["measure", "column", "of", "at"], sort=False, dropna=False):
+    groups: Any = both.groupby(["measure", "column", "of", "at"], sort=False, dropna=False)
+    for (measure, column, of, at), rows in groups:
         numbers = four_digits(rows[_ENDS].to_numpy(dtype=float)).tolist()
         values = {
             scheme: (value, low, high) for scheme, (value, low, high) in zip(rows["scheme"], numbers, strict=True)
@@ -275,7 +276,8 @@ def _draw_confidential() -> list[alt.Chart]:
             x=alt.value(_WHOLE[0] - 4), y="up:Q", text="told:N"
         ),
     ]
-    for far, side, away in (("datum.far", "right", -5), ("!datum.far", "left", 5)):
+    sides: tuple[tuple[str, Any, int], ...] = (("datum.far", "right", -5), ("!datum.far", "left", 5))
+    for far, side, away in sides:
         text = upright.transform_filter(far).mark_text(align=side, baseline="top", dx=away, fontStyle="italic")
         layers.append(text.encode(x="across:Q", y=alt.value(4), text="told:N"))
     return layers

@@ -234,7 +234,7 @@ def _shared(dossier: Dossier) -> Iterator[Picture]:
 
 
 # What the map of any two measures shows at first, the first that there is: upwards a risk, across a loss.
-_FIRST_UP = ("expected_mean", "risk_mean", "members", "nearer", "inference_risk")
+_FIRST_UP = ("risk_mean", "members", "nearer", "inference_risk")
 _FIRST_ACROSS = ("U_m_pooled", "agreement_2", "U_m", "variation", "overlap")
 
 
@@ -243,7 +243,9 @@ def _two_measures(dossier: Dossier) -> Iterator[Picture]:
     places = _first_choices(choices)
     if places is not None:
         up, across = (choices[place].which for place in places)
-        caption = "A scheme is on the map if it has both figures. Where it has no interval, it has no bar."
+        caption = (
+            "A scheme without an interval has no bar. Hide those that lie far away, and the others are seen closer."
+        )
         specification = _specify(measure_map(dossier.evaluation, across, up))
         specification["usermeta"] = {"first": places, **_describe_choices(dossier, choices)}
         yield Picture("two", "two", specification, caption)
@@ -264,7 +266,6 @@ def _describe_choices(dossier: Dossier, choices: Sequence[Choice]) -> dict[str, 
                 "name": one.name,
                 "title": one.title,
                 "better": one.better,
-                "reach": one.reach,
                 # One for every label; without a number there is nothing.
                 "values": [
                     [None if np.isnan(end) else end for end in one.values[name]] if name in one.values else None

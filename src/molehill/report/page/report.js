@@ -72,18 +72,19 @@ async function draw(figure, specification) {
   return view;
 }
 
-// The map of any two measures: what `measure_map` makes of two figures, made of two others.
-function map(across, up) {
+// The map of any two measures: what `measure_map` makes of two figures, made of two others and of the schemes shown.
+function map(across, up, shown) {
   const {labels, own, line: told, corners, bars} = choices;
   const specification = structuredClone(specifications.two);
   const [points, lines, left] = [[], [], []];
+  const ends = {x: extent(across, shown), y: extent(up, shown)};
   labels.forEach((scheme, place) => {
     const [right, above] = [across.values[place], up.values[place]];
     if (right && above) {
       const [[value, low, high], [height, bottom, top]] = [right, above];
       points.push({scheme, across: value, left: low, right: high, up: height, bottom, top});
     } else if (scheme === own && right) {
-      lines.push({scheme, told, across: right[0], far: right[0] > (across.reach[0] + across.reach[1]) / 2});
+      lines.push({scheme, told, across: right[0], far: right[0] > (ends.x[0] + ends.x[1]) / 2});
     } else if (scheme === own && above) {
       lines.push({scheme, told, up: above[0]});
     } else {
@@ -91,11 +92,12 @@ function map(across, up) {
     }
   });
   specification.datasets = {points, lines};
+  specification.params.find((parameter) => parameter.name === "shown").value = shown;
   for (const {encoding} of specification.layer) {
     for (const [channel, figure] of [["x", across], ["y", up]]) {
       if (encoding[channel]?.axis) {
         encoding[channel].axis.title = figure.title;
-        encoding[channel].scale.domain = figure.reach;
+        encoding[channel].scale.domain = ends[channel];
       }
     }
     for (const field of encoding.tooltip ?? []) {
@@ -108,20 +110,39 @@ function map(across, up) {
   return {specification, left};
 }
 
+// Ends of an axis that shows a figure of these schemes: what remains when others are hidden is seen closer.
+function extent(figure, shown) {
+  const ends = figure.values.flatMap((one, place) => shown.includes(choices.labels[place]) ? one ?? [] : []);
+  const numbers = ends.filter((end) => end !== null);
+  if (numbers.length === 0) {
+    return [0, 1];
+  }
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  const margin = 0.1 * (high - low || Math.abs(high) || 1);
+  return [low < 0 ? low - margin : Math.max(low - margin, 0), high + margin];
+}
+
+function tellLeft(left) {
+  document.getElementById("left-out").textContent =
+    left.length ? `Not on the map, as one of the two was not measured: ${left.join(", ")}.` : "";
+}
+
+function chooseMap() {
+  const figures = ["across", "up"].map((axis) => choices.figures[document.getElementById(`choose-${axis}`).value]);
+  const boxes = [...document.querySelectorAll("#schemes input")].filter((box) => box.checked);
+  return map(...figures, boxes.map((box) => box.dataset.label));
+}
+
 let drawing = Promise.resolve();
 let lastMap;
 async function redraw() {
-  const [across, up] = ["across", "up"].map((axis) => choices.figures[document.getElementById(`choose-${axis}`).value]);
-  const {specification, left} = map(across, up);
-  const figure = document.querySelector("figure[data-figure=two]");
+  const {specification, left} = chooseMap();
   views.splice(views.indexOf(lastMap), 1);
   lastMap.finalize();
+  const figure = document.querySelector("figure[data-figure=two]");
   lastMap = await draw(figure, specification);
-  figure.classList.add("chosen");
   figure.querySelector(".live").setAttribute("aria-label", specification.description);
-  document.getElementById("left-out").textContent =
-    left.length ? `Not on the map, as one of the two was not measured: ${left.join(", ")}.` : "";
-  choose();
+  tellLeft(left);
   reach();
 }
 
@@ -130,11 +151,17 @@ for (const figure of document.querySelectorAll("figure[data-figure]")) {
   const view = await draw(figure, specifications[figure.dataset.figure]);
   lastMap = figure.dataset.figure === "two" ? view : lastMap;
 }
-for (const box of document.querySelectorAll("#choices select")) {
-  // One after the other, however fast the reader goes through them.
-  box.addEventListener("change", () => { drawing = drawing.then(redraw); });
-}
 document.getElementById("schemes").addEventListener("change", choose);
+if (choices) {
+  tellLeft(chooseMap().left);
+  // One after the other, however fast the reader goes through them.
+  const again = () => { drawing = drawing.then(redraw); };
+  document.getElementById("schemes").addEventListener("change", again);
+  document.getElementById("choices").addEventListener("change", () => {
+    document.querySelector("figure[data-figure=two]").classList.add("chosen");
+    again();
+  });
+}
 window.addEventListener("resize", reach);
 // What stands behind others is measured once it is seen, and is all on paper.
 const behind = [...document.querySelectorAll("details")];
