@@ -13,7 +13,7 @@ import pandas as pd
 
 from molehill.arrays import FrozenDict
 from molehill.errors import InputError, nearest
-from molehill.evaluation.measure import Measure
+from molehill.evaluation.measure import CONFIDENTIAL, Measure
 from molehill.evaluation.telling import cut_name, list_figures, significant
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ class Rule:
         "worst" of the figures; "mean" of them; "ratio", of the worst in either direction.
     at
         What a figure is at, with {} for the number: "by {} column(s)".
+    unless
+        The id of a measure that tells more: where it was taken, this one is not asked. Not so of bounds that the
+        agency set.
     asked
         False if the agency turned it off.
     ours
@@ -78,6 +81,7 @@ class Rule:
     beyond: float | None = None
     take: Literal["worst", "mean", "ratio"] = "worst"
     at: str = ""
+    unless: str = ""
     asked: bool = True
     ours: str = ""
 
@@ -134,7 +138,23 @@ RULES: Sequence[Rule] = (
     Rule(IDENTITY, "matches_true", 0.01, 0.05, "records matched uniquely and rightly"),
     Rule(IDENTITY, "isolated_mean", EXPOSED, GIVEN_AWAY, "mean risk of the most isolated 1%"),
     Rule(IDENTITY, "largest_mean", EXPOSED, GIVEN_AWAY, "mean risk of the largest 1%"),
-    Rule(IDENTITY, "replicated_uniques", 0.01, 0.1, "people alone in the known columns, released as such"),
+    Rule(
+        IDENTITY,
+        "replicated_uniques_risk",
+        0.01,
+        0.1,
+        "people alone in the known columns, released as such beyond the control",
+        0.0,
+    ),
+    # People who were not used are replicated too, by chance: where these were asked, they tell more.
+    Rule(
+        IDENTITY,
+        "replicated_uniques",
+        0.01,
+        0.1,
+        "people alone in the known columns, released as such",
+        unless="replicated_uniques_risk",
+    ),
     Rule(ATTRIBUTE, "guess_right_gain", *GAINED, "right guesses that are owed to the person's own record"),
     Rule(ATTRIBUTE, "alike_gain", *GAINED, "right guesses beyond what other people would tell"),
     Rule(ATTRIBUTE, "disclosive_risk", _RISK, _HIGH_RISK, "people given away beyond the control", 0.0),
@@ -163,6 +183,9 @@ RULES: Sequence[Rule] = (
     Rule(UTILITY, "pmse_ratio", TELLABLE, 10.0, "how well a classifier tells released records, over chance"),
 )
 _NEEDS_CONTROL = (SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
+# Families whose attacks must succeed on the confidential table itself, or tell nothing.
+_OF_PEOPLE = (IDENTITY, ATTRIBUTE, SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
+_WEAK = "So would the confidential table itself be: with what the intruder knows, this finds too few to tell."
 OFF, NEVER = "off", "never"
 _EXAMPLE = "matches_true = { amber = 0.02, red = 0.1 }"
 
@@ -260,7 +283,8 @@ def _merge(rule: Rule, entry: Any, argument: str) -> Rule:
     taken = {part: never if value == NEVER else float(value) for part, value in entry.items()}
     changed = replace(rule, **taken)
     _check_sides(changed, argument, falls=falls)
-    return rule if (changed.amber, changed.red) == (rule.amber, rule.red) else replace(changed, ours=rule.bounds)
+    same = (changed.amber, changed.red) == (rule.amber, rule.red)
+    return rule if same else replace(changed, ours=rule.bounds, unless="")
 
 
 def _add(measure: Measure, entry: Mapping[str, Any], about: Mapping[str, Measure], argument: str) -> Rule:
@@ -324,15 +348,19 @@ def _score(evaluation: "Evaluation", scheme: str, family: str, rules: Sequence[R
         return Score(family, "not judged", f"Not judged: {why}.", told)
     colour = COLOURS[max(COLOURS.index(one) for one, _ in found)]
     reasons = [why for own, why in found if own == colour]
-    return Score(family, colour, f"{colour.capitalize()}: {'; '.join(reasons)}.", told)
+    why = f"{colour.capitalize()}: {'; '.join(reasons)}."
+    if colour == "green" and family in _OF_PEOPLE:
+        asked = [rule for rule in rules if rule.asked and list(judge_rule(evaluation, scheme, rule))]
+        own = [list(judge_rule(evaluation, CONFIDENTIAL, rule)) for rule in asked]
+        # An attack that finds nobody where everybody is, says nothing of a release.
+        why += f" {_WEAK}" if all(one and one[0][0] == "green" for one in own) else ""
+    return Score(family, colour, why, told)
 
 
 def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tuple[Colour, str]]:
     """Judge the worst figure of a rule; nothing where there is none."""
-    measures = evaluation.measures
-    family = dict(zip(measures["id"], measures["family"], strict=True)).get(rule.measure)
-    rows = [] if family is None else list_figures(getattr(evaluation, family), scheme, rule.measure)
-    if not rows:
+    rows = _find_rows(evaluation, scheme, rule.measure)
+    if not rows or (rule.unless and _find_rows(evaluation, scheme, rule.unless)):
         return
     about = max(rows, key=lambda row: _badness(row, rule))
     value = float(np.mean([row["value"] for row in rows])) if rule.take == "mean" else float(about["value"])
@@ -347,6 +375,11 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
         return
     colour = rule.colour(value)
     yield colour, f"{words}: {significant(value)} ({_bound(rule, colour)})"
+
+
+def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict[Any, Any]]:
+    family = dict(zip(evaluation.measures["id"], evaluation.measures["family"], strict=True)).get(measure)
+    return [] if family is None else list_figures(getattr(evaluation, family), scheme, measure)
 
 
 def _badness(row: dict[Any, Any], rule: Rule) -> float:
