@@ -88,24 +88,16 @@ def test_of_what_is_better_the_higher_the_lowest_counts():
     assert "age: 400 (red below 500" in of_family(both, "utility").why
 
 
-def test_a_green_that_the_confidential_table_would_have_too_says_so():
-    risk = {"inference_risk": (0.02, 0.01, 0.03)}
-    weak = "So would the confidential table itself be"
-    for own, told in (
-        ({"inference_risk": (0.05, 0.04, 0.06)}, True),
-        ({"inference_risk": (0.4, 0.3, 0.5)}, False),
-        ({}, False),
-    ):
-        given = evaluation(mine={**FINE, **risk})
-        rows = [
-            row._replace(scheme="confidential", value=value[0], low=value[1], high=value[2])
-            for value in own.values()
-            for row in given.risk.query("measure == 'inference_risk'").itertuples(index=False)
-        ]
-        given = replace(
-            given, risk=pd.concat([given.risk, pd.DataFrame(rows, columns=given.risk.columns)], ignore_index=True)
-        )
-        assert (weak in of_family(given, "inference").why) == told
+@pytest.mark.parametrize(("own", "told"), [((0.05, 0.04, 0.06), True), ((0.4, 0.3, 0.5), False), (None, False)])
+def test_a_green_that_the_confidential_table_would_have_too_says_so(own, told):
+    given = evaluation(mine={**FINE, "inference_risk": (0.02, 0.01, 0.03)})
+    if own is not None:
+        row = given.risk[given.risk["measure"] == "inference_risk"].assign(scheme="confidential")
+        row = row.assign(**dict(zip(("value", "low", "high"), own, strict=True)))
+        given = replace(given, risk=pd.concat([given.risk, row], ignore_index=True))
+    found = of_family(given, "inference")
+    assert found.colour == "green"
+    assert ("So would the confidential table itself be" in found.why) == told
 
 
 def test_uniques_are_asked_by_the_risk_beyond_the_control_where_there_is_one():
