@@ -278,15 +278,18 @@ def _describe_choices(dossier: Dossier, choices: Sequence[Choice]) -> dict[str, 
 
 
 def _first_choices(choices: Sequence[Choice]) -> tuple[int, int] | None:
-    """Say which two figures are shown at first, upwards and across; none if no release has two."""
+    """Say which two figures are shown at first, upwards and across; none if no release has two that go some way."""
     ids = [one.which.measure for one in choices]
-    up, across = (
-        next((ids.index(name) for name in names if name in ids), None) for names in (_FIRST_UP, _FIRST_ACROSS)
-    )
-    if up is None or across is None:
-        return None
-    shared = set(choices[up].values) & set(choices[across].values) - {CONFIDENTIAL}
-    return (up, across) if shared else None
+    # What goes no way is no risk and no loss; of what does, risks come first.
+    others = [place for place, one in enumerate(choices) if one.better]
+    ups = [*(ids.index(name) for name in _FIRST_UP if name in ids), *others]
+    acrosses = [*(ids.index(name) for name in _FIRST_ACROSS if name in ids), *reversed(others)]
+    pairs = ((up, across) for up in ups for across in acrosses if up != across)
+    return next((pair for pair in pairs if _share_release(*(choices[place] for place in pair))), None)
+
+
+def _share_release(one: Choice, other: Choice) -> bool:
+    return bool(set(one.values) & set(other.values) - {CONFIDENTIAL})
 
 
 def _intervals(dossier: Dossier) -> Iterator[Picture]:
