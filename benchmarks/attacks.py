@@ -32,7 +32,7 @@ from molehill.attacks.rates import Attack, wilson
 from molehill.attacks.reconstruction import reconstruct
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measures import ATTACK_MEASURES
-from molehill.evaluation.scorecard import score
+from molehill.evaluation.scorecard import COLOURS, score
 from molehill.risk.intruder import Intruder
 from molehill.tables.intervals import Figure
 
@@ -183,6 +183,56 @@ def measure_evaluation(tables: int, shared: Path) -> None:
             print("\n".join(f"{'':11}{one.family}: {one.why}" for one in score(found)))
 
 
+def calibrate(shared: Path, splits: int) -> None:
+    """Print the colours of releases of which is known what must come out, over random splits of real people.
+
+    A third of the people is the data, a third the control. Released are the data themselves, record by record; the data
+    with half of their values drawn anew; and the last third, of whom no record is anybody's in the data.
+    """
+    cases = {
+        "nist_ma.csv, age in groups": lambda shared: _people_of_nist(shared, KNOWN),
+        "nist_ma.csv, age in years": lambda shared: _people_of_nist(shared, IN_YEARS),
+        "ce_sample.csv": _people_of_ce,
+    }
+    for file, read in cases.items():
+        people, intruder = read(shared)
+        number = len(people) // 3
+        found: dict[tuple[str, str], list[str]] = {}
+        worst: dict[tuple[str, str], tuple[int, str]] = {}
+        for split in range(splits):
+            random = np.random.default_rng(split)
+            order = random.permutation(len(people))
+            parts = [
+                people.iloc[order[place : place + number]].reset_index(drop=True) for place in (0, number, 2 * number)
+            ]
+            data, control, fresh = parts
+            noise = data.assign(**{name: _redraw(data[name], 0.5, random) for name in intruder.sensitive})
+            view = intruder.look(data)
+            own = {"control": control, "seed": split}
+            linked = evaluate(view, {"the data": data, "half redrawn": noise}, **own)
+            unlinked = evaluate(view, {"fresh sample": fresh}, linked=False, **own)
+            for name, evaluation in (("the data", linked), ("half redrawn", linked), ("fresh sample", unlinked)):
+                for one in score(evaluation, name):
+                    key = (one.family, name)
+                    found.setdefault(key, []).append(one.colour)
+                    worst[key] = max(worst.get(key, (-1, "")), (COLOURS.index(one.colour), one.why))
+        print(f"\n{file}: {number:,} people each, {splits} split(s); how often which colour, and why at worst")
+        for (family, name), colours in found.items():
+            counts = ", ".join(f"{colour} {colours.count(colour)}" for colour in COLOURS if colour in colours)
+            print(f"{family:14} {name:13} {counts}. {worst[family, name][1]}")
+
+
+def _people_of_nist(shared: Path, known: list[str]) -> tuple[pd.DataFrame, Intruder]:
+    intruder = Intruder(known=known, sensitive=REPLACED, radius=0.2, missing="keep")
+    return read_people(shared)[[*known, *REPLACED]], intruder
+
+
+def _people_of_ce(shared: Path) -> tuple[pd.DataFrame, Intruder]:
+    people = pd.read_csv(shared / "ce_sample.csv")
+    people["Age"] = np.searchsorted(AGES[1:], people["Age"], side="right").astype(str)
+    return people, Intruder(known=["Age", "Urban", "Marital"], sensitive="Income", radius=0.2)
+
+
 def compare(python: str | None, shared: Path) -> None:
     """Run the same attacks with anonymeter, on releases from which it is known what must come out."""
     random = np.random.default_rng(1)
@@ -261,11 +311,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", help="an interpreter that has anonymeter")
     parser.add_argument("--without", action="store_true", help="leave anonymeter out")
+    parser.add_argument("--scorecard", type=int, metavar="SPLITS", help="only the colours of known releases, so often")
     parser.add_argument("--tables", type=int, default=20)
     parser.add_argument("--shared", type=Path, default=SHARED, help="the folder of reference data")
     given = parser.parse_args()
     if not given.shared.is_dir():
         sys.exit("the reference data in ../shared/data are not here")
+    if given.scorecard:
+        calibrate(given.shared, given.scorecard)
+        sys.exit()
     measure_all(given.tables, given.shared)
     measure_evaluation(given.tables, given.shared)
     if not given.without:

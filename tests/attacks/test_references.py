@@ -8,6 +8,7 @@ from scipy import stats
 from molehill.attacks.attribute import disclosive
 from molehill.attacks.closeness import closest_records
 from molehill.attacks.criteria import inference, linkability, singling_out
+from molehill.attacks.identity import unique_again
 
 COLUMNS = ["age", "sex", "town", "pay", "job"]
 KNOWN = ["age", "sex", "town"]
@@ -33,6 +34,7 @@ def attack(data, released, people, seed):
         "singling out, one column": singling_out(data, released, size=1, attacks=200, **options).risk,
         "singling out": singling_out(data, released, size=3, attacks=200, **options).risk,
         "disclosive": disclosive(data, released, KNOWN, "job", control=people).attack.risk,
+        "unique again": unique_again(data, released, KNOWN, control=people, seed=seed).risk,
         "closest": type(nearer)(*(2 * (end - 0.5) for end in nearer)),
     }
 

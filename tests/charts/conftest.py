@@ -18,6 +18,7 @@ from molehill.charts import (
     estimate_intervals,
     group_spread,
     level_shares,
+    measure_map,
     radius_lines,
     risk_histogram,
     risk_scatter,
@@ -64,7 +65,7 @@ class Drawn:
     @property
     def texts(self) -> list[str]:
         """Texts that are drawn."""
-        return [unescape(text) for text in re.findall("<text[^>]*>([^<]*)</text>", self.svg)]
+        return [unescape(text) for text in re.findall("<(?:text|tspan)[^>]*>([^<]*)</", self.svg)]
 
     @property
     def subtitle(self) -> str:
@@ -173,6 +174,7 @@ def _all_charts(data, released, evaluation, expected, search, bins):
         "expected scatter": risk_scatter(expected, names[2], names[1]),
         "intervals": estimate_intervals(evaluation),
         "map": risk_utility_map(evaluation),
+        "any two": measure_map(evaluation, "overlap", "matches_true"),
         "search": search_map(*search, fresh=0.0311, chosen=1, column=column),
         "radii": radius_lines(evaluation, radius=0.2),
         "densities": densities(data, released, column),

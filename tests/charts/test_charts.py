@@ -25,6 +25,7 @@ DRAWN = {
         "misses a target",
     ],
     "map": ["U_m, greatest gap between distribution functions (income)", "mean risk", "topcoding", "noise", "swapping"],
+    "any two": ["true match rate", "Matches; lower is better", "confidential table", "noise", "swapping"],
     "radii": ["intruder's radius, as a share of the value", "mean identification risk"],
     "densities": ["income", "density"],
     "ecdfs": ["income", "share of records at or below"],

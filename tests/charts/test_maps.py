@@ -1,10 +1,12 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from molehill import InputError
-from molehill.charts import risk_utility_map, search_map
+from molehill.charts import Which, measure_map, risk_utility_map, search_map
+from molehill.charts.maps import list_choices
 
 
 def test_map_holds_risk_and_utility_of_every_scheme(evaluation, charts, draw):
@@ -37,6 +39,73 @@ def test_map_says_which_corner_is_the_good_one(evaluation, charts, draw):
     assert "safer" not in draw(risk_utility_map(evaluation, utility="width_ratio")).subtitle
     with pytest.raises(InputError, match="of: there is no 'overlap' of 'mode of income'"):
         risk_utility_map(evaluation, utility="overlap", of="mode of income")
+
+
+def test_any_two_measures_make_a_map_with_the_intervals_of_both(evaluation, draw):
+    drawn = draw(measure_map(evaluation, "risk_mean", Which("matches_true")))
+    rows = drawn.data_with("left").set_index("scheme")
+    assert rows.index.tolist() == ["confidential", *evaluation.schemes]
+    for name in rows.index:
+        for measure, fields in (("risk_mean", ["across", "left", "right"]), ("matches_true", ["up", "bottom", "top"])):
+            figures: Any = evaluation.risk[evaluation.risk["measure"] == measure].set_index("scheme")
+            wanted = figures.loc[name, ["value", "low", "high"]].to_numpy(dtype=float)
+            np.testing.assert_allclose(rows.loc[name, fields].to_numpy(dtype=float), wanted, rtol=1e-3)
+    # It has both figures, and is a point.
+    assert drawn.data_with("told").empty
+    assert drawn.subtitle.startswith("Lower left is better.")
+
+
+def test_what_has_one_of_two_figures_is_a_line(evaluation, draw):
+    drawn = draw(measure_map(evaluation, "isolated_mean", Which("overlap", of="sd of income")))
+    (line,) = drawn.data_with("told").to_dict("records")
+    confidential = evaluation.risk.query("measure == 'isolated_mean' and scheme == 'confidential'")["value"]
+    assert line["across"] == pytest.approx(confidential.item(), rel=1e-3)
+    assert drawn.subtitle.startswith("Upper left is better.")
+    assert "interval overlap of sd of income" in drawn.texts
+    other = draw(measure_map(evaluation, Which("overlap", column="income"), "isolated_mean"))
+    assert other.data_with("told")["up"].tolist() == [line["across"]]
+    # Neither more nor less of it is better.
+    assert draw(measure_map(evaluation, "U_m", "width_ratio")).subtitle.startswith("Left is better; higher or lower")
+
+
+def test_figures_are_chosen_by_column_of_and_at(evaluation, draw):
+    radii: Any = evaluation.risk.query("measure == 'radius_mean' and scheme == 'noise'").set_index("at")["value"]
+    for at in radii.index:
+        rows = draw(measure_map(evaluation, "U_m", Which("radius_mean", at=at))).data_with("left")
+        assert rows.set_index("scheme").loc["noise", "up"] == pytest.approx(radii[at], rel=1e-3)
+    for which, words in [
+        ("risk_men", "up: there is no measure 'risk_men' that a release has. Did you mean 'risk_mean'"),
+        (Which("overlap", of="mode of income"), "up: there is no 'overlap' whose 'of' is 'mode of income'. Did you"),
+        (Which("overlap", column="age"), "up: there is no 'overlap' whose 'column' is 'age'"),
+        (Which("radius_mean", at=9.0), "up: there is no 'radius_mean' whose 'at' is 9.0"),
+        (Which("risk_mean", at=0.2), "up: there is no 'risk_mean' whose 'at' is 0.2"),
+    ]:
+        with pytest.raises(InputError) as raised:
+            measure_map(evaluation, "U_m", which)
+        assert words in str(raised.value)
+
+
+def test_every_figure_of_a_release_can_be_chosen_once(evaluation):
+    choices = list_choices(evaluation)
+    both = [frame[frame["group"] == ""] for frame in (evaluation.risk, evaluation.utility)]
+    own = {
+        (row.measure, row.column, row.of, f"{row.at}")
+        for frame in both
+        for row in frame.itertuples()
+        if row.scheme != "confidential" and np.isfinite(row.value)
+    }
+    asked = [(*one.which[:3], "nan" if one.which.at is None else f"{one.which.at}") for one in choices]
+    assert len(asked) == len(set(asked))
+    assert set(asked) == own
+    assert {one.better for one in choices} == {"lower", "higher", ""}
+    for one in choices:
+        ends = np.array(list(one.values.values()))
+        assert one.reach[0] <= np.nanmin(ends) <= np.nanmax(ends) < one.reach[1]
+
+
+def test_releases_without_both_figures_make_no_map(evaluation):
+    with pytest.raises(InputError, match="no release has both 'rises' and 'U_m'"):
+        measure_map(replace(evaluation, utility=evaluation.utility.query("scheme == 'noise'")), "U_m", "rises")
 
 
 def test_the_search_has_every_point_with_its_bars_and_marks_the_chosen_one(points, baselines, charts, draw):

@@ -217,7 +217,12 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
     assert "mean risk" in done.stdout
     assert "topcoded" in done.stdout
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"risk.csv", "utility.csv", "records.csv"}
-    content = json.loads(run_command("evaluate", *files, *known, "--json").stdout)
+    bounds = ["--bound", "matches_true=0.0123,never", "--bound", "closest_records=off"]
+    content = json.loads(run_command("evaluate", *files, *known, *bounds, "--json").stdout)
+    identity = next(one for one in content["scorecard"] if one["family"] == "identity")
+    assert (
+        "amber from 0.0123, never red (set by the agency; ours: amber from 0.01, red from 0.05)" in identity["rules"][0]
+    )
     schemes = {row["scheme"] for row in content["risk"]}
     assert schemes == {"confidential", "released", "topcoded"}
     assert run_command("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2

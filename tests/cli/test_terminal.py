@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from molehill.cli import terminal
-from molehill.cli.terminal import hashing_bar, parse_breaks, parse_kinds, parse_pairs, read_releases
+from molehill.cli.terminal import hashing_bar, parse_bounds, parse_breaks, parse_kinds, parse_pairs, read_releases
 from molehill.errors import InputError
 
 
@@ -24,12 +24,38 @@ def files(tmp_path):
 def test_a_name_is_given_once():
     for call, given in (
         (parse_breaks, ["age=25,35", "age=40"]),
+        (parse_bounds, ["members=off", "a=1,2", "a=1,2"]),
         (parse_kinds, ["pay=count", "pay=continuous"]),
         (lambda texts: parse_pairs(texts, "against", "x=y"), ["a=1", "b=2", "a=1"]),
     ):
         with pytest.raises(InputError, match=r"'(age|pay|a)' is given more than once. Give it once"):
             call(given)
     assert parse_breaks(["age=25,35", "size=2"]) == {"age": [25.0, 35.0], "size": [2.0]}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("matches_tru=0.1,0.2", "there is no measure 'matches_tru'. Did you mean 'matches_true'"),
+        ("matches_true=0.1,0.2,0.3", "more than two bounds"),
+        ("matches_true=low", "amber of 'matches_true' is not a number"),
+        ("matches_true=nan", "amber of 'matches_true' is not a number"),
+        ("matches_true=,", "neither a table"),
+        ("matches_true", "not of the form NAME=..."),
+    ],
+)
+def test_bounds_that_cannot_be_are_told(given, words):
+    with pytest.raises(InputError, match=r"^bound: ") as caught:
+        parse_bounds([given])
+    assert words in str(caught.value)
+
+
+def test_either_bound_may_be_left_out():
+    assert parse_bounds(["matches_true=,0.1", "members=0.65", "nearer=0.6,never"]) == {
+        "matches_true": {"red": 0.1},
+        "members": {"amber": 0.65},
+        "nearer": {"amber": 0.6, "red": "never"},
+    }
 
 
 @pytest.mark.parametrize("name", ["released", "confidential"])

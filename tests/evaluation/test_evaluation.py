@@ -213,14 +213,15 @@ def test_save_and_read_back(small, tmp_path):
         small.save(folder, ending=ending)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert sorted(path.name for path in folder.iterdir()) == sorted(
-            f"{name}.{ending}" for name in ("risk", "utility", "groups", "top", "records", "measures", "shapes")
+            f"{name}.{ending}"
+            for name in ("risk", "utility", "groups", "top", "records", "measures", "shapes", "rules")
         )
         assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in folder.iterdir())
         back = read_table(folder / f"risk.{ending}").frame
         pd.testing.assert_frame_equal(back, small.risk, check_dtype=False)
     back = read_evaluation(tmp_path / "parquet" / "evaluation")
     assert str(back) == str(small)
-    for name in ("groups", "top", "records", "measures", "shapes"):
+    for name in ("groups", "top", "records", "measures", "shapes", "rules"):
         pd.testing.assert_frame_equal(getattr(back, name), getattr(small, name), check_dtype=False)
     bare = evaluate(DATA.assign(pay=DATA["pay"]), DATA, NEIGHBOUR, analyses=[])
     bare.save(tmp_path / "csv" / "evaluation")

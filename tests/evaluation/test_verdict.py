@@ -1,42 +1,11 @@
 """Verdicts on evaluations of a few numbers, worked out by hand."""
 
-import pandas as pd
 import pytest
 
-from molehill.evaluation.evaluation import Evaluation
-from molehill.evaluation.measure import COLUMNS, describe_measures
-from molehill.evaluation.measures import MEASURES
+from few_figures import FINE, NAN, evaluation
+from molehill.evaluation.scorecard import RULES
 from molehill.evaluation.telling import Teller
-from molehill.evaluation.verdict import judge, list_findings
-
-NAN = float("nan")
-FINE = {
-    "risk_mean": (0.12, 0.11, 0.13),
-    "pooled_mean": (0.13, 0.12, 0.14),
-    "matches_true": (0.002, 0.001, 0.003),
-    "isolated_mean": (0.05, 0.04, 0.06),
-    "largest_mean": (0.04, 0.03, 0.05),
-    "U_m": (0.02, 0.018, 0.022),
-    "U_m_fresh": (0.016, NAN, NAN),
-    "pmse_ratio": (1.2, 1.0, 1.4),
-    "overlap": (0.9, NAN, NAN),
-    "spread_ratio": (0.97, 0.95, 0.99),
-    "reach_ratio": (1.5, NAN, NAN),
-}
-
-
-def evaluation(**schemes):
-    """An evaluation of a confidential table with mean risk 0.87, and of schemes by their measures."""
-    about = describe_measures(MEASURES).set_index("id")
-    rows = {"risk": [], "utility": []}
-    for scheme, measures in {"confidential": {"risk_mean": (0.87, NAN, NAN)}, **schemes}.items():
-        for name, ends in measures.items():
-            of = {"overlap": "mean of income", "pmse_ratio": "logistic", "reach_ratio": "largest"}.get(name, "")
-            row = (scheme, "income", name, of, NAN, "", about["words"][name], *ends)
-            rows[about["family"][name]].append(row)
-    frames = {name: pd.DataFrame(found, columns=COLUMNS) for name, found in rows.items()}
-    nothing = pd.DataFrame()
-    return Evaluation(**frames, groups=nothing, top=nothing, records=nothing)
+from molehill.evaluation.verdict import judge, list_findings, remark_shape
 
 
 def test_a_release_without_a_flaw_is_published_with_its_numbers():
@@ -123,3 +92,35 @@ def test_only_three_reasons_stand_in_the_sentence():
     verdict = judge(evaluation(mine={**bad, "pmse_ratio": (4.0, NAN, NAN), "spread_ratio": (3.0, NAN, NAN)}))
     assert verdict.sentence.startswith("Do not publish, because the standard deviation")
     assert verdict.sentence.endswith("; and 2 further points.")
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "bounds", "decision"),
+    [
+        ("isolated_mean", 0.3, {"amber": 0.35}, "publish"),
+        ("isolated_mean", 0.3, {"red": 0.25}, "do not publish"),
+        ("largest_mean", 0.772, {"red": "never"}, "decide"),
+        ("largest_mean", 0.772, "off", "publish"),
+        ("spread_ratio", 0.3, {"amber": 4.0, "red": 5.0}, "publish"),
+        ("reach_ratio", 5.0, {"amber": 2.0, "red": 4.5}, "do not publish"),
+        ("overlap", 0.57, {"amber": 0.6}, "decide"),
+        ("pmse_ratio", 4.0, "off", "publish"),
+        # Neither asks these without the agency.
+        ("matches_true", 0.002, {"amber": 0.0005, "red": 0.001}, "decide"),
+        ("U_m", 0.02, {"amber": 0.01, "red": 0.015}, "decide"),
+        ("U_m", 0.02, {"amber": 0.01, "red": 0.03}, "publish"),
+    ],
+)
+def test_the_verdict_goes_by_the_bounds_of_the_scorecard(measure, value, bounds, decision):
+    given = evaluation({measure: bounds}, mine={**FINE, measure: (value, NAN, NAN)})
+    assert judge(given).decision == decision
+    notes = [one.text for one in list_findings(given, "mine", Teller("internal", 900)) if one.section == "scorecard"]
+    done = "turned 1 rule off" if bounds == "off" else "set 1 bound of its own"
+    assert notes[-1] == f"The agency {done}: scorecard and verdict go by that."
+    assert not [one for one in list_findings(given, "mine", Teller("public", 900)) if one.section == "scorecard"]
+
+
+def test_absurd_shapes_can_be_asked_by_our_bounds_whatever_the_agency_set():
+    given = evaluation({"spread_ratio": "off"}, mine={**FINE, "spread_ratio": (3.0, NAN, NAN)})
+    assert not list(remark_shape(given, "mine"))
+    assert [one.weight for one in remark_shape(given, "mine", RULES)] == ["stop"]

@@ -84,6 +84,15 @@ def test_a_new_column_in_next_years_file_cannot_slip_out():
         plan_settings(PEOPLE.assign(religion="x"), SETTINGS)
 
 
+def test_the_page_tells_bounds_that_are_not_ours():
+    bounds = {"matches_true": {"amber": 0.02}, "closest_records": "off"}
+    page = str(plan_settings(PEOPLE, SETTINGS.but(scorecard=bounds)))
+    assert "Judged by bounds of yours: matches_true (amber 0.02), closest_records (off)." in page
+    assert "bounds of yours" not in str(plan_settings(PEOPLE, SETTINGS))
+    with pytest.raises(InputError, match=r"there is no measure 'U_n'. Did you mean 'U_m'"):
+        plan_settings(PEOPLE, SETTINGS.but(scorecard={"U_n": {"amber": 0.1, "red": 0.2}}))
+
+
 def test_models_are_those_of_the_kinds():
     assert {model.kind: name for name, model in BUILT_IN.items() if model.kind} | {"date": "normal_linear"} == MODELS
 

@@ -57,6 +57,11 @@ def test_a_file_says_all_that_the_settings_say(tmp_path):
         seed=7,
         breaks={"age": (25, 35)},
         kinds={"age": "count"},
+        scorecard={
+            "matches_true": {"amber": 0.02, "red": 0.1},
+            "nearer": {"amber": 0.55, "red": "never"},
+            "members": "off",
+        },
     )
     for settings in (PLAIN, full):
         write_settings(settings, tmp_path / "settings.toml")
@@ -495,3 +500,16 @@ def test_of_a_design_only_what_published_columns_tell_is_public():
     dropped = SURVEY.but(keep=["area"], drop=["weight"])
     assert dropped.public.survey == SurveyDesign(weight="weight")
     assert SURVEY.public.survey == SURVEY.survey
+
+
+def test_bounds_of_the_scorecard_are_checked_frozen_and_never_public():
+    settings = PLAIN.but(scorecard={"matches_true": {"red": 0.1}})
+    assert settings.public.scorecard == {}
+    assert {settings, settings.but()} == {settings}
+    with pytest.raises(TypeError):
+        settings.scorecard["matches_true"]["red"] = 0.2
+    with pytest.raises(InputError) as caught:
+        PLAIN.but(scorecard={"matches_tru": {"red": 0.1}}, order=0)
+    assert "2 problems" in str(caught.value)
+    assert "'scorecard': 'matches_tru' is no rule of ours" in str(caught.value)
+    assert "Did you mean 'matches_true'" in str(caught.value)

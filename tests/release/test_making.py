@@ -164,6 +164,7 @@ def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
         ({"radius": 2}, "settings"),
         ({"compare": ["everything"]}, "settings"),
         ({"scale": 1e-9, "shift": -1.0}, "scale"),
+        ({"scorecard": {"U_n": {"amber": 0.1, "red": 0.2}}}, "scorecard"),
         ({"regressions": ["visits ~ twon"]}, "regressions"),
         ({"regressions": ["visits ~ __import__('os')"]}, "formula"),
     ],

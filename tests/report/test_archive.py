@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 
 from molehill.evaluation.measure import CONFIDENTIAL
+from molehill.evaluation.scorecard import score
 from molehill.evaluation.telling import Teller
 from molehill.report.archive import SCHEMA, archive_dossier, describe_dossier, read_schema
 from molehill.report.dossier import read_dossier
 from molehill.report.page.first_page import judge_release
 from molehill.report.trail import ARCHIVE, hash_files
 from report_dossier import RARE, SEED, hostile_dossier, make_search, plain_dossier
-from small_release import PLANTED, make_release
+from small_release import PLANTED, TUNED, make_release
 from small_release import SEED as OWN_SEED
 
 FILES, SETTINGS = {"synthetic_01.csv": "a" * 64}, "b" * 64
@@ -115,6 +116,24 @@ def test_the_verdict_is_that_of_the_report(made):
     content = json.loads((made / ARCHIVE).read_text(encoding="utf-8"))
     verdict = judge_release(dossier, Teller("internal", 60))
     assert (content["verdict"]["decision"], content["verdict"]["sentence"]) == (verdict.decision, verdict.sentence)
+
+
+def test_the_scorecard_has_the_rules_in_force(made):
+    content = json.loads((made / ARCHIVE).read_text(encoding="utf-8"))
+    rules = {rule["measure"]: rule for family in content["scorecard"] for rule in family["rules"]}
+    own = rules["matches_true"]
+    assert (own["amber"], own["red"], own["ours"]) == (TUNED, 0.05, "amber from 0.01, red from 0.05")
+    assert (rules["pooled_picks"]["red"], rules["pooled_picks"]["ours"]) == (None, "none")
+    assert not rules["tail_ratio"]["asked"]
+    assert [name for name, rule in rules.items() if rule["ours"]] == ["matches_true", "pooled_picks", "tail_ratio"]
+    scores = score(read_dossier(made).evaluation)
+    assert [one["why"] for one in content["scorecard"]] == [one.why for one in scores]
+
+
+def test_bounds_that_the_agency_set_stay_inside(made):
+    files = [path for path in made.rglob("*") if path.is_file() and f"{TUNED}".encode() in path.read_bytes()]
+    assert {"settings.toml", "report.html", "dossier.json"} <= {path.name for path in files}
+    assert {path.relative_to(made).parts[0] for path in files} == {"internal"}
 
 
 def test_no_number_is_null_and_no_word_of_javascript(made):

@@ -67,3 +67,15 @@ def test_a_release_that_is_not_there_is_refused(evidence):
     released, evaluation = evidence
     with pytest.raises(InputError, match="there is no release 'mine'"):
         report_tables(PEOPLE, released, evaluation, EYES, scheme="mine")
+
+
+def test_tables_of_new_people_have_a_map_and_the_bounds_that_were_set():
+    released = {"fresh": others(3)}
+    evaluation = evaluate(
+        PEOPLE, released, EYES, linked=False, propensity_methods=(), bounds={"alike_gain": {"amber": 0.0123}}
+    )
+    assert not evaluation.is_linked
+    html = report_tables(PEOPLE, released, evaluation, EYES)
+    assert "two" in set(re.findall(r'data-figure="([^"]+)"', html))
+    assert html.count(" selected>") == 2
+    assert "amber from 0.0123, red from 0.2 (set by the agency; ours: amber from 0.05, red from 0.2)" in html

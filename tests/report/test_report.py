@@ -18,8 +18,8 @@ from molehill.baselines import multiply_noise
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measure import Measure
-from molehill.evaluation.measures import ATTACK_MEASURES
-from molehill.evaluation.scorecard import score
+from molehill.evaluation.measures import ATTACK_MEASURES, MEASURES
+from molehill.evaluation.scorecard import describe_rules, read_bounds, score, set_rules
 from molehill.evaluation.telling import Teller, cut_name, significant
 from molehill.plan.settings import Settings, setting
 from molehill.report import methods_note, render_report
@@ -61,6 +61,7 @@ INTERNAL = [
     "attacks",
     "utility",
     "map",
+    "two",
     "sortable",
     "weights",
     "diagnostics",
@@ -141,7 +142,7 @@ def test_sections_stand_in_order():
     found = re.findall(r'<section id="(\w+)"', page("internal"))
     assert found == INTERNAL
     public = re.findall(r'<section id="(\w+)"', page("public"))
-    assert public == [name for name in INTERNAL if name not in {"data", "top", "attacks", "sortable", "radius"}]
+    assert public == [name for name in INTERNAL if name not in {"data", "top", "attacks", "two", "sortable", "radius"}]
 
 
 def test_attacks_and_scorecard_stay_inside():
@@ -170,6 +171,21 @@ def test_the_scorecard_says_the_colour_in_words_with_its_rule():
             assert escape(rule).lower().replace("&#x27;", "&#39;") in page("internal").lower()
     # Without people who were not used there is nothing to judge these by.
     assert {one.colour for one in scores if one.family in ("singling out", "inference")} == {"not judged"}
+
+
+def test_bounds_that_the_agency_set_are_marked_inside_and_unknown_in_public():
+    dossier = plain_dossier()
+    bounds = {"matches_true": {"amber": 0.04567, "red": "never"}, "overlap": {"amber": 0.97531}, "pmse_ratio": "off"}
+    rules = describe_rules(set_rules(read_bounds(bounds), MEASURES))
+    bound = replace(dossier, evaluation=replace(dossier.evaluation, rules=rules))
+    inside, public = (render_report(bound, edition=edition) for edition in ("internal", "public"))
+    listed = inside.partition('<div id="bounds">')[2].partition("</div>")[0]
+    assert "Identity: records matched uniquely and rightly: amber from 0.04567, never red (set by the agency;" in listed
+    assert "over chance: not asked (set by the agency; ours: amber from 3, red from 10)" in listed
+    assert "overlap by less than 0.97531" in inside
+    # In public nothing is judged by what was tuned.
+    assert public == page("public")
+    assert 'id="bounds"' not in page("internal")
 
 
 def test_an_unknown_edition_is_refused():
@@ -568,7 +584,7 @@ def test_every_figure_has_a_picture_and_words():
     html = page("internal")
     figures = [attrs for tag, attrs in Reader(html).elements if tag == "figure"]
     pictures = [attrs for tag, attrs in Reader(html).elements if tag == "img"]
-    assert len(figures) == len(pictures) == 16
+    assert len(figures) == len(pictures) == 17
     assert all(len(picture["alt"] or "") > 60 for picture in pictures)
     (specifications,) = re.findall(r'id="specifications">(.*?)</script>', html, re.DOTALL)
     assert set(json.loads(specifications)) == {figure["data-figure"] for figure in figures}

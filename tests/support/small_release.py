@@ -9,6 +9,8 @@ from molehill import Settings, read_table, run, write_table
 
 PLANTED = 918273
 SEED = 876543210123
+# A bound that can be found again wherever it stands.
+TUNED = 0.04567
 SETTINGS = Settings(
     data="people.csv",
     replace=["visits"],
@@ -23,6 +25,7 @@ SETTINGS = Settings(
     expected_tables=0,
     kinds={"visits": "count"},
     seed=SEED,
+    scorecard={"matches_true": {"amber": TUNED}, "pooled_picks": {"amber": 0.5, "red": "never"}, "tail_ratio": "off"},
 )
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import FrozenDict, Integers
+from molehill.arrays import Floats, FrozenDict, Integers
+from molehill.attacks.rates import NOTHING, Attack, compare
 from molehill.errors import InputError, check_names
 from molehill.tables.intervals import Figure, mean_over_tables
 from molehill.tables.patterns import Patterns, learn_patterns, match_patterns
@@ -158,6 +159,60 @@ def replicated_uniques(data: Any, released: Any, known: Sequence[str] | str, *, 
     # The confidential table is what it is: no other would have been drawn.
     original = Figure(unique / records, np.nan, np.nan)
     return Uniques(original, *(mean_over_tables(share, least=0.0, most=1.0) for share in shares.T))
+
+
+def unique_again(
+    data: Any,
+    released: Any,
+    known: Sequence[str] | str,
+    *,
+    control: Any = None,
+    breaks: Breaks = None,
+    seed: int = 0,
+) -> Attack:
+    """Say how many people are unique by the known columns and so in the release, and how many who were not used.
+
+    A fresh sample of other people replicates uniques too, by chance: only what goes beyond such people is owed to the
+    release. Who is unique depends on how many there are, so that as many people are asked on both sides.
+
+    Parameters
+    ----------
+    data, released, known, breaks
+        As in `replicated_uniques`.
+    control
+        People like those of the data who were not used.
+    seed
+        Of whom are asked, where there are more on one side.
+
+    Examples
+    --------
+    >>> data, control = pd.DataFrame({"town": ["A", "B", "C", "D"]}), pd.DataFrame({"town": ["A", "E", "F", "F"]})
+    >>> found = unique_again(data, data, "town", control=control)
+    >>> found.rate.value, found.control.value, found.risk.value
+    (1.0, 0.25, 1.0)
+    """
+    tables, people = as_tables(released), [as_table(one) for one in (data, control) if one is not None]
+    number = min(len(one.frame) for one in people)
+    random = np.random.default_rng(seed)
+    asked = [_find_again(_some(one, number, random), tables, known, breaks) for one in people]
+    return compare(asked[0], asked[1] if control is not None else None, NOTHING)
+
+
+def _some(table: Table, number: int, random: np.random.Generator) -> Table:
+    if len(table.frame) == number:
+        return table
+    rows = np.sort(random.choice(len(table.frame), number, replace=False))
+    some = Table(table.frame.iloc[rows].reset_index(drop=True))
+    some.seen_kinds.update(table.seen_kinds)
+    return some
+
+
+def _find_again(people: Table, tables: Sequence[Table], known: Sequence[str] | str, breaks: Breaks) -> Floats:
+    """Say of every person whether they are unique, and one record of a table has their known values."""
+    patterns = learn_known(people, known, breaks)
+    alone = np.bincount(patterns.codes, minlength=patterns.number) == 1
+    again = [alone & (count_known(patterns, one, known) == 1) for one in tables]
+    return np.array([one[patterns.codes] for one in again], dtype=np.float64)
 
 
 def count_known(patterns: Patterns, table: Table, known: Sequence[str] | str) -> Integers:

@@ -8,7 +8,7 @@ the confidential values on round numbers: they are for the agency alone. The oth
 
 from molehill.charts.estimates import estimate_intervals
 from molehill.charts.files import draw_png, draw_svg, save_chart, specify
-from molehill.charts.maps import risk_utility_map, search_map
+from molehill.charts.maps import Which, measure_map, risk_utility_map, search_map
 from molehill.charts.risk import radius_lines, risk_histogram, risk_scatter, risk_violins
 from molehill.charts.shapes import group_spread, level_shares, shape_curve
 from molehill.charts.style import COLOURS, Look, scheme_looks
@@ -17,6 +17,7 @@ from molehill.charts.values import densities, ecdfs, weights_scatter
 __all__ = [
     "COLOURS",
     "Look",
+    "Which",
     "densities",
     "draw_png",
     "draw_svg",
@@ -24,6 +25,7 @@ __all__ = [
     "estimate_intervals",
     "group_spread",
     "level_shares",
+    "measure_map",
     "radius_lines",
     "risk_histogram",
     "risk_scatter",

@@ -1,8 +1,8 @@
 """Maps: what schemes, and the points of a search, give away against what they lose."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -44,6 +44,9 @@ _ACROSS, _UP = ["across", "left", "right"], ["up", "bottom", "top"]
 _KEEPS, _MISSES = Look("keeps the targets", COLOURS[0], "circle"), Look("misses a target", "#8a8f98", "diamond")
 # Where there is no rule to keep.
 _AS_MUCH, _LESS = replace(_KEEPS, label="keeps as much as the best"), replace(_MISSES, label="keeps less")
+# What is said of bars, and what the confidential table is called in a chart.
+BARS, OWN = "Bars: 95% intervals over the released tables.", "confidential table"
+_LONGEST = 80
 _WHOLE, _HALF = (460, 320), (310, 290)
 
 
@@ -87,7 +90,7 @@ def risk_utility_map(
     layers = _draw_lines(lines, reach[0], _WHOLE)
     layers += _draw_points(base, looks.values(), reach, titles, [alt.Tooltip("scheme:N")])
     bars = table[["left", "bottom"]].notna().any(axis=None)
-    subtitle = ["Bars: 95% intervals over the released tables."] if bars else []
+    subtitle = [BARS] if bars else []
     better = dict(zip(evaluation.measures["id"], evaluation.measures["better"], strict=True))
     if better.get(risk) in _CORNER and better.get(utility) in _CORNER:
         corner = f"{_CORNER[better[risk]][0]} {_CORNER[better[utility]][1]}"
@@ -100,6 +103,184 @@ def risk_utility_map(
         + "; ".join(f"{row.scheme}: {risky} {row.up:.3g}, {told} {row.across:.3g}" for row in table.itertuples()),
         shown=looks.values(),
     )
+
+
+class Which(NamedTuple):
+    """A figure among those of a measure: its column, what it is of, what it is at. None is the first that there is."""
+
+    measure: str
+    column: str | None = None
+    of: str | None = None
+    at: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A figure that schemes can be laid out by.
+
+    Attributes
+    ----------
+    which
+        The measure, its column, what it is of and at; None where it is at no number.
+    block
+        The table of a report that it stands in.
+    name
+        What it is, in words, with the column where there are several.
+    better
+        "lower", "higher", or empty where neither is.
+    values
+        By scheme: value, low and high; the ends are missing where there is no interval.
+    """
+
+    which: Which
+    block: str
+    name: str
+    better: str
+    values: Mapping[str, tuple[float, float, float]]
+
+    @property
+    def title(self) -> list[str]:
+        """What an axis says: the name, and below it what that is part of, and which way is better."""
+        return [self.name, f"{self.block}; {self.better} is better" if self.better else self.block]
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Ends of an axis that shows all of it, and nothing below 0 of what is never below."""
+        values = np.array(list(self.values.values()))
+        low, high = _reach(values)
+        return (low if np.nanmin(values) < 0 else max(low, 0.0), high)
+
+
+def measure_map(evaluation: "Evaluation", across: str | Which, up: str | Which) -> alt.TopLevelMixin:
+    """Lay the schemes out by any two measures, with the intervals of both.
+
+    The confidential table is a point where it has both figures, and a line where it has one. The tables of this chart
+    are `Evaluation.risk` and `Evaluation.utility`.
+
+    Parameters
+    ----------
+    evaluation
+        Of `molehill.evaluate`.
+    across, up
+        Ids of measures, as in `Evaluation.measures`; or `Which`, to choose among several figures of one.
+    """
+    choices, looks = list_choices(evaluation), evaluation_looks(evaluation)
+    right, upwards = (_choose(choices, which, name) for which, name in ((across, "across"), (up, "up")))
+    both = [name for name in looks if name in right.values and name in upwards.values]
+    if not set(both) - {CONFIDENTIAL}:
+        problem = f"no release has both {upwards.which.measure!r} and {right.which.measure!r}"
+        raise InputError("up", problem, "Give measures that were taken of the same releases")
+    points = pd.DataFrame([(*right.values[name], *upwards.values[name]) for name in both], columns=[*_ACROSS, *_UP])
+    points["scheme"] = [looks[name].label for name in both]
+    # Both are named, as a page may put others in their place.
+    rows = {"points": _rows_of(points), "lines": _list_lines(right, upwards, looks[CONFIDENTIAL].label)}
+    base = alt.Chart(alt.NamedData("points")).transform_filter(is_shown())
+    layers = _draw_confidential()
+    layers += _draw_points(
+        base, looks.values(), (right.reach, upwards.reach), (right.title, upwards.title), [alt.Tooltip("scheme:N")]
+    )
+    return dress(
+        alt.layer(*layers, datasets=rows).properties(width=_WHOLE[0], height=_WHOLE[1]),
+        "The schemes by two measures",
+        subtitle=[f"{tell_corner(upwards.better, right.better)} {BARS}"],
+        description=f"{upwards.name} against {right.name}, by scheme. "
+        + "; ".join(f"{row.scheme}: {row.up:.3g} against {row.across:.3g}" for row in points.itertuples()),
+        shown=looks.values(),
+    )
+
+
+def list_choices(evaluation: "Evaluation") -> list[Choice]:
+    """Give every figure that some release has, of all records, in the order of the measures."""
+    about = evaluation.measures.set_index("id")
+    both = pd.concat([evaluation.risk, evaluation.utility], ignore_index=True)
+    both = both[(both["group"] == "") & np.isfinite(both["value"].astype(float))]
+    places = {name: place for place, name in enumerate(about.index)}
+    both = both.iloc[np.argsort([places[name] for name in both["measure"]], kind="stable")]
+    columns = both.groupby("measure")["column"].nunique()
+    choices = []
+    groups: Any = both.groupby(["measure", "column", "of", "at"], sort=False, dropna=False)
+    for (measure, column, of, at), rows in groups:
+        numbers = four_digits(rows[_ENDS].to_numpy(dtype=float)).tolist()
+        values = {
+            scheme: (value, low, high) for scheme, (value, low, high) in zip(rows["scheme"], numbers, strict=True)
+        }
+        if not set(values) - {CONFIDENTIAL}:
+            continue
+        name = short_label(f"{rows['name'].iloc[0]}", _LONGEST)
+        name = f"{name}, {short_label(f'{column}')}" if columns[measure] > 1 else name
+        block, better = (f"{about.loc[measure, field]}" for field in ("block", "better"))
+        which = Which(measure, column, of, None if np.isnan(at) else at)
+        choices.append(Choice(which, short_label(block, _LONGEST), name, better, values))
+    return choices
+
+
+def tell_corner(up: str, across: str) -> str:
+    """Say where the better schemes lie, by which way each measure is better.
+
+    Examples
+    --------
+    >>> tell_corner("lower", "higher"), tell_corner("lower", "")
+    ('Lower right is better.', 'Lower is better; to the left or right, neither is.')
+    """
+    if up and across:
+        return f"{_CORNER[up][0]} {_CORNER[across][1]} is better."
+    if up:
+        return f"{'Higher' if up == 'higher' else 'Lower'} is better; to the left or right, neither is."
+    if across:
+        return f"{_CORNER[across][1].capitalize()} is better; higher or lower, neither is."
+    return "Neither way is better, of both."
+
+
+def _choose(choices: Sequence[Choice], which: str | Which, argument: str) -> Choice:
+    """Find the figure that is meant."""
+    wanted = Which(which) if isinstance(which, str) else which
+    found = [one for one in choices if one.which.measure == wanted.measure]
+    if not found:
+        known = dict.fromkeys(one.which.measure for one in choices)
+        problem = f"there is no measure {wanted.measure!r} that a release has"
+        raise InputError(argument, problem, nearest(f"{wanted.measure}", known))
+    for field, given in zip(Which._fields[1:], wanted[1:], strict=True):
+        if given is None:
+            continue
+        known = [f"{getattr(one.which, field)}" for one in found]
+        found = [one for one in found if getattr(one.which, field) == given]
+        if not found:
+            problem = f"there is no {wanted.measure!r} whose {field!r} is {given!r}"
+            raise InputError(argument, problem, nearest(f"{given}", dict.fromkeys(known)))
+    return found[0]
+
+
+def _list_lines(across: Choice, up: Choice, label: str) -> list[dict[str, Any]]:
+    """Say where the confidential table lies that has one of the two figures; and if far right, its name is left."""
+    own = [choice.values.get(CONFIDENTIAL, (np.nan,))[0] for choice in (across, up)]
+    if np.isnan(own).sum() != 1:
+        return []
+    if np.isnan(own[0]):
+        return [{"scheme": label, "told": OWN, "up": own[1]}]
+    return [{"scheme": label, "told": OWN, "across": own[0], "far": own[0] > sum(across.reach) / 2}]
+
+
+def _rows_of(frame: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Give rows as a specification has them: without a number there is nothing."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+
+
+def _draw_confidential() -> list[alt.Chart]:
+    """Draw the lines of `_list_lines`, each with its name."""
+    base = alt.Chart(alt.NamedData("lines")).transform_filter(is_shown())
+    upright, level = (base.transform_filter(f"isValid(datum.{field})") for field in ("across", "up"))
+    layers = [
+        upright.mark_rule(strokeDash=[2, 3]).encode(x="across:Q"),
+        level.mark_rule(strokeDash=[2, 3]).encode(y="up:Q"),
+        level.mark_text(align="right", baseline="bottom", dy=-3, fontStyle="italic").encode(
+            x=alt.value(_WHOLE[0] - 4), y="up:Q", text="told:N"
+        ),
+    ]
+    sides: tuple[tuple[str, Any, int], ...] = (("datum.far", "right", -5), ("!datum.far", "left", 5))
+    for far, side, away in sides:
+        text = upright.transform_filter(far).mark_text(align=side, baseline="top", dx=away, fontStyle="italic")
+        layers.append(text.encode(x="across:Q", y=alt.value(4), text="told:N"))
+    return layers
 
 
 def search_map(
@@ -210,7 +391,7 @@ def _search_panel(
 
 
 def _draw_points(
-    base: alt.Chart, looks: Iterable[Look], reach: tuple[Any, Any], titles: tuple[str, str], tooltip: list[Any]
+    base: alt.Chart, looks: Iterable[Look], reach: tuple[Any, Any], titles: Sequence[Any], tooltip: list[Any]
 ) -> list[alt.Chart]:
     """Draw points with their bars, as far as they have any, and the legend."""
     scales = [alt.Scale(domain=list(ends), nice=False, zero=False) for ends in reach]
@@ -221,7 +402,9 @@ def _draw_points(
     colour, shape = (by_scheme(looks, kind, legend=legend) for kind in ("color", "shape"))
     wide = base.transform_filter(have_ends("left", "right")).mark_rule(strokeWidth=1.5)
     tall = base.transform_filter(have_ends("bottom", "top")).mark_rule(strokeWidth=1.5)
-    told = tell_numbers(dict(zip(("across", "up"), titles, strict=True)), ".3~g")
+    # Of a title of several lines, the first names it.
+    names = [title if isinstance(title, str) else title[0] for title in titles]
+    told = tell_numbers(dict(zip(("across", "up"), names, strict=True)), ".3~g")
     return [
         wide.encode(x="left:Q", x2="right:Q", y=y, color=colour),
         tall.encode(x=x, y="bottom:Q", y2="top:Q", color=colour),
@@ -243,7 +426,7 @@ def _draw_lines(lines: tuple[float, float], ends: tuple[float, float], size: tup
         layers += [fresh.mark_rule(strokeDash=[2, 3]).encode(x="across:Q")]
         layers += [text.encode(x="across:Q", y=alt.value(size[1] - 4), text="told:N")]
     if np.isfinite(up):
-        own = alt.Chart(pd.DataFrame({"up": [up], "told": ["confidential table"]}))
+        own = alt.Chart(pd.DataFrame({"up": [up], "told": [OWN]}))
         text = own.mark_text(align="left" if side == "right" else "right", baseline="bottom", dy=-3, fontStyle="italic")
         layers += [own.mark_rule(strokeDash=[2, 3]).encode(y="up:Q")]
         layers += [text.encode(x=alt.value(place), y="up:Q", text="told:N")]

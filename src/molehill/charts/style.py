@@ -116,7 +116,9 @@ def scheme_legend(looks: Iterable[Look], *, lines: bool) -> alt.Legend:
     )
 
 
-def number_axis(title: str | None, values: Sequence[float] | None = None, *, ticks: int | None = None) -> alt.Axis:
+def number_axis(
+    title: str | Sequence[str] | None, values: Sequence[float] | None = None, *, ticks: int | None = None
+) -> alt.Axis:
     """Make an axis of amounts, of which 50,000 is told as 50k."""
     # The axis's own way to shorten numbers gives all of them one unit, and 500 among millions is then 0M.
     told = "abs(datum.value) < 10000 ? format(datum.value, ',~g') : format(datum.value, '~s')"

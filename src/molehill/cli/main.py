@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NOTHING_FOUND, NOT_THE_SAME = 3, 4
 # Names of files in folders of results, which may be written over.
-_RESULTS = r"(groups|measures|records|risk|shapes|top|utility)\.(csv|parquet)"
+_RESULTS = r"(groups|measures|records|risk|rules|shapes|top|utility)\.(csv|parquet)"
 EXIT_CODES = (
     "Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 3 no release keeps the targets, "
     "4 a folder is not the release that its dossier describes, 130 interrupted, 143 terminated."
@@ -230,6 +230,13 @@ def evaluate(
     without: Annotated[
         list[str] | None, typer.Option(help="A measure or an attack to leave out: singling_out; may repeat.")
     ] = None,
+    bound: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Where a measure makes the scorecard amber and red: matches_true=0.02,0.1 (or =off, =,0.1, "
+            "=0.02,never); may repeat."
+        ),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report here, one HTML page (owner only).")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for all results, record-level ones included (owner only).")
@@ -248,7 +255,7 @@ def evaluate(
     --against topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
     from molehill.cli.parts import goes_in_parts, name_releases, names_of, refuse_options
-    from molehill.cli.terminal import parse_codes, parse_design, plain_evaluation, read_releases
+    from molehill.cli.terminal import parse_bounds, parse_codes, parse_design, plain_evaluation, read_releases
     from molehill.cluster import connect
     from molehill.evaluation.measures.utility import default_analyses
     from molehill.files import write_text
@@ -272,6 +279,7 @@ def evaluate(
             "unlinked": unlinked,
             "control": control,
             "without": without,
+            "bound": bound,
             "out": out,
         }
         refuse_options(whole | {"missing_codes": missing_codes, "encoding": encoding})
@@ -280,6 +288,8 @@ def evaluate(
         with connect(scheduler):
             _evaluate_in_parts(dataset, name_releases(released, against or []), intruder, memory, as_json=as_json)
         return
+    # What is wrong with them is told before anything is read.
+    bounds = parse_bounds(bound or [])
     with _working("Reading the tables"):
         codes = parse_codes(missing_codes or [])
         table = declare_missing(molehill.read_table(confidential, encoding=encoding), codes)
@@ -290,7 +300,7 @@ def evaluate(
         view = intruder.look(table)
         analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]
         about: dict[str, Any] = {"key": key, "linked": not unlinked, "survey": parse_design(survey or [])}
-        about |= {"control": people, "without": without or ()}
+        about |= {"control": people, "without": without or (), "bounds": bounds}
         result = molehill.evaluate(view, releases, analyses=analyses, **about)
     if out is not None:
         result.save(out)

@@ -17,6 +17,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from molehill.errors import InputError
+from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.scorecard import OFF, read_bounds, score, set_rules
 from molehill.parts.risk import RiskInParts
 from molehill.plan.settings import FATES, Settings, printable
 from molehill.plan.suggest import Suggestion
@@ -116,6 +118,34 @@ def _read_part(part: str, text: str) -> Any:
             raise InputError("survey", "'nested' is neither true nor false", "Write --survey nested=true")
         return text.lower() == "true"
     return tuple(name.strip() for name in text.split(",")) if part == "replicates" else text
+
+
+def parse_bounds(given: list[str]) -> dict[str, Any]:
+    """Take bounds of the scorecard: NAME=AMBER,RED, either of which may be left out, or NAME=off.
+
+    Examples
+    --------
+    >>> parse_bounds(["matches_true=0.02,0.1", "advantage_random=0.7", "closest_records=off"])
+    {'matches_true': {'amber': 0.02, 'red': 0.1}, 'advantage_random': {'amber': 0.7}, 'closest_records': 'off'}
+    """
+    example = "matches_true=0.02,0.1"
+    taken: dict[str, Any] = {}
+    for name, value in parse_pairs(given, "bound", example).items():
+        amber, *others = (part.strip() for part in value.split(","))
+        if len(others) > 1:
+            raise InputError("bound", f"{name!r} has more than two bounds", f"Write {example}")
+        parts = dict(zip(("amber", "red"), (amber, *others), strict=False))
+        taken[name] = OFF if value.strip() == OFF else {part: _read_bound(text) for part, text in parts.items() if text}
+    bounds = read_bounds(taken, "bound")
+    set_rules(bounds, MEASURES, "bound")
+    return bounds
+
+
+def _read_bound(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def parse_codes(given: list[str]) -> dict[str, list[str]]:
@@ -266,7 +296,8 @@ def plain_evaluation(evaluation: "Evaluation") -> dict[str, Any]:
     """Give the risk and utility of releases as JSON takes it."""
     # An estimate of the confidential table, such as a median, can be the value of a record.
     compared = evaluation.utility[evaluation.utility["scheme"] != "confidential"]
-    return {"risk": rows_of(evaluation.risk), "utility": rows_of(compared), "top": rows_of(evaluation.top)}
+    frames = {"risk": rows_of(evaluation.risk), "utility": rows_of(compared), "top": rows_of(evaluation.top)}
+    return {"scorecard": list(map(asdict, score(evaluation))), **frames}
 
 
 def plain_search(found: "Searched") -> dict[str, Any]:

@@ -30,7 +30,7 @@ from molehill.evaluation.scenery.curves import COLUMNS as SHAPE_COLUMNS
 from molehill.evaluation.scenery.curves import list_shapes
 from molehill.evaluation.scenery.expected import ExpectedRisk, expected_risk
 from molehill.evaluation.scenery.membership import Membership, membership
-from molehill.evaluation.scorecard import score
+from molehill.evaluation.scorecard import describe_rules, list_rules, read_bounds, score, set_rules
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
@@ -57,7 +57,7 @@ _PATIENCE = 2.0
 _MEMBERS, _MOST_REMOVED = 25, 2**25
 # Records of either kind whose values are guessed.
 _GUESSED = 15
-FRAMES = ("risk", "utility", "groups", "top", "records", "measures", "shapes")
+FRAMES = ("risk", "utility", "groups", "top", "records", "measures", "shapes", "rules")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +85,8 @@ class Evaluation:
     shapes
         scheme, column, by, group, curve, level, at, value: the curves of
         `molehill.evaluation.scenery.curves.list_shapes`. Not for publication.
+    rules
+        By which it is judged: the fields of `molehill.evaluation.scorecard.Rule`, one row a rule. Not for publication.
     """
 
     risk: pd.DataFrame
@@ -94,6 +96,7 @@ class Evaluation:
     records: pd.DataFrame
     measures: pd.DataFrame = field(default_factory=lambda: describe_measures(MEASURES))
     shapes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=SHAPE_COLUMNS))
+    rules: pd.DataFrame = field(default_factory=describe_rules)
 
     @property
     def schemes(self) -> tuple[str, ...]:
@@ -140,6 +143,8 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     paths = {name: Path(folder) / f"{name}.parquet" for name in FRAMES}
     # A frame without a row has no file.
     nothing = dict.fromkeys(FRAMES, pd.DataFrame(columns=COLUMNS)) | {"shapes": pd.DataFrame(columns=SHAPE_COLUMNS)}
+    # Earlier versions judged by our bounds alone, and kept none.
+    nothing["rules"] = describe_rules()
     return Evaluation(
         **{name: read_table(path).frame if path.exists() else nothing[name] for name, path in paths.items()}
     )
@@ -174,6 +179,7 @@ def evaluate(
     trials: Mapping[str, Trial] | None = None,
     measures: Measure | Sequence[Measure] = MEASURES,
     without: str | Sequence[str] = (),
+    bounds: Mapping[str, Any] | None = None,
     progress: bool = True,
 ) -> Evaluation:
     """Say what releases give away and what they keep, whoever made them.
@@ -243,6 +249,9 @@ def evaluate(
         What to measure; `(*MEASURES, mine)` adds one of your own, see `molehill.evaluation.measure.Measure`.
     without
         Measures to leave out, by id, or all figures of an attack by its name, such as "singling_out".
+    bounds
+        By the id of a measure, where its family becomes amber and red on the scorecard, in place of ours: see the
+        setting `scorecard`. `{"matches_true": {"amber": 0.02, "red": 0.1}, "closest_records": "off"}`.
     progress
         Whether to show a bar, on a terminal, of what takes longer than two seconds.
 
@@ -254,10 +263,12 @@ def evaluate(
     >>> evaluation.risk.query("measure == 'risk_mean'")[["scheme", "value"]].to_dict("split")["data"]
     [['confidential', 0.5], ['topcoded', 0.1875]]
     """
+    everything = check_measures(measures)
+    wished = leave_out(everything, without)
+    judged_by = set_rules(read_bounds({} if bounds is None else bounds, "bounds"), everything, "bounds")
     view = look(data, intruder)
     schemes = _read_releases(view, released, key, linked=linked)
     known = _check_names(schemes, posteriors if linked else None, reference if linked else None)
-    wished = leave_out(check_measures(measures), without)
     taken = [one for one in wished if linked or one.of_anybody or one.family == "utility"]
     check_choice("unconverged", unconverged, ("error", "allow"))
     wanted = _several(default_analyses(view.schema) if analyses is None else analyses, Analysis)
@@ -316,6 +327,7 @@ def evaluate(
         pd.concat([one.records for one in found.values()], ignore_index=True),
         describe_measures(taken),
         list_shapes(scenes),
+        describe_rules(judged_by),
     )
 
 
@@ -530,6 +542,8 @@ def _tell_evaluation(evaluation: Evaluation) -> str:
     """An evaluation as text: one line a measure, one column a scheme, values of records as ranges only."""
     parts = [f"{cut_name(evaluation.schemes[0])}: {judge(evaluation).sentence}"]
     parts += ["\n".join(["Scorecard", *(f"{one.family}: {one.why}" for one in score(evaluation))])]
+    changed = [f"{rule.family}: {rule}" for rule in list_rules(evaluation) if rule.ours]
+    parts += ["\n".join(["Bounds that the agency set", *changed])] if changed else []
     parts += tell_figures("Risk (95% intervals over the tables)", evaluation.risk)
     # An estimate such as a median can be the value of a record: only what compares with it is printed.
     parts += tell_figures("Utility", evaluation.utility[evaluation.utility["scheme"] != CONFIDENTIAL])

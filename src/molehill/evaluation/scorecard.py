@@ -1,21 +1,26 @@
 """The scorecard of a release: for every family of measures a colour in words, the rule that makes it so, and why.
 
-There is no score: a board that weighs one family against another must say so itself. The bounds are ours. They are
-meant to be argued with: `score(evaluation, rules=...)` takes others.
+There is no score: a board that weighs one family against another must say so itself. The bounds are ours, and meant to
+be argued with: an agency sets others in its settings, and what it set is marked wherever it is told.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 
+from molehill.arrays import FrozenDict
+from molehill.errors import InputError, nearest
+from molehill.evaluation.measure import CONFIDENTIAL, Measure
 from molehill.evaluation.telling import cut_name, list_figures, significant
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-# Where a figure becomes a remark of the verdict, or colours a family here; docs/review-boards.md says why.
+# Where a figure becomes a remark of the verdict, or colours a family here; docs/review-boards.md says why. What both
+# ask is a bound of a rule: the verdict takes it from there, so that it is the agency's where the agency set one.
 RISK_STEP = 0.05
 # Medians over the tables predict from the kept columns, as anybody can from one table: some rise is no surprise.
 POOLED_STEP = 0.1
@@ -24,6 +29,8 @@ UNPROTECTED = 0.5
 # Mean risk of those who stand out most; the floor of a typical record is about a tenth.
 STANDING_OUT = {"isolated_mean": "the most isolated 1%", "largest_mean": "the largest 1%"}
 EXPOSED, GIVEN_AWAY = 0.2, 0.5
+# Right guesses that are owed to the person's own record.
+GAINED = (0.05, 0.2)
 LOW_OVERLAP = 0.5
 FAR = 2.0
 TELLABLE = 3.0
@@ -48,15 +55,22 @@ class Rule:
     measure
         The id of the measure; of several figures, such as one for every column, the worst counts.
     amber, red
-        From here on.
+        From here on; the worse the higher if red is above amber, else the worse the lower. Infinite: never.
     words
-        What the measure is, in a few words.
+        What the measure is, in a few words; {of} and {at} stand for those of the figure.
     beyond
         What would be no sign at all. A figure whose interval reaches it counts as that.
     take
-        "worst" of the figures; "mean" of them, which is better the higher; "ratio", of the worst in either direction.
+        "worst" of the figures; "mean" of them; "ratio", of the worst in either direction.
     at
         What a figure is at, with {} for the number: "by {} column(s)".
+    unless
+        The id of a measure that tells more: where it was taken, this one is not asked. Not so of bounds that the
+        agency set.
+    asked
+        False if the agency turned it off.
+    ours
+        Our bounds in words where the agency set others, or turned ours off.
     """
 
     family: str
@@ -67,12 +81,37 @@ class Rule:
     beyond: float | None = None
     take: Literal["worst", "mean", "ratio"] = "worst"
     at: str = ""
+    unless: str = ""
+    asked: bool = True
+    ours: str = ""
+
+    @property
+    def side(self) -> Literal["below", "from"]:
+        """Which way it gets worse."""
+        return "below" if self.red < self.amber else "from"
+
+    @property
+    def bounds(self) -> str:
+        """Both bounds in words."""
+        red = "never red" if np.isinf(self.red) else f"red {self.side} {self.red:g}"
+        return f"amber {self.side} {self.amber:g}, {red}"
+
+    def colour(self, value: float) -> "Colour":
+        """Give the colour of a value; of a ratio, in either direction."""
+        size = max(value, 1 / value if value else np.inf) if self.take == "ratio" else value
+        sign = -1 if self.side == "below" else 1
+        return "red" if sign * size >= sign * self.red else "amber" if sign * size >= sign * self.amber else "green"
 
     def __str__(self) -> str:
-        side = "below" if self.red < self.amber else "from"
-        red = "never red" if np.isinf(self.red) else f"red {side} {self.red:g}"
-        told = f"{self.words}: amber {side} {self.amber:g}, {red}"
-        return told if self.beyond is None else f"{told}, if its interval lies above {self.beyond:g}"
+        words = self.words.replace("{of}", "...").replace("{at}", "...")
+        told = f"{words}: {self.bounds if self.asked else 'not asked'}"
+        told += "" if self.beyond is None or not self.asked else f", if its interval lies above {self.beyond:g}"
+        return f"{told} ({self.whose})" if self.ours else told
+
+    @property
+    def whose(self) -> str:
+        """Say that the agency set it, and what ours would be."""
+        return f"set by the agency; ours: {self.ours}"
 
 
 @dataclass(frozen=True)
@@ -88,15 +127,36 @@ class Score:
 IDENTITY, ATTRIBUTE = "identity", "attribute"
 SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference"
 MEMBERSHIP, RECONSTRUCTION, CONSISTENCY, UTILITY = "membership", "reconstruction", "consistency", "utility"
+FAMILIES = (
+    *(IDENTITY, ATTRIBUTE, SINGLING_OUT, LINKABILITY, INFERENCE),
+    *(MEMBERSHIP, RECONSTRUCTION, CONSISTENCY, UTILITY),
+)
 # What a release adds to what is known of a kind of people, as a share of what is left to be learned.
 _RISK, _HIGH_RISK = 0.1, 0.3
 COLUMNS_AT, TABLES_AT = "by {} column(s)", "from {} table(s)"
 RULES: Sequence[Rule] = (
     Rule(IDENTITY, "matches_true", 0.01, 0.05, "records matched uniquely and rightly"),
     Rule(IDENTITY, "isolated_mean", EXPOSED, GIVEN_AWAY, "mean risk of the most isolated 1%"),
-    Rule(IDENTITY, "replicated_uniques", 0.01, 0.1, "people alone in the known columns, released as such"),
-    Rule(ATTRIBUTE, "guess_right_gain", 0.05, 0.2, "right guesses that are owed to the person's own record"),
-    Rule(ATTRIBUTE, "alike_gain", 0.05, 0.2, "right guesses beyond what other people would tell"),
+    Rule(IDENTITY, "largest_mean", EXPOSED, GIVEN_AWAY, "mean risk of the largest 1%"),
+    Rule(
+        IDENTITY,
+        "replicated_uniques_risk",
+        0.01,
+        0.1,
+        "people alone in the known columns, released as such beyond the control",
+        0.0,
+    ),
+    # People who were not used are replicated too, by chance: where these were asked, they tell more.
+    Rule(
+        IDENTITY,
+        "replicated_uniques",
+        0.01,
+        0.1,
+        "people alone in the known columns, released as such",
+        unless="replicated_uniques_risk",
+    ),
+    Rule(ATTRIBUTE, "guess_right_gain", *GAINED, "right guesses that are owed to the person's own record"),
+    Rule(ATTRIBUTE, "alike_gain", *GAINED, "right guesses beyond what other people would tell"),
     Rule(ATTRIBUTE, "disclosive_risk", _RISK, _HIGH_RISK, "people given away beyond the control", 0.0),
     Rule(
         SINGLING_OUT,
@@ -110,6 +170,7 @@ RULES: Sequence[Rule] = (
     Rule(LINKABILITY, "linkability_risk", _RISK, _HIGH_RISK, "people linked beyond the control", 0.0),
     Rule(INFERENCE, "inference_risk", _RISK, _HIGH_RISK, "secrets guessed beyond the control", 0.0),
     Rule(MEMBERSHIP, "members", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
+    Rule(MEMBERSHIP, "members_isolated", SHOWN, REPEATED, "that of the most isolated 1%", 0.5),
     Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
     # An upper bound, of one who knows everybody else: it warns, and condemns nothing.
     Rule(MEMBERSHIP, "advantage_random", 0.5, np.inf, "advantage, at most, of who knows everybody else", at=TABLES_AT),
@@ -128,60 +189,214 @@ RULES: Sequence[Rule] = (
     Rule(UTILITY, "pmse_ratio", TELLABLE, 10.0, "how well a classifier tells released records, over chance"),
 )
 _NEEDS_CONTROL = (SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
+# Families whose attacks must succeed on the confidential table itself, or tell nothing.
+_OF_PEOPLE = (IDENTITY, ATTRIBUTE, SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
+_WEAK = "So would the confidential table itself be: with what the intruder knows, this finds too few to tell."
+OFF, NEVER = "off", "never"
+_EXAMPLE = "matches_true = { amber = 0.02, red = 0.1 }"
 
 
-def score(evaluation: "Evaluation", scheme: str | None = None, rules: Sequence[Rule] = RULES) -> list[Score]:
-    """Say of every family how a release stands; by default of the first one."""
-    name = scheme or evaluation.schemes[0]
-    families = dict.fromkeys(rule.family for rule in rules)
-    return [_score(evaluation, name, family, [rule for rule in rules if rule.family == family]) for family in families]
+def read_bounds(given: Any, argument: str = "scorecard") -> FrozenDict:
+    """Take the bounds that an agency sets, by measure: a table of amber, red and family, or "off".
+
+    Of a rule of ours what is not named stays as it is. Whether there is such a measure, `set_rules` asks.
+
+    Examples
+    --------
+    >>> read_bounds({"matches_true": {"red": 0.1}, "closest_records": "off"})
+    {'matches_true': {'red': 0.1}, 'closest_records': 'off'}
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(argument, "it is not a table of bounds by measure", f"Write for instance {_EXAMPLE}")
+    ours = {rule.measure: rule for rule in RULES}
+    taken = {}
+    for name, entry in given.items():
+        taken[name] = OFF if entry == OFF else FrozenDict(_read_entry(f"{name}", entry, argument))
+        if name in ours:
+            _merge(ours[name], taken[name], argument)
+        elif taken[name] == OFF or not {"amber", "red"} <= set(taken[name]):
+            problem = f"{name!r} is no rule of ours, so that both amber and red are needed"
+            raise InputError(argument, problem, nearest(f"{name}", list(ours)))
+    return FrozenDict(taken)
+
+
+def _read_entry(name: str, entry: Any, argument: str) -> dict[str, Any]:
+    parts = ("amber", "red", "family")
+    if not isinstance(entry, Mapping) or not entry:
+        problem = f'{name!r} is neither a table of amber and red nor "{OFF}"'
+        raise InputError(argument, problem, f"Write for instance {_EXAMPLE}")
+    for part, value in entry.items():
+        if part not in parts:
+            raise InputError(argument, f"{name!r} has no {part!r}", nearest(f"{part}", parts))
+        if part == "family":
+            if value not in FAMILIES:
+                raise InputError(argument, f"{name!r}: there is no such family", nearest(f"{value}", FAMILIES))
+        elif not (part == "red" and value == NEVER) and not _is_bound(value):
+            also = f', or "{NEVER}"' if part == "red" else ""
+            problem = f"{part} of {name!r} is not a number from 0 up"
+            raise InputError(argument, problem, f"Give a number such as 0.05{also}")
+    return dict(entry)
+
+
+def _is_bound(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < np.inf
+
+
+def tell_bounds(bounds: Mapping[str, Any]) -> str:
+    """Tell the bounds that an agency set, by the ids of their measures.
+
+    Examples
+    --------
+    >>> tell_bounds({"matches_true": {"red": 0.1}, "closest_records": "off"})
+    'matches_true (red 0.1), closest_records (off)'
+    """
+    told = {
+        name: OFF if entry == OFF else ", ".join(f"{part} {value}" for part, value in entry.items())
+        for name, entry in bounds.items()
+    }
+    return ", ".join(f"{name} ({words})" for name, words in told.items())
+
+
+def set_rules(bounds: Mapping[str, Any], measures: Sequence[Measure], argument: str = "scorecard") -> tuple[Rule, ...]:
+    """Give the rules in force: ours with the bounds that an agency set, and those that it added for other measures."""
+    about = {one.id: one for one in measures}
+    for name, entry in bounds.items():
+        if name not in about:
+            raise InputError(argument, f"there is no measure {name!r}", nearest(name, sorted(about)))
+        highest = max((entry[part] for part in ("amber", "red") if _is_bound(_of(entry, part))), default=0)
+        if about[name].unit == "share" and highest > 1:
+            problem = f"{name!r} is a share, and its bounds lie between 0 and 1"
+            raise InputError(argument, problem, "Give 0.05 for 5%")
+    rules = [_merge(rule, bounds.get(rule.measure, {}), argument) for rule in RULES]
+    known = {rule.measure for rule in RULES}
+    added = {name: entry for name, entry in bounds.items() if name not in known}
+    return (*rules, *(_add(about[name], entry, about, argument) for name, entry in added.items()))
+
+
+def _of(entry: Any, part: str) -> Any:
+    return entry.get(part) if isinstance(entry, Mapping) else None
+
+
+def _merge(rule: Rule, entry: Any, argument: str) -> Rule:
+    """Give a rule of ours as an agency wants it."""
+    if entry == OFF:
+        return replace(rule, asked=False, ours=rule.bounds)
+    if "family" in entry:
+        problem = f"{rule.measure!r} is a rule of the family {rule.family}"
+        raise InputError(argument, problem, "Leave its family out")
+    falls = rule.side == "below"
+    never = -np.inf if falls else np.inf
+    taken = {part: never if value == NEVER else float(value) for part, value in entry.items()}
+    changed = replace(rule, **taken)
+    _check_sides(changed, argument, falls=falls)
+    same = (changed.amber, changed.red) == (rule.amber, rule.red)
+    return rule if same else replace(changed, ours=rule.bounds, unless="")
+
+
+def _add(measure: Measure, entry: Mapping[str, Any], about: Mapping[str, Measure], argument: str) -> Rule:
+    """Make a rule of a measure that ours do not ask; in the family of what is nearest to it if none is said."""
+    falls = measure.better == "higher" or (
+        not measure.better and entry["red"] != NEVER and entry["red"] < entry["amber"]
+    )
+    alike = [rule.family for rule in RULES if rule.measure in about and _is_near(about[rule.measure], measure)]
+    family = entry.get("family") or next(iter(alike), UTILITY if measure.family == "utility" else IDENTITY)
+    red = float(entry["red"]) if entry["red"] != NEVER else -np.inf if falls else np.inf
+    # Beside others of its block, the words of a measure may say too little.
+    words = f"{measure.words} ({measure.block[:1].lower()}{measure.block[1:]})" if measure.block else measure.words
+    rule = Rule(family, measure.id, float(entry["amber"]), red, words, ours="none")
+    _check_sides(rule, argument, falls=falls)
+    return rule
+
+
+def _is_near(one: Measure, other: Measure) -> bool:
+    return one.block == other.block or (one.part_of == other.part_of != "")
+
+
+def _check_sides(rule: Rule, argument: str, *, falls: bool) -> None:
+    if rule.red == rule.amber or (rule.red < rule.amber) != falls:
+        side, better = ("below", "higher") if falls else ("above", "lower")
+        problem = f"red of {rule.measure!r} does not lie {side} amber, though {better} is better"
+        raise InputError(argument, problem, f"Put red {side} amber; what is not named keeps our bound")
+
+
+def describe_rules(rules: Sequence[Rule] = RULES) -> pd.DataFrame:
+    """Give rules as a frame, one row a rule, by which an evaluation that was saved is judged again."""
+    names = [each.name for each in fields(Rule)]
+    return pd.DataFrame([[getattr(rule, name) for name in names] for rule in rules], columns=names).astype(
+        {"beyond": float}
+    )
+
+
+def list_rules(evaluation: "Evaluation") -> tuple[Rule, ...]:
+    """Give the rules by which an evaluation is judged."""
+    rows: Any = evaluation.rules.to_dict("records")
+    return tuple(Rule(**{**row, "beyond": None if np.isnan(row["beyond"]) else row["beyond"]}) for row in rows)
+
+
+def asked_rules(evaluation: "Evaluation") -> dict[str, Rule]:
+    """Give the rules that are asked, by their measure."""
+    return {rule.measure: rule for rule in list_rules(evaluation) if rule.asked}
+
+
+def score(evaluation: "Evaluation", scheme: str | None = None, rules: Sequence[Rule] | None = None) -> list[Score]:
+    """Say of every family how a release stands, by default of the first one, by the rules of the evaluation."""
+    name, taken = scheme or evaluation.schemes[0], list_rules(evaluation) if rules is None else rules
+    families = dict.fromkeys(rule.family for rule in taken)
+    return [_score(evaluation, name, family, [rule for rule in taken if rule.family == family]) for family in families]
 
 
 def _score(evaluation: "Evaluation", scheme: str, family: str, rules: Sequence[Rule]) -> Score:
-    found = [one for rule in rules for one in _judge(evaluation, scheme, rule)]
-    asked = tuple(f"{rule}" for rule in rules)
+    found = [one for rule in rules if rule.asked for one in judge_rule(evaluation, scheme, rule)]
+    told = tuple(f"{rule}" for rule in rules)
     if not found:
         why = "people who were not used are needed as a control" if family in _NEEDS_CONTROL else "it was not measured"
-        return Score(family, "not judged", f"Not judged: {why}.", asked)
+        why = why if any(rule.asked for rule in rules) else "the agency turned its rules off"
+        return Score(family, "not judged", f"Not judged: {why}.", told)
     colour = COLOURS[max(COLOURS.index(one) for one, _ in found)]
     reasons = [why for own, why in found if own == colour]
-    return Score(family, colour, f"{colour.capitalize()}: {'; '.join(reasons)}.", asked)
+    why = f"{colour.capitalize()}: {'; '.join(reasons)}."
+    if colour == "green" and family in _OF_PEOPLE:
+        asked = [rule for rule in rules if rule.asked and list(judge_rule(evaluation, scheme, rule))]
+        own = [list(judge_rule(evaluation, CONFIDENTIAL, rule)) for rule in asked]
+        # An attack that finds nobody where everybody is, says nothing of a release.
+        why += f" {_WEAK}" if all(one and one[0][0] == "green" for one in own) else ""
+    return Score(family, colour, why, told)
 
 
-def _judge(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tuple[Colour, str]]:
+def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tuple[Colour, str]]:
     """Judge the worst figure of a rule; nothing where there is none."""
-    measures = evaluation.measures
-    family = dict(zip(measures["id"], measures["family"], strict=True)).get(rule.measure)
-    rows = [] if family is None else list_figures(getattr(evaluation, family), scheme, rule.measure)
-    if not rows:
+    rows = _find_rows(evaluation, scheme, rule.measure)
+    if not rows or (rule.unless and _find_rows(evaluation, scheme, rule.unless)):
         return
-    about = max(rows, key=lambda row: _size(row, rule))
-    size = float(np.mean([row["value"] for row in rows])) if rule.take == "mean" else _size(about, rule)
-    sign = -1 if rule.red < rule.amber else 1
-    colour: Colour = (
-        "red" if sign * size >= sign * rule.red else "amber" if sign * size >= sign * rule.amber else "green"
-    )
+    about = max(rows, key=lambda row: _badness(row, rule))
+    value = float(np.mean([row["value"] for row in rows])) if rule.take == "mean" else float(about["value"])
     several = len({row["column"] for row in rows}) > 1 and rule.take != "mean"
-    words = f"{rule.words}, {cut_name(about['column'])}" if several else rule.words
+    at = about["of"] if np.isnan(about["at"]) else f"{about['at']:g}"
+    told = rule.words.replace("{at}", at).replace("{of}", f"{about['of']}")
+    words = f"{told}, {cut_name(about['column'])}" if several else told
     words += "" if np.isnan(about["at"]) or not rule.at else ", " + rule.at.format(f"{about['at']:g}")
     # A figure within its error of no sign is none, whatever its size.
     if rule.beyond is not None and not about["low"] > rule.beyond:
-        yield "green", f"{words}: {significant(about['value'])} (no sign: its interval holds {rule.beyond:g})"
+        yield "green", f"{words}: {significant(value)} (no sign: its interval holds {rule.beyond:g})"
         return
-    shown = size if rule.take == "mean" else about["value"]
-    yield colour, f"{words}: {significant(shown)} ({_bound(rule, colour)})"
+    colour = rule.colour(value)
+    yield colour, f"{words}: {significant(value)} ({_bound(rule, colour)})"
 
 
-def _size(row: dict[Any, Any], rule: Rule) -> float:
+def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict[Any, Any]]:
+    family = dict(zip(evaluation.measures["id"], evaluation.measures["family"], strict=True)).get(measure)
+    return [] if family is None else list_figures(getattr(evaluation, family), scheme, measure)
+
+
+def _badness(row: dict[Any, Any], rule: Rule) -> float:
     """How bad a figure is; one whose interval reaches no sign is no worse than that."""
     value = float(row["value"])
     if rule.take == "ratio":
         return max(value, 1 / value if value else np.inf)
-    return rule.beyond if rule.beyond is not None and not row["low"] > rule.beyond else value
+    value = rule.beyond if rule.beyond is not None and not row["low"] > rule.beyond else value
+    return -value if rule.side == "below" else value
 
 
 def _bound(rule: Rule, colour: Colour) -> str:
-    passed = "below" if rule.red < rule.amber else "from"
-    if colour == "green":
-        return f"amber {passed} {rule.amber:g}"
-    return f"{colour} {passed} {rule.red if colour == 'red' else rule.amber:g}"
+    bound = f"{colour} {rule.side} {rule.red:g}" if colour == "red" else f"amber {rule.side} {rule.amber:g}"
+    return f"{bound}, {rule.whose}" if rule.ours else bound

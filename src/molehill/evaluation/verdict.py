@@ -6,32 +6,30 @@ counts of records above a risk are of the expected risk where it is known.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from molehill.evaluation.measure import CONFIDENTIAL
 from molehill.evaluation.scorecard import (
     ABOVE_HIGH,
     CONSISTENCY,
-    EXPOSED,
     FAR,
-    GIVEN_AWAY,
     HIGH_RISK,
     INFERENCE,
     LINKABILITY,
-    LOW_OVERLAP,
     POOLED_STEP,
-    REACH,
     RECONSTRUCTION,
-    REPEATED,
     RISK_STEP,
-    SHOWN,
     SINGLING_OUT,
-    SPREAD,
     STANDING_OUT,
-    TELLABLE,
     UNPROTECTED,
+    Colour,
+    Rule,
+    asked_rules,
+    judge_rule,
+    list_rules,
     score,
 )
 from molehill.evaluation.telling import (
@@ -75,6 +73,13 @@ SIDE_BY_SIDE = (
 _OVERLAP_ERROR = 0.1
 # Reasons that the sentence names; the others are listed below it.
 _REASONS = 3
+_GRAVE: dict[Colour, Weight] = {"red": "stop", "amber": "decide"}
+# Families whose colour is a remark, and measures that remarks of their own ask by the bounds of their rules.
+_BY_COLOUR = (SINGLING_OUT, LINKABILITY, INFERENCE, RECONSTRUCTION, CONSISTENCY)
+_BY_RULE = (
+    *("isolated_mean", "largest_mean", "guess_right_gain", "alike_gain", "members", "members_isolated"),
+    *("overlap", "pmse_ratio", "spread_ratio", "tail_ratio", "reach_ratio"),
+)
 _WORDS = {"publish": "Publish", "do not publish": "Do not publish", "decide": "Decide"}
 
 
@@ -197,34 +202,51 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
 
 def _remark_scores(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
     """Families of attacks that the scorecard has in red, or amber; the others are remarked on by measures of theirs."""
-    families = (SINGLING_OUT, LINKABILITY, INFERENCE, RECONSTRUCTION, CONSISTENCY)
+    if teller.edition == "public":
+        return
     # Where people's own records keep columns, these single out and link whatever is drawn: the plan has decided on it.
     told = (SINGLING_OUT, LINKABILITY, RECONSTRUCTION) if evaluation.is_linked else ()
-    for one in score(evaluation, scheme) if teller.edition == "internal" else ():
-        if one.family in families and one.colour in ("amber", "red"):
+    for one in score(evaluation, scheme):
+        if one.family in _BY_COLOUR and one.colour in ("amber", "red"):
             clause = f"{one.family} is {one.why[0].lower()}{one.why[1:].rstrip('.')}"
             weight: Weight = "decide" if one.colour == "red" and one.family not in told else "note"
             yield Remark(_sentence(clause), "attacks", weight, clause)
+    changed = [rule for rule in list_rules(evaluation) if rule.ours]
+    for rule in changed:
+        if not rule.asked or rule.family in _BY_COLOUR or rule.measure in _BY_RULE:
+            continue
+        for colour, why in judge_rule(evaluation, scheme, rule):
+            if colour in ("amber", "red"):
+                clause = f"{rule.family} is {colour}: {why}"
+                yield Remark(_sentence(clause), "scorecard", "decide" if colour == "red" else "note", clause)
+    if changed:
+        off = sum(not rule.asked for rule in changed)
+        number = len(changed) - off
+        parts = [f"set {number} bound{'' if number == 1 else 's'} of its own"] if number else []
+        parts += [f"turned {off} rule{'' if off == 1 else 's'} off"] if off else []
+        yield Remark(f"The agency {' and '.join(parts)}: scorecard and verdict go by that.", "scorecard")
 
 
-def remark_shape(evaluation: "Evaluation", scheme: str) -> Iterator[Remark]:
+def remark_shape(evaluation: "Evaluation", scheme: str, rules: Sequence[Rule] | None = None) -> Iterator[Remark]:
     """Spread, tails and extremes that nobody would believe: whatever the intervals say, such a release is not fine."""
+    asked = asked_rules(evaluation) if rules is None else {rule.measure: rule for rule in rules}
     words = {
         "spread_ratio": "the standard deviation of {} is {:.2f} times the confidential one",
         "tail_ratio": "from the 1% to the 99% quantile of {} it is {:.2f} times as far as in the confidential table",
+        "reach_ratio": "the {of} {} lies {:,.0f} times as far out as any collected",
     }
-    for name, (soft, hard) in SPREAD.items():
-        for row in list_figures(evaluation.utility, scheme, name):
-            off = max(row["value"], 1 / row["value"] if row["value"] else np.inf)
-            if off > soft:
-                clause = words[name].format(cut_name(row["column"]), row["value"])
-                yield Remark(_sentence(clause), "data", "stop" if off > hard else "decide", clause)
-    for row in list_figures(evaluation.utility, scheme, "reach_ratio"):
-        if row["value"] > REACH[0]:
-            clause = (
-                f"the {row['of']} {cut_name(row['column'])} lies {row['value']:,.0f} times as far out as any collected"
-            )
-            yield Remark(_sentence(clause), "data", "stop" if row["value"] > REACH[1] else "decide", clause)
+    for name, told in words.items():
+        for row, weight in _list_bad(evaluation.utility, scheme, asked.get(name)):
+            clause = told.format(cut_name(row["column"]), row["value"], of=row["of"])
+            yield Remark(_sentence(clause), "data", weight, clause)
+
+
+def _list_bad(frame: pd.DataFrame, scheme: str, rule: Rule | None) -> Iterator[tuple[dict[Any, Any], Weight]]:
+    """List the figures that a rule has in amber or red; none where the agency turned it off."""
+    for row in [] if rule is None else list_figures(frame, scheme, rule.measure):
+        weight = _GRAVE.get(rule.colour(row["value"])) if rule is not None else None
+        if weight is not None:
+            yield row, weight
 
 
 def _remark_protection(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
@@ -339,23 +361,21 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
             f"records with {'a' if expected is None else 'an'} {what} above {HIGH_RISK}: {teller.count(high.value)}"
         )
         yield Remark(_sentence(clause), "risk", "decide", clause)
+    rules = asked_rules(evaluation)
     for measure, words in STANDING_OUT.items():
-        for row in list_figures(risk, scheme, measure):
-            if row["value"] > EXPOSED:
-                of = name_column(evaluation, row["column"]) if measure == "largest_mean" else ""
-                clause = f"the mean risk of {words}{of} is {teller.share(row['value'])}"
-                weight = "stop" if row["value"] > GIVEN_AWAY else "decide"
-                yield Remark(_sentence(clause), "top", weight, clause)
+        for row, weight in _list_bad(risk, scheme, rules.get(measure)):
+            of = name_column(evaluation, row["column"]) if measure == "largest_mean" else ""
+            clause = f"the mean risk of {words}{of} is {teller.share(row['value'])}"
+            yield Remark(_sentence(clause), "top", weight, clause)
     if rises is not None and null is not None and rises.value > null.high:
         yield Remark("More records rise in risk under the weights than chance alone would show.", "risk")
     if moles is not None and moles.value > 0:
         clause = f"moles, records at more risk because of the weights: {teller.count(moles.value)}"
         yield Remark(_sentence(clause), "risk", "decide", clause)
-    for row in list_figures(risk, scheme, "guess_right_gain"):
-        if row["value"] > RISK_STEP:
-            of = name_column(evaluation, row["column"])
-            clause = f"a person's own record makes guesses of the value{of} right in {teller.percentage(row['value'])}"
-            yield Remark(_sentence(f"{clause} more of the cases"), "risk", "decide", f"{clause} more of the cases")
+    for row, _ in _list_bad(risk, scheme, rules.get("guess_right_gain")):
+        of = name_column(evaluation, row["column"])
+        clause = f"a person's own record makes guesses of the value{of} right in {teller.percentage(row['value'])}"
+        yield Remark(_sentence(f"{clause} more of the cases"), "risk", "decide", f"{clause} more of the cases")
     yield from _remark_radius(evaluation, scheme, realised)
 
 
@@ -376,18 +396,18 @@ def _remark_weight(evaluation: "Evaluation", scheme: str, teller: Teller) -> Ite
 def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
     """Tables of new people that show who was in the data, or tell of a person what no other person would."""
     words = {"members": "a person", "members_isolated": "one of the most isolated 1%"}
+    rules = asked_rules(evaluation)
     for measure, who in words.items():
-        found = find_figure(evaluation.risk, scheme, measure)
-        if found is None or not found.low > 0.5:
+        found, rule = find_figure(evaluation.risk, scheme, measure), rules.get(measure)
+        if found is None or rule is None or not found.low > 0.5:
             continue
         clause = f"tables lie nearer to {who} who was in the data in {teller.percentage(found.value)} of the cases"
-        weight: Weight = "stop" if found.value > REPEATED else "decide" if found.value > SHOWN else "note"
+        weight = _GRAVE.get(rule.colour(found.value), "note")
         yield Remark(f"{_sentence(clause)} Half would be no sign of it.", "risk", weight, clause)
-    for row in list_figures(evaluation.risk, scheme, "alike_gain"):
-        if row["value"] > RISK_STEP:
-            share = teller.percentage(row["value"])
-            clause = f"look-alikes tell {cut_name(row['column'])} in {share} more of the cases than other people would"
-            yield Remark(_sentence(clause), "risk", "stop" if row["value"] > GIVEN_AWAY / 2 else "decide", clause)
+    for row, weight in _list_bad(evaluation.risk, scheme, rules.get("alike_gain")):
+        share = teller.percentage(row["value"])
+        clause = f"look-alikes tell {cut_name(row['column'])} in {share} more of the cases than other people would"
+        yield Remark(_sentence(clause), "risk", weight, clause)
     if not any(find_figure(evaluation.risk, scheme, measure) for measure in ("risk_mean", "members")):
         clause = "whether tables show who was in the data was not measured, which needs fits to halves of the records"
         yield Remark(_sentence(clause), "risk", "decide", clause)
@@ -405,11 +425,12 @@ def _remark_radius(evaluation: "Evaluation", scheme: str, mean: Figure | None) -
 
 
 def _remark_utility(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
-    overlaps = list_overlaps(evaluation, scheme)
-    low = [name for name, value in overlaps.items() if value < LOW_OVERLAP]
-    if low:
-        clause = f"estimates whose intervals overlap by less than {LOW_OVERLAP}: {join_names(low)}"
-        short = f"{len(low)} of {len(overlaps)} estimates overlap by less than {LOW_OVERLAP} ({join_names(low[:2])}"
+    rules, overlaps = asked_rules(evaluation), list_overlaps(evaluation, scheme)
+    asked = rules.get("overlap")
+    low = [name for name, value in overlaps.items() if asked is not None and asked.colour(value) != "green"]
+    if asked is not None and low:
+        clause = f"estimates whose intervals overlap by less than {asked.amber:g}: {join_names(low)}"
+        short = f"{len(low)} of {len(overlaps)} estimates overlap by less than {asked.amber:g} ({join_names(low[:2])}"
         short += ", and others)" if len(low) > 2 else ")"
         yield Remark(f"{_sentence(clause)} Users should not rely on them.", "utility", "decide", short)
     for column, distance, fresh in list_gaps(evaluation, scheme):
@@ -418,11 +439,10 @@ def _remark_utility(evaluation: "Evaluation", scheme: str, teller: Teller) -> It
             clause = f"the distribution{name_column(evaluation, column)} differs from the confidential one by {upto}"
             clause += f"{distance.value / fresh.value:.1f} times what a fresh sample would show (U_m)"
             yield Remark(_sentence(clause), "utility", "decide", clause)
-    for row in list_figures(evaluation.utility, scheme, "pmse_ratio"):
-        if row["value"] > TELLABLE:
-            told = f"{row['name']} {teller.figure('number', as_figure(row), 'ratio').text}"
-            clause = f"a classifier tells released records from confidential ones: {cut_measure(told)}"
-            yield Remark(_sentence(clause), "utility", "decide", clause)
+    for row, _ in _list_bad(evaluation.utility, scheme, rules.get("pmse_ratio")):
+        told = f"{row['name']} {teller.figure('number', as_figure(row), 'ratio').text}"
+        clause = f"a classifier tells released records from confidential ones: {cut_measure(told)}"
+        yield Remark(_sentence(clause), "utility", "decide", clause)
 
 
 def _sentence(clause: str) -> str:

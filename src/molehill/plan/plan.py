@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from molehill.errors import InputError
+from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.scorecard import set_rules, tell_bounds
 from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
@@ -85,6 +87,8 @@ class Plan:
         A rough estimate of what the fits need.
     survey
         What the design of a survey says, and how it is used, in sentences.
+    bounds
+        Bounds of the scorecard that are not ours, in words.
     """
 
     columns: pd.DataFrame
@@ -100,6 +104,7 @@ class Plan:
     better: tuple[str, ...] = ()
     rules: dict[str, int] = field(default_factory=dict)
     survey: tuple[str, ...] = ()
+    bounds: str = ""
 
     def __str__(self) -> str:
         return tell_plan(self)
@@ -115,6 +120,7 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     >>> plan_settings(people, settings).columns[["column", "fate", "model"]].to_numpy().tolist()
     [['town', 'keep', ''], ['pay', 'replace', 'forest']]
     """
+    set_rules(settings.scorecard, MEASURES)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=settings.synthesizer == "own")
     return make_plan(complete_settings(settings, table), settings.intruder.look(table), findings)
@@ -200,6 +206,7 @@ def make_plan(
         (*first, *_sums_last(suggest_order(table, others), others, rules)),
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
         tuple(tell_survey(settings, table)),
+        tell_bounds(settings.scorecard),
     )
 
 
@@ -592,6 +599,7 @@ def tell_plan(plan: Plan) -> str:
     told += map(printable, plan.survey)
     for rule, broken in plan.rules.items():
         told.append(f"Kept in every record: {printable(rule)}" + (f" ({broken:,} break it now)." if broken else "."))
+    told += [f"Judged by bounds of yours: {printable(plan.bounds)}."] if plan.bounds else []
     told.append(f"Estimate: {_tell_time(plan.seconds)} on two cores, {plan.bytes / 2**20:,.0f} MiB beside the table.")
     free = available_memory()
     if free is not None and plan.bytes > free:

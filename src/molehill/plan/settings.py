@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, 
 from molehill.arrays import FrozenDict
 from molehill.baselines import BASELINES
 from molehill.errors import MOST_ORDER, InputError, nearest
+from molehill.evaluation.scorecard import read_bounds
 from molehill.files import write_text
 from molehill.plan.targets import EXAMPLES, parse_targets
 from molehill.risk.intruder import Intruder
@@ -282,6 +283,14 @@ class Settings(BaseModel):
         'with them whatever it takes ("all"), or not at all.',
         _one_of(("auto", "all", "none")),
     )
+    scorecard: dict[Name, Any] = setting(
+        {},
+        "Where a measure makes its family amber and red in the report, by the id of the measure, in place of our "
+        'bounds; what is not named keeps ours, and "off" is not asked. The verdict goes by the same bounds. Tables do '
+        "not depend on them.",
+        'a table such as { matches_true = { amber = 0.02, red = 0.1 }, closest_records = "off" }; red may be "never"; '
+        "of a measure that we have no rule for both are needed, and family can be said",
+    )
     targets: Names = setting(
         (),
         "Rules that the release shall keep: the one that keeps the most under them is searched for.",
@@ -450,6 +459,14 @@ class Settings(BaseModel):
         if not set((value,) if isinstance(value, str) else value) <= set(choices):
             raise ValueError("it is not a choice")
         return value
+
+    @field_validator("scorecard", mode="before")
+    @classmethod
+    def _are_bounds(cls, given: Any) -> Any:
+        try:
+            return read_bounds(given)
+        except InputError as error:
+            raise _ToldError(f"{error.problem}. {error.remedy}") from None
 
     @field_validator("expected_tables")
     @classmethod
@@ -744,7 +761,7 @@ def format_settings(
         if name in (*FATES, "accept", *OF_COLUMNS.values()) and (isinstance(value, dict | tuple) or value is None):
             # These stand with the columns.
             continue
-        if name == "survey":
+        if name in ("survey", "scorecard"):
             # A table must come after all that is none.
             continue
         document.add(tomlkit.nl())
@@ -756,6 +773,7 @@ def format_settings(
         else:
             document.add(name, tomlkit.item(list(value) if isinstance(value, tuple) else value))
     _add_survey(document, settings, notes or {})
+    _add_scorecard(document, settings)
     _add_columns(document, settings, notes or {}, reasons or {})
     return tomlkit.dumps(document)
 
@@ -772,6 +790,22 @@ def _add_survey(document: tomlkit.TOMLDocument, settings: Settings, notes: Mappi
     for name, value in tell_design(settings.survey).items():
         table.add(name, tomlkit.item(value))
     document.add("survey", table)
+
+
+def _add_scorecard(document: tomlkit.TOMLDocument, settings: Settings) -> None:
+    document.add(tomlkit.nl())
+    document.add(tomlkit.comment(_tell(settings, "scorecard")))
+    if not settings.scorecard:
+        document.add(tomlkit.comment("[scorecard]"))
+        document.add(tomlkit.comment("matches_true = { amber = , red = }"))
+        return
+    table = tomlkit.table()
+    for name, entry in settings.scorecard.items():
+        item: Any = tomlkit.item(entry) if isinstance(entry, str) else tomlkit.inline_table()
+        if not isinstance(entry, str):
+            item.update(entry)
+        table.add(name, item)
+    document.add("scorecard", table)
 
 
 def tell_design(design: SurveyDesign) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.measures.utility import default_analyses
+from molehill.evaluation.scorecard import RULES, set_rules
 from molehill.evaluation.telling import find_figure, list_figures
 from molehill.evaluation.verdict import mean_risk, remark_shape
 from molehill.models import BUILT_IN
@@ -180,6 +181,7 @@ def prepare(
     """Read the table once, complete the settings, and check everything that only the table can tell."""
     if not isinstance(settings, Settings):
         raise InputError("settings", "they are not Settings", "Write Settings(replace=['income'], known=['age'])")
+    set_rules(settings.scorecard, measures)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=synthesizer is not None)
     settings = _complete(settings, table, synthesizer)
@@ -332,8 +334,9 @@ def choose_scheme(evaluation: Evaluation, names: Sequence[str]) -> str:
     stays, if it keeps as much and none of the others is clearly safer.
     """
     first = names[0]
-    # What no board would believe is no choice, however safe it is.
-    alike = {name for name in names if not any(one.weight == "stop" for one in remark_shape(evaluation, name))}
+    # What no board would believe is no choice, however safe it is. By our bounds: tables do not depend on those by
+    # which they are judged.
+    alike = {name for name in names if not any(one.weight == "stop" for one in remark_shape(evaluation, name, RULES))}
     for measure in ("U_m", "U_m_pooled", "variation"):
         for row in list_figures(evaluation.utility, first, measure):
             of = {name: find_figure(evaluation.utility, name, measure, row["column"]) for name in names}

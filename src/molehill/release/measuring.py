@@ -11,12 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from molehill.arrays import Booleans
 from molehill.evaluation.evaluation import Evaluation, evaluate
 from molehill.evaluation.measure import Measure, describe_measures, leave_out
 from molehill.evaluation.measures import ATTACK_MEASURES
 from molehill.evaluation.scenery.attacking import TABLES, Trial
+from molehill.evaluation.scorecard import describe_rules, set_rules
 from molehill.machine import spread
 from molehill.plan.predictors import uncarried_relations
 from molehill.release.making import Job, fit_quietly
@@ -34,7 +36,7 @@ def evaluate_schemes(
 ) -> Evaluation:
     """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
     settings = job.settings
-    return evaluate(
+    found = evaluate(
         job.view,
         tables,
         analyses=job.analyses,
@@ -54,12 +56,18 @@ def evaluate_schemes(
         seed=job.seed("evaluation"),
         progress=progress,
     )
+    return replace(found, rules=rules_of(job))
 
 
 def measures_of(job: Job) -> Sequence[Measure]:
     """Give what is measured: without the attacks where the settings say so."""
     ids = {one.id for one in ATTACK_MEASURES} & {one.id for one in job.measures}
     return leave_out(job.measures, sorted(ids)) if job.settings.attacks == "none" else job.measures
+
+
+def rules_of(job: Job) -> pd.DataFrame:
+    """Give the rules by which it is judged: of all measures, those that are left out here too."""
+    return describe_rules(set_rules(job.settings.scorecard, job.measures))
 
 
 def make_trials(job: Job, posteriors: Mapping[str, Posterior]) -> dict[str, Trial]:
@@ -116,12 +124,13 @@ def evaluate_new_people(
             holdouts[name], trials[name] = hold_out(job, posterior, name)
     found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, trials=trials, **about)
     # Who uses the tables makes no difference between what is known and what is not.
-    own, columns = job.view.intruder, job.settings.replace
-    everything = replace(own, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
+    intruder, columns = job.view.intruder, job.settings.replace
+    everything = replace(intruder, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
     about |= {"survey": job.settings.survey, "hidden": job.settings.drop}
     about |= {"population": job.settings.weighs == "weights", "rules": job.rules}
     kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
-    return replace(found, utility=kept.utility, shapes=kept.shapes, measures=describe_measures(measures))
+    own: dict[str, Any] = {"measures": describe_measures(measures), "rules": rules_of(job)}
+    return replace(found, utility=kept.utility, shapes=kept.shapes, **own)
 
 
 def hold_out(job: Job, posterior: Posterior, name: str) -> tuple[Holdout, Trial]:

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from molehill.evaluation.measure import CONFIDENTIAL
+from molehill.evaluation.scorecard import list_rules, score
 from molehill.evaluation.telling import Teller
 from molehill.report.dossier import Dossier, Searched
 from molehill.report.page.first_page import judge_release, list_remarks
@@ -61,6 +62,7 @@ def describe_dossier(dossier: Dossier, published: Mapping[str, str], settings: s
         },
         "inputs": {"confidential": dossier.facts.get("input"), "settings": settings},
         "verdict": {**asdict(verdict), "remarks": [asdict(remark) for remark in list_remarks(dossier, teller)]},
+        "scorecard": _describe_scorecard(dossier),
         "settings": dossier.settings.model_dump(mode="json", exclude=_LEFT_OUT),
         "facts": facts,
         "policies": dict(dossier.policies),
@@ -72,6 +74,18 @@ def describe_dossier(dossier: Dossier, published: Mapping[str, str], settings: s
         "search": None if dossier.search is None else _describe_search(dossier.search),
     }
     return _plain(told)
+
+
+def _describe_scorecard(dossier: Dossier) -> list[dict[str, Any]]:
+    """Give the colour of every family, and the rules in force; where there is no red bound, none is told."""
+    rules = list_rules(dossier.evaluation)
+    return [
+        {
+            **{name: getattr(one, name) for name in ("family", "colour", "why")},
+            "rules": [asdict(rule) for rule in rules if rule.family == one.family],
+        }
+        for one in score(dossier.evaluation, dossier.scheme)
+    ]
 
 
 def read_schema() -> dict[str, Any]:

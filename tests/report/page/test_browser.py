@@ -47,7 +47,7 @@ def pages(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["plain", "hostile"])
-@pytest.mark.parametrize(("edition", "figures"), [("internal", 16), ("public", 2)])
+@pytest.mark.parametrize(("edition", "figures"), [("internal", 17), ("public", 2)])
 def test_every_figure_draws_and_nothing_is_logged(browser, pages, kind, edition, figures):
     # The hostile one comes from a search, which has a figure of its own.
     figures += kind == "hostile" and edition == "internal"
@@ -82,7 +82,7 @@ def test_choosing_a_scheme_changes_every_figure_that_shows_schemes(browser, page
     after = browser.ask(content)
     changed = {name for name, old, new in zip(names, before, after, strict=True) if old != new}
     browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
-    about_schemes = {"violins", "map", "intervals", "radius"} if edition == "internal" else {"histogram", "map"}
+    about_schemes = {"violins", "map", "two", "intervals", "radius"} if edition == "internal" else {"histogram", "map"}
     assert changed == about_schemes
     heading = "[...document.querySelectorAll('thead th')].filter(th => th.textContent.trim() == 'unweighted')"
     assert browser.ask(f"{heading}.length") > 5
@@ -97,6 +97,85 @@ def test_choosing_a_scheme_changes_every_figure_that_shows_schemes(browser, page
 def elements(svg):
     """Elements with what they look like; Vega numbers clips anew with every drawing."""
     return re.findall(r"<[^>]+>", re.sub(r"clip\d+", "", svg))
+
+
+TWO = "document.querySelector('figure[data-figure=two] .live')"
+# Where the marks of the map are, with their colours.
+POINTS = f"[...{TWO}.querySelectorAll('.mark-symbol.role-mark path')].map(one => one.getAttribute('transform'))"
+
+
+def choose(browser, axis, words):
+    """Choose the figure of these words, and wait until it is drawn."""
+    browser.ask(
+        f"(() => {{ const box = document.getElementById('choose-{axis}');"
+        f"box.value = [...box.options].find(one => one.textContent == {json.dumps(words)}).value;"
+        "box.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )
+    browser.ask(
+        f"new Promise(done => {{ const look = () => {TWO}.ariaLabel.includes({json.dumps(words)}) "
+        "? done() : setTimeout(look, 20); look(); })"
+    )
+
+
+def test_the_reader_chooses_any_two_measures(browser, pages):
+    browser.open(pages["plain", "internal"])
+    first, drawn = browser.ask(POINTS), browser.ask(f"{TWO}.textContent")
+    assert len(first) == 4
+    assert "mean risk" in drawn
+    choose(browser, "up", "agreement of pairs of columns, of 1000")
+    choose(browser, "across", "expected right matches")
+    second, drawn = browser.ask(POINTS), browser.ask(f"{TWO}.textContent")
+    assert len(second) == 4
+    assert not set(first) & set(second)
+    for words in ("Relations between columns; higher is better", "expected right matches", "Upper left is better."):
+        assert words in drawn
+    assert "confidential table" in drawn
+    # The boxes of schemes choose in what was drawn last, which is there once.
+    browser.ask("document.querySelector('#schemes input[data-label=topcoding]').click()")
+    browser.ask("new Promise(done => setTimeout(done, 300))")
+    closer = browser.ask(POINTS)
+    assert len(closer) == 3
+    assert not set(closer) <= set(second)
+    browser.ask("document.querySelector('#schemes input[data-label=topcoding]').click()")
+    browser.ask("new Promise(done => setTimeout(done, 300))")
+    assert browser.ask(POINTS) == second
+    # Both have it: the confidential table is a point among the others.
+    choose(browser, "up", "true match rate")
+    assert len(browser.ask(POINTS)) == 5
+    assert browser.ask("document.getElementById('left-out').textContent") == ""
+    choose(browser, "up", "records whose risk rises by more than 0.2, by chance alone")
+    left = browser.ask("document.getElementById('left-out').textContent")
+    assert left.startswith("Not on the map, as one of the two was not measured: ")
+    assert "unweighted" in left
+    # On paper is what was chosen.
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+    assert browser.ask(f"{SEEN}({TWO}) && !{SEEN}({TWO}.parentElement.querySelector('.still'))")
+    assert browser.messages == []
+
+
+@pytest.mark.parametrize("width", [1300, 420])
+def test_the_boxes_of_measures_are_labelled_reached_by_key_and_not_cut(browser, pages, width):
+    browser.open(pages["hostile", "internal"], width=width)
+    assert browser.ask("[...document.querySelectorAll('#choices select')].every(box => box.labels.length == 1)")
+    inside = f"[...document.querySelectorAll('#choices *')].every(one => one.getBoundingClientRect().right <= {width})"
+    assert browser.ask(inside)
+    before = browser.ask(f"{TWO}.ariaLabel")
+    browser.ask("document.getElementById('choose-up').focus()")
+    for kind in ("keyDown", "keyUp"):
+        browser.call("Input.dispatchKeyEvent", type=kind, key="ArrowDown", code="ArrowDown", windowsVirtualKeyCode=40)
+    browser.ask("new Promise(done => setTimeout(done, 500))")
+    chosen = "document.getElementById('choose-up').selectedOptions[0].textContent"
+    after = browser.ask(f"{TWO}.ariaLabel")
+    assert after != before
+    assert after.startswith(browser.ask(chosen))
+    assert browser.messages == []
+
+
+def test_without_scripts_the_map_of_two_measures_is_a_picture(browser, pages):
+    browser.open(pages["plain", "internal"], scripts=False)
+    assert browser.ask(f"{SEEN}(document.querySelector('#two .still'))")
+    assert not browser.ask(f"{SEEN}(document.getElementById('choices'))")
+    assert "all others stand in the tables" in browser.ask("document.getElementById('two').innerText")
 
 
 @pytest.mark.parametrize("edition", ["internal", "public"])
@@ -169,7 +248,7 @@ def test_a_heading_sorts_the_schemes_by_the_mouse_and_by_the_keyboard(browser, p
 def test_without_scripts_the_pictures_are_there(browser, pages):
     browser.open(pages["plain", "internal"], scripts=False)
     browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
-    assert browser.ask(f"[...document.querySelectorAll('figure .still')].filter({SEEN}).length") == 16
+    assert browser.ask(f"[...document.querySelectorAll('figure .still')].filter({SEEN}).length") == 17
     assert not browser.ask(f"[...document.querySelectorAll('#schemes, figure .live')].some({SEEN})")
 
 
@@ -200,7 +279,7 @@ def test_hostile_names_run_no_script(browser, pages, edition):
         browser.call("Input.dispatchMouseEvent", type="mouseMoved", **place)
         browser.ask("new Promise(done => setTimeout(done, 50))")
         assert browser.ask("document.getElementById('vg-tooltip-element')?.classList.contains('visible')"), number
-    assert hovered == (10 if edition == "internal" else 2)
+    assert hovered == (11 if edition == "internal" else 2)
     assert (
         browser.ask("document.querySelectorAll('img[src=x], #vg-tooltip-element script, [onerror], [onload]').length")
         == 0

@@ -31,7 +31,7 @@ from molehill.attacks.consistency import (
     check_rules,
 )
 from molehill.attacks.criteria import inference, linkability, singling_out
-from molehill.attacks.identity import Linkage, Uniques, k_anonymity, linkage, replicated_uniques
+from molehill.attacks.identity import Linkage, Uniques, k_anonymity, linkage, replicated_uniques, unique_again
 from molehill.attacks.rates import Attack
 from molehill.attacks.reconstruction import Reconstruction, reconstruct
 from molehill.errors import InputError, check_names
@@ -203,6 +203,18 @@ class Attacks:
         """Who is unique by the known columns, in the data and in the release."""
         tables = self.released[:1] if self.known and self.keeps_known else self.released
         return replicated_uniques(self.data, tables, self.known) if self.known else None
+
+    @cached_property
+    def again(self) -> Tried | None:
+        """Who is unique in the data and in the release, beyond those who were not used; none without a control."""
+        if not self.known or self.trial is None:
+            return None
+        seed = self._seed("again")
+
+        def attack(data: Table, released: Sequence[Table], control: Table | None) -> Attack:
+            return unique_again(data, list(released), self.known, control=control, seed=seed)
+
+        return self._try(attack)
 
     @cached_property
     def linkage(self) -> Linkage | None:

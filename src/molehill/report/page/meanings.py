@@ -86,7 +86,7 @@ MEANINGS = {
     "heaped": "share of the values that are not zero",
     **{
         f"{attack}_{end}" if end else attack: words
-        for attack in ("inference", "linkability", "singling_out", "disclosive")
+        for attack in ("inference", "linkability", "singling_out", "disclosive", "replicated_uniques")
         for end, words in _ATTACKS.items()
     },
     "singling_out": "of the claims that were made",

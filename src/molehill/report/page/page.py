@@ -14,7 +14,7 @@ from molehill.charts.files import drawing_library
 from molehill.charts.style import evaluation_looks
 from molehill.errors import InputError, check_choice
 from molehill.evaluation.measure import FEW
-from molehill.evaluation.scorecard import score
+from molehill.evaluation.scorecard import list_rules, score
 from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, tell_by_column
 from molehill.plan.predictors import uncarried_relations
 from molehill.plan.settings import Settings, format_settings
@@ -81,11 +81,14 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         library=Markup(library),  # noqa: S704
         script=Markup(script),  # noqa: S704
         specifications=Markup(json.dumps(specifications).replace("<", "\\u003c")),  # noqa: S704
+        # The map of any two measures has with it what there is to choose from.
+        choices=specifications.get("two", {}).get("usermeta"),
         was_searched=dossier.search is not None and bool(dossier.search.targets),
         weighted=is_weighted(dossier),
         cards=list_cards(shown, teller),
         decision=judge_release(shown, teller) if internal else None,
         scores=score(shown.evaluation, shown.scheme) if internal else [],
+        changed=[f"{rule.family}: {rule}" for rule in list_rules(shown.evaluation) if rule.ours] if internal else [],
         verdict=tell_verdict(shown, teller),
         ours=dossier.is_ours,
         linked=dossier.evaluation.is_linked,

@@ -3,7 +3,7 @@
 import re
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,16 @@ from altair.utils.schemapi import debug_mode
 
 from molehill.charts.estimates import estimate_intervals
 from molehill.charts.files import draw_svg, specify
-from molehill.charts.maps import risk_utility_map, search_map
+from molehill.charts.maps import (
+    BARS,
+    OWN,
+    Choice,
+    list_choices,
+    measure_map,
+    risk_utility_map,
+    search_map,
+    tell_corner,
+)
 from molehill.charts.risk import radius_lines, risk_histogram, risk_scatter, risk_violins
 from molehill.charts.shapes import group_spread, level_shares, pair_matrix, shape_curve
 from molehill.charts.style import evaluation_looks, is_shown
@@ -78,7 +87,7 @@ def list_pictures(dossier: Dossier, shown: Dossier, edition: Edition) -> list[Pi
         if edition == "public":
             return [_public_histogram(dossier, shown), *_shared(shown)] if linked else []
         of_people = (_profiles, _scatters, _shared) if linked else ()
-        agency = (_search, _shapes, *of_people, _intervals, _agency)
+        agency = (_search, _shapes, *of_people, _two_measures, _intervals, _agency)
         return [picture for part in agency for picture in part(dossier)]
 
 
@@ -222,6 +231,65 @@ def _shared(dossier: Dossier) -> Iterator[Picture]:
             "the left of it is beaten by that one."
         )
         yield Picture("map", "map", _specify(risk_utility_map(evaluation)), caption)
+
+
+# What the map of any two measures shows at first, the first that there is: upwards a risk, across a loss.
+_FIRST_UP = ("risk_mean", "members", "nearer", "inference_risk")
+_FIRST_ACROSS = ("U_m_pooled", "agreement_2", "U_m", "variation", "overlap")
+
+
+def _two_measures(dossier: Dossier) -> Iterator[Picture]:
+    choices = list_choices(dossier.evaluation)
+    places = _first_choices(choices)
+    if places is not None:
+        up, across = (choices[place].which for place in places)
+        caption = (
+            "A scheme without an interval has no bar. Hide those that lie far away, and the others are seen closer."
+        )
+        specification = _specify(measure_map(dossier.evaluation, across, up))
+        specification["usermeta"] = {"first": places, **_describe_choices(dossier, choices)}
+        yield Picture("two", "two", specification, caption)
+
+
+def _describe_choices(dossier: Dossier, choices: Sequence[Choice]) -> dict[str, Any]:
+    """Give all that a page needs to draw the map of any two measures: see `report.js`."""
+    looks, ways = evaluation_looks(dossier.evaluation), ("lower", "higher", "")
+    return {
+        "bars": BARS,
+        "own": looks[CONFIDENTIAL].label,
+        "line": OWN,
+        "labels": [look.label for look in looks.values()],
+        "corners": {up: {across: tell_corner(up, across) for across in ways} for up in ways},
+        "figures": [
+            {
+                "block": one.block,
+                "name": one.name,
+                "title": one.title,
+                "better": one.better,
+                # One for every label; without a number there is nothing.
+                "values": [
+                    [None if np.isnan(end) else end for end in one.values[name]] if name in one.values else None
+                    for name in looks
+                ],
+            }
+            for one in choices
+        ],
+    }
+
+
+def _first_choices(choices: Sequence[Choice]) -> tuple[int, int] | None:
+    """Say which two figures are shown at first, upwards and across; none if no release has two that go some way."""
+    ids = [one.which.measure for one in choices]
+    # What goes no way is no risk and no loss; of what does, risks come first.
+    others = [place for place, one in enumerate(choices) if one.better]
+    ups = [*(ids.index(name) for name in _FIRST_UP if name in ids), *others]
+    acrosses = [*(ids.index(name) for name in _FIRST_ACROSS if name in ids), *reversed(others)]
+    pairs = ((up, across) for up in ups for across in acrosses if up != across)
+    return next((pair for pair in pairs if _share_release(*(choices[place] for place in pair))), None)
+
+
+def _share_release(one: Choice, other: Choice) -> bool:
+    return bool(set(one.values) & set(other.values) - {CONFIDENTIAL})
 
 
 def _intervals(dossier: Dossier) -> Iterator[Picture]:

@@ -5,13 +5,15 @@ from typing import Literal
 
 from molehill.attacks.identity import Linkage, Uniques
 from molehill.evaluation.measure import Measure, Unit, Value
+from molehill.evaluation.measures.attacks.criteria import figures_of
 from molehill.evaluation.scene import Scene, fixed_ends
+from molehill.evaluation.scenery.attacking import Tried
 from molehill.tables.intervals import Figure
 
 PATTERNS = "Who share all known columns"
 UNIQUES = "Who is alone in the known columns"
 LINKS = "Linking by the known columns alone"
-_LARGE = "10 and more"
+_LARGE, _CHANCE = "10 and more", "replicated_uniques_baseline"
 
 
 def _sizes(scene: Scene) -> Iterable[Value]:
@@ -26,6 +28,11 @@ def _uniques(choose: Callable[[Uniques], Figure]) -> Callable[[Scene], Iterable[
         return [] if found is None else [Value(fixed_ends(choose(found)))]
 
     return compute
+
+
+def _again(scene: Scene) -> list[tuple[Value, Tried]]:
+    tried = scene.attacks.again
+    return [] if tried is None else [(Value(tried.attack.rate), tried)]
 
 
 def _links(choose: Callable[[Linkage], Figure]) -> Callable[[Scene], Iterable[Value]]:
@@ -55,6 +62,8 @@ IDENTITY_MEASURES: Sequence[Measure] = (
     _alone(
         "replicated_uniques", "alone in the data and in the release (repU)", lambda found: found.replicated, "lower"
     ),
+    # Chance is what people who were not used show.
+    *(one for one in figures_of("replicated_uniques", UNIQUES, "repU", _again, rate=False) if one.id != _CHANCE),
     _linked("linkage_expected", "right matches expected", "expectation", lambda found: found.expected),
     _linked("linkage_unique", "people with whom one released record agrees", "expectation", lambda found: found.unique),
     _linked("linkage_right", "of these the right one", "expectation", lambda found: found.right),
