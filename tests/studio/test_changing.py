@@ -9,7 +9,7 @@ import pytest
 from molehill import Settings
 from molehill.errors import InputError
 from molehill.plan.columns import look_at_columns
-from molehill.studio.changing import APART, CHANGES, choices_of, control_of
+from molehill.studio.changing import APART, CHANGES, choices_of, control_of, tell_bounds
 from molehill.studio.looking import Looked
 from molehill.tables.table import Table
 
@@ -194,6 +194,17 @@ def test_a_design_is_named_and_taken_back():
     assert made.survey is not None
     assert (made.survey.weight, made.survey.stratum) == ("age", "town")
     assert change("survey", made, weight="").survey is None
+
+
+def test_bounds_of_the_scorecard_are_lines_of_a_settings_file():
+    text = 'matches_true = { amber = 0.02, red = 0.1 }\nclosest_records = "off"'
+    made = change("bounds", value=text)
+    assert {*made.scorecard} == {"matches_true", "closest_records"}
+    assert change("bounds", value=tell_bounds(made)).scorecard == made.scorecard
+    assert change("bounds", made, value="").scorecard == {}
+    for wrong in ("matches_true", "matches_true = { amber = 'x' }", "matches_tru = { amber = 0.1 }"):
+        with pytest.raises(InputError):
+            change("bounds", value=wrong)
 
 
 def test_any_other_setting_is_taken_as_it_stands_in_its_control():

@@ -1,6 +1,8 @@
 """What is clicked, turned into settings: every change is one call, and what cannot be is refused in words."""
 
+import json
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -19,7 +21,18 @@ from molehill.tables.schema import column_numbers
 # What an own limit of a date or an amount is kept under.
 _LIMITS = ("lower", "upper")
 # Settings that are changed by controls of their own, or that nobody changes in a form.
-APART = ("data", *FATES, "accept", "known", "targets", "survey", "constraints", *OF_COLUMNS.values(), "executor")
+APART = (
+    "data",
+    *FATES,
+    "accept",
+    "known",
+    "targets",
+    "survey",
+    "scorecard",
+    "constraints",
+    *OF_COLUMNS.values(),
+    "executor",
+)
 Fields = Mapping[str, Any]
 
 
@@ -263,6 +276,29 @@ def set_survey(settings: Settings, _: Looked, fields: Fields) -> Settings:
     return settings.but(survey={**kept, **told})
 
 
+def set_bounds(settings: Settings, _: Looked, fields: Fields) -> Settings:
+    """Take bounds of the scorecard as a settings file has them, one a line."""
+    try:
+        bounds = tomllib.loads(f"{fields.get('value', '')}")
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        remedy = "Write for instance matches_true = { amber = 0.02, red = 0.1 }"
+        raise InputError("scorecard", "a line cannot be read", remedy) from None
+    return settings.but(scorecard=bounds)
+
+
+def tell_bounds(settings: Settings) -> str:
+    """Give the bounds of the scorecard as a settings file has them."""
+    lines = []
+    for name, entry in settings.scorecard.items():
+        told = (
+            json.dumps(entry)
+            if isinstance(entry, str)
+            else ", ".join(f"{k} = {json.dumps(v)}" for k, v in entry.items())
+        )
+        lines.append(f"{name} = {told}" if isinstance(entry, str) else f"{name} = {{ {told} }}")
+    return "\n".join(lines)
+
+
 def set_any(settings: Settings, _: Looked, fields: Fields) -> Settings:
     """Set any other setting, as it stands in a form: what is empty is as if nothing were said."""
     name = f"{fields.get('name')}"
@@ -411,5 +447,6 @@ CHANGES: dict[str, Callable[[Settings, Looked, Fields], Settings]] = {
     "drop-target": drop_target,
     "constraints": set_constraints,
     "survey": set_survey,
+    "bounds": set_bounds,
     "set": set_any,
 }

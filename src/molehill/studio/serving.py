@@ -265,14 +265,15 @@ def _begin_with(studio: Studio, folder: Path, settings: Settings, bases: Sequenc
 
 def _find_data(studio: Studio, data: str, bases: Sequence[Path]) -> Path:
     """Find the table of settings from the folders that its path may begin in, the first that has it."""
+    problem = ""
     for base in bases:
         # What is wrong with the last one is told.
         try:
             return find_path(studio.folders, str(base / data))
         except InputError as error:
-            problem = error
+            problem = error.problem
     remedy = "Put the file that 'data' names into a folder of the studio, or open the settings by their path"
-    raise InputError("data", problem.problem, remedy)
+    raise InputError("data", problem, remedy)
 
 
 def _once(studio: Studio) -> Callable[[Request], Awaitable[Response]]:
@@ -553,6 +554,7 @@ def _tell_rule(_: Studio, asked: Asked) -> dict[str, Any]:
     first = ("regressions", "relations", "datasets", "fits", "seconds", "seed")
     return {
         "rules": comparing.list_rules(settings),
+        "bounds": changing.tell_bounds(settings),
         "offered": comparing.RULES,
         "first": [one for name in first for one in controls if one["name"] == name],
         "rest": [one for one in controls if one["name"] not in first],
