@@ -76,11 +76,13 @@ def test_small_cells_are_those_counted_by_hand():
     # Halves of a cell of 2 are 1 and 1 with chance 1/2, and there are 6 of them. Cells of 1 in a half: 3 cells of 1
     # with chance 1/2, 6 of 2 with 1/2, child none of 3 with 3/8; cells of 2: 6 of 2 with 1/4, that of 3 with 3/8.
     assert found.fresh.value == pytest.approx(3 / (1.5 + 3 + 3 / 8 + 1.5 + 3 / 8))
-    assert found.gain.value == pytest.approx((found.kept.value - found.fresh.value) / (1 - found.fresh.value))
+    # Six people are too few to tell a gain.
+    assert np.isnan(found.gain.value)
     assert found.gain.low < found.gain.value < found.gain.high
 
 
-def test_pairs_of_kept_columns_are_not_asked_for_small_cells():
+def test_pairs_of_kept_columns_are_not_asked_for_small_cells(monkeypatch):
+    monkeypatch.setattr("molehill.attacks.consistency._LEAST_HAVING", 1)
     released = DATA.assign(job=["cook", "none", "none", "none", "cook", "pope"])
     found = check_cells(DATA, released, ["age", "job", "sex"], kept=["age", "sex"])
     assert found is not None
@@ -188,3 +190,38 @@ def test_bad_input_is_refused():
         check_pairs(DATA, DATA, ["age", "job"], breaks={"pay": [1]})
     with pytest.raises(InputError, match="'age' is not numeric"):
         check_ranges(DATA, DATA, "age")
+
+
+def test_pairs_of_kept_columns_alone_are_not_counted():
+    # Forty towns with one record each would expect forty new pairs, which nothing that is kept can have.
+    data = pd.DataFrame(
+        {"town": range(40), "area": [f"a{n}" for n in range(40)], "sex": ["f", "m"] * 20, "births": [1, 0] * 20}
+    )
+    data["town"] = data["town"].astype(str)
+    released = data.assign(births=[1, 1] + [1, 0] * 19)
+    text = data.astype({"births": str}), released.astype({"births": str})
+    everything = check_pairs(*text, ["births", "sex", "town", "area"], kept=["sex", "town", "area"])
+    assert {one.columns for one in everything[1:]} == {("births", "sex"), ("births", "town"), ("births", "area")}
+    (births,) = [one for one in everything if one.columns == ("births", "sex")]
+    assert (births.new.value, births.expected.value) == (1.0, 0.0)
+
+
+def test_cells_of_rare_kept_values_are_not_counted_and_few_people_tell_no_gain():
+    rng = np.random.default_rng(4)
+    town = np.array([f"t{n}" for n in rng.integers(0, 200, 300)])
+    data = pd.DataFrame({"town": town, "job": rng.choice(["a", "b", "c"], 300)})
+    # Drawn again from what the town says of everybody, which is nothing.
+    released = data.assign(job=rng.choice(["a", "b", "c"], 300))
+    found = check_cells(data, released, ["town", "job"], kept=["town"])
+    assert found is not None
+    assert found.original == 0
+    assert np.isnan(found.gain.value)
+    anybody = check_cells(data, released, ["town", "job"])
+    assert anybody is not None
+    assert anybody.original > 100
+    assert anybody.gain.value == pytest.approx((anybody.kept.value - anybody.fresh.value) / (1 - anybody.fresh.value))
+    one = pd.DataFrame({"job": ["x"] * 58 + ["y", "z"], "sex": ["f", "m"] * 30})
+    alone = check_cells(one, one, ["job", "sex"])
+    assert alone is not None
+    assert (alone.original, alone.kept.value) == (2, 1.0)
+    assert np.isnan(alone.gain.value)

@@ -165,3 +165,26 @@ def test_the_rules_are_kept_with_the_evaluation(tmp_path):
     # What an earlier version wrote has no rules.
     (tmp_path / "rules.parquet").unlink()
     assert list_rules(read_evaluation(tmp_path)) == tuple(RULES)
+
+
+def test_a_rule_is_asked_again_where_what_is_asked_in_its_place_is_off():
+    figures = {**FINE, "replicated_uniques": (0.5, NAN, NAN), "replicated_uniques_risk": (0.0, -0.1, 0.1)}
+    assert of_family(evaluation(mine=figures), "identity").colour == "green"
+    off = {"replicated_uniques_risk": "off"}
+    assert of_family(evaluation(off, mine=figures), "identity").colour == "red"
+
+
+def test_a_figure_without_an_interval_counts_by_itself_and_none_counts_for_nothing():
+    known = {**FINE, "disclosive_risk": (0.4, NAN, NAN)}
+    assert of_family(evaluation(mine=known), "attribute").colour == "red"
+    unknown = {**FINE, "disclosive_risk": (NAN, NAN, NAN)}
+    assert of_family(evaluation(mine=unknown), "attribute").colour == "not judged"
+
+
+def test_membership_that_could_not_be_told_warns_and_the_closest_record_alone_proves_little():
+    figures = {**FINE, "advantage_random": (0.1, 0.05, 0.15), "advantage_unsure": (0.6, NAN, NAN)}
+    assert of_family(evaluation(mine=figures), "membership").colour == "amber"
+    nearest = of_family(evaluation(mine={**FINE, "closest_records": (0.51, 0.48, 0.54)}), "membership")
+    assert (nearest.colour, "proves little" in nearest.why) == ("green", True)
+    told = {**figures, "advantage_unsure": (0.0, NAN, NAN), "closest_records": (0.51, 0.48, 0.54)}
+    assert "proves little" not in of_family(evaluation(mine=told), "membership").why

@@ -1,8 +1,8 @@
 """Attribute: what the released records with a person's known values tell of the person.
 
 Records of a pattern that all say the same give it away without anybody being found. Shares are from 0 to 1, where
-synthpop gives percentages. What importance weights of our own posteriors could tell (Hornby and Hu, Bayesian Estimation
-of Attribute Disclosure Risks in Synthetic Data, 2022) needs the log density of every record and is not here.
+synthpop gives percentages. What importance weights of our own posteriors tell, as Hornby and Hu's (2021), is in
+`molehill.evaluation.scenery.attribute`.
 """
 
 from collections.abc import Sequence

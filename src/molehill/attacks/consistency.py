@@ -28,6 +28,8 @@ from molehill.tables.table import Table, as_table, as_tables
 _TOLERANCE, _SINGLE = 1e-9, 1e-6
 # Cells of so many records are small.
 _SMALL = (1, 2)
+# Records that must have a kept value for its cells to be counted, and people in small cells for a gain to be told.
+_LEAST_HAVING, _LEAST_PEOPLE = 20, 10
 # By how much more often than by chance values are round, or dates fall on a day, before it is called a heap.
 _HEAP, _DAY_HEAP = 0.1, 0.05
 _ERRORS = 4.0
@@ -63,6 +65,7 @@ def check_pairs(
     released: Any,
     columns: Sequence[str] | str,
     *,
+    kept: Sequence[str] | str = (),
     breaks: Breaks = None,
     groups: int = 10,
     few: int = 5,
@@ -81,6 +84,8 @@ def check_pairs(
         The confidential table, and one released table or a sequence of them.
     columns
         At least two.
+    kept
+        Columns that are published as they are: pairs of these alone can hold nothing new, and are left out.
     breaks
         Groups of numeric columns. Others are cut at quantiles of the confidential table.
     groups
@@ -102,11 +107,14 @@ def check_pairs(
     (('age', 'job'), 1.0, 2.0)
     """
     check_whole("few", few, 1)
+    still = set(check_names("kept", kept))
     table, tables, joined = _join_pairs(data, released, columns, breaks, groups)
     sizes, records = np.array([len(one.frame) for one in tables]), len(table.frame)
     marks = [np.zeros((4, size), dtype=bool) for size in (records, *sizes)]
     pairs = []
-    for names, cells in joined:
+    for names, cells, _ in joined:
+        if still.issuperset(names):
+            continue
         found = _count_cells(cells, few)
         marks = [mark | own for mark, own in zip(marks, found, strict=True)]
         pairs.append(_pair_check(names, found, sizes, records))
@@ -115,8 +123,11 @@ def check_pairs(
 
 def _join_pairs(
     data: Any, released: Any, columns: Sequence[str] | str, breaks: Breaks, groups: int
-) -> tuple[Table, list[Table], Iterator[tuple[tuple[str, str], list[Integers]]]]:
-    """Read the tables, and number the cells of every two columns in all of them, the confidential one first."""
+) -> tuple[Table, list[Table], Iterator[tuple[tuple[str, str], list[Integers], int]]]:
+    """Read the tables, and number the cells of every two columns in all of them, the confidential one first.
+
+    A cell has the number of the first column's value times a width, with which it comes, and of the second's.
+    """
     check_whole("groups", groups, 2)
     names, table, tables, _ = read_tables(data, released, None, columns, "columns")
     if len(names) < 2:
@@ -126,11 +137,11 @@ def _join_pairs(
         raise InputError("breaks", f"{unknown[0]!r} is not among the columns", "Leave it out")
     coded = {name: _code(table, tables, name, (breaks or {}).get(name), groups) for name in names}
 
-    def join() -> Iterator[tuple[tuple[str, str], list[Integers]]]:
+    def join() -> Iterator[tuple[tuple[str, str], list[Integers], int]]:
         for first, second in combinations(names, 2):
             width = max(int(codes.max(initial=0)) for codes in coded[second]) + 1
             both = zip(coded[first], coded[second], strict=True)
-            yield (first, second), [here.astype(np.int64) * width + there for here, there in both]
+            yield (first, second), [here.astype(np.int64) * width + there for here, there in both], width
 
     return table, tables, join()
 
@@ -192,7 +203,7 @@ class CellCheck:
     fresh
         The same share between two halves of the confidential table, expected over all ways to halve it.
     gain
-        `(kept - fresh) / (1 - fresh)`.
+        `(kept - fresh) / (1 - fresh)`; NaN if fewer than ten people are in such cells.
     """
 
     original: int
@@ -224,7 +235,7 @@ def check_cells(
         As in `check_pairs`.
     kept
         Columns that are published as they are: pairs of these alone are left out, and None is given if no other is
-        left.
+        left. Of a pair with one of them, only its values that 20 records have are counted.
 
     Examples
     --------
@@ -242,12 +253,13 @@ def check_cells(
     sizes = np.zeros(2 * _SMALL[-1] + 1)
     first = 0.0
     counts, again = np.zeros(len(tables)), np.zeros(len(tables))
-    for names, cells in joined:
+    for names, cells, width in joined:
         if still.issuperset(names):
             continue
         pairs += 1
         number = max(int(one.max(initial=0)) for one in cells) + 1
-        own, *others = (np.bincount(one, minlength=number) for one in cells)
+        counted = _counted_cells(cells[0], number, width, [name in still for name in names])
+        own, *others = (np.where(counted, np.bincount(one, minlength=number), 0) for one in cells)
         people |= np.isin(own[cells[0]], _SMALL)
         sizes += np.bincount(own[own < len(sizes)], minlength=len(sizes))
         first += sum(float((comb(own, size) * 0.5**own)[own >= size].sum()) for size in _SMALL)
@@ -262,7 +274,22 @@ def check_cells(
     each = people.sum() / max(original, 1)
     found = wilson(again.mean() * each, original * each)
     fresh = wilson(both * each, first * each)
-    return CellCheck(original, mean_over_tables(counts, least=0.0), found, fresh, excess(found, fresh))
+    nothing = Figure(np.nan, np.nan, np.nan)
+    gain = excess(found, fresh) if people.sum() >= _LEAST_PEOPLE else nothing
+    return CellCheck(original, mean_over_tables(counts, least=0.0), found, fresh, gain)
+
+
+def _counted_cells(own: Integers, number: int, width: int, kept: Sequence[bool]) -> np.ndarray:
+    """Which cells are counted: of a kept column only those of values that many have.
+
+    How many have a kept value is the same in every table, and in no fresh sample. Where that are few, small cells come
+    back by themselves; where they are many, it makes no difference.
+    """
+    if not any(kept):
+        return np.ones(number, dtype=bool)
+    value = np.arange(number) // width if kept[0] else np.arange(number) % width
+    have = np.bincount(own // width if kept[0] else own % width, minlength=int(value.max(initial=0)) + 1)
+    return have[value] >= _LEAST_HAVING
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,8 @@ def measure_map(evaluation: "Evaluation", across: str | Which, up: str | Which) 
     evaluation
         Of `molehill.evaluate`.
     across, up
-        Ids of measures, as in `Evaluation.measures`; or `Which`, to choose among several figures of one.
+        Ids of measures, as in `Evaluation.measures`; or `Which`, to choose among several figures of one, of which the
+        first is taken otherwise.
     """
     choices, looks = list_choices(evaluation), evaluation_looks(evaluation)
     right, upwards = (_choose(choices, which, name) for which, name in ((across, "across"), (up, "up")))

@@ -174,6 +174,7 @@ RULES: Sequence[Rule] = (
     Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
     # An upper bound, of one who knows everybody else: it warns, and condemns nothing.
     Rule(MEMBERSHIP, "advantage_random", 0.5, np.inf, "advantage, at most, of who knows everybody else", at=TABLES_AT),
+    Rule(MEMBERSHIP, "advantage_unsure", 0.1, np.inf, "people of whom that could not be told without another fit"),
     Rule(RECONSTRUCTION, "reconstruction_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
     Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
     Rule(CONSISTENCY, "reach_ratio", *REACH, "how far out the extremes lie, over those collected"),
@@ -192,6 +193,7 @@ _NEEDS_CONTROL = (SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
 # Families whose attacks must succeed on the confidential table itself, or tell nothing.
 _OF_PEOPLE = (IDENTITY, ATTRIBUTE, SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
 _WEAK = "So would the confidential table itself be: with what the intruder knows, this finds too few to tell."
+_NEAREST = "By the closest record alone, which proves little."
 OFF, NEVER = "off", "never"
 _EXAMPLE = "matches_true = { amber = 0.02, red = 0.1 }"
 
@@ -360,13 +362,16 @@ def _score(evaluation: "Evaluation", scheme: str, family: str, rules: Sequence[R
         own = [list(judge_rule(evaluation, CONFIDENTIAL, rule)) for rule in asked]
         # An attack that finds nobody where everybody is, says nothing of a release.
         why += f" {_WEAK}" if all(one and one[0][0] == "green" for one in own) else ""
+        why += f" {_NEAREST}" if {rule.measure for rule in asked} == {"closest_records"} else ""
     return Score(family, colour, why, told)
 
 
 def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tuple[Colour, str]]:
     """Judge the worst figure of a rule; nothing where there is none."""
     rows = _find_rows(evaluation, scheme, rule.measure)
-    if not rows or (rule.unless and _find_rows(evaluation, scheme, rule.unless)):
+    # One that says more is asked in its place, if it is.
+    instead = [one for one in list_rules(evaluation) if one.measure == rule.unless and one.asked] if rule.unless else []
+    if not rows or (instead and _find_rows(evaluation, scheme, rule.unless)):
         return
     about = max(rows, key=lambda row: _badness(row, rule))
     value = float(np.mean([row["value"] for row in rows])) if rule.take == "mean" else float(about["value"])
@@ -376,7 +381,7 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
     words = f"{told}, {cut_name(about['column'])}" if several else told
     words += "" if np.isnan(about["at"]) or not rule.at else ", " + rule.at.format(f"{about['at']:g}")
     # A figure within its error of no sign is none, whatever its size.
-    if rule.beyond is not None and not about["low"] > rule.beyond:
+    if _is_no_sign(about, rule):
         yield "green", f"{words}: {significant(value)} (no sign: its interval holds {rule.beyond:g})"
         return
     colour = rule.colour(value)
@@ -385,7 +390,14 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
 
 def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict[Any, Any]]:
     family = dict(zip(evaluation.measures["id"], evaluation.measures["family"], strict=True)).get(measure)
-    return [] if family is None else list_figures(getattr(evaluation, family), scheme, measure)
+    rows = [] if family is None else list_figures(getattr(evaluation, family), scheme, measure)
+    return [row for row in rows if not np.isnan(row["value"])]
+
+
+def _is_no_sign(row: dict[Any, Any], rule: Rule) -> bool:
+    """Whether the interval of a figure holds what would be no sign at all; without one, the figure itself counts."""
+    low = row["value"] if np.isnan(row["low"]) else row["low"]
+    return rule.beyond is not None and not low > rule.beyond
 
 
 def _badness(row: dict[Any, Any], rule: Rule) -> float:
@@ -393,7 +405,7 @@ def _badness(row: dict[Any, Any], rule: Rule) -> float:
     value = float(row["value"])
     if rule.take == "ratio":
         return max(value, 1 / value if value else np.inf)
-    value = rule.beyond if rule.beyond is not None and not row["low"] > rule.beyond else value
+    value = rule.beyond if rule.beyond is not None and _is_no_sign(row, rule) else value
     return -value if rule.side == "below" else value
 
 

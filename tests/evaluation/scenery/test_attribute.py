@@ -16,6 +16,8 @@ from molehill.models.forests.forest import SHRINKAGE
 from molehill.models.forests.guesses import fill_counts, shares_of
 from molehill.models.forests.trees import find_leaves
 from molehill.risk.intruder import Intruder
+from molehill.rules import read_constraints
+from molehill.rules.rules import Rules
 from molehill.surveys.design import SurveyDesign
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.sampling.removal import log_densities, spread_places
@@ -337,3 +339,31 @@ def test_an_evaluation_tells_it_of_the_first_release():
     assert not facts["public"].any()
     without = evaluate(frame, released, intruder, **about, without=["attribute_risk", "membership"])
     assert not without.risk["measure"].str.startswith(("attribute_risk", "advantage")).any()
+
+
+@pytest.mark.parametrize("kind", ["string", "Int64", "boolean", "category", "object"])
+def test_gaps_of_any_kind_are_no_guesses(kind):
+    values = {"string": ["a", "b", None], "Int64": [1, 2, None], "boolean": [True, False, None]}
+    cells = values.get(kind, values["string"]) * 40
+    people = pd.DataFrame({"x": ["u", "v"] * 60, "job": pd.array(cells, dtype=None if kind == "object" else kind)})
+    model = forest("job", ["x"], leaf=20, missing=True, kinds={"job": "categorical"})
+    found = attribute_risk(
+        fit(model, people, seed=1, progress=False), datasets=2, seed=1, rows=np.arange(6), guesses=np.int64(5)
+    )
+    gaps = people["job"].isna().to_numpy()[:6]
+    assert np.isnan(found.probability[gaps]).all()
+    assert (found.probability[~gaps] > 0).all()
+
+
+def test_a_column_that_a_constraint_names_is_not_guessed():
+    people = pd.DataFrame({"x": ["u", "v"] * 60, "rent": np.arange(120) % 9 + 1.0, "pay": np.arange(120) % 11 + 12.0})
+    links = (
+        forest("rent", ["x"], leaf=20, lower=0, upper=50),
+        forest("pay", ["x", "rent"], leaf=20, lower=0, upper=50),
+    )
+    rules = Rules(constraints=read_constraints("rent <= pay", people))
+    ruled = fit(Chain(links, rules), people, seed=1, progress=False)
+    assert not ruled.can_guess("pay")
+    with pytest.raises(InputError, match="constraint"):
+        attribute_risk(ruled, "pay", datasets=2, seed=1, rows=np.arange(3))
+    assert fit(Chain(links), people, seed=1, progress=False).can_guess("pay")

@@ -41,7 +41,7 @@ class Asked:
     share: float
 
     def mean(self, values: Floats, repeats: Floats, *, riskiest: bool) -> Figure:
-        """Mean over the records chosen at random, an estimate of that over all; or over the riskiest.
+        """Mean over the records chosen at random of which it can be told, or over such of the riskiest.
 
         Parameters
         ----------

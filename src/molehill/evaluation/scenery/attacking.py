@@ -351,7 +351,8 @@ class Attacks:
     def pairs(self) -> PairCheck | None:
         """Pairs of values that nobody in the data has, of all pairs of columns together."""
         columns = (*self.sensitive, *self.known)[:MOST_COLUMNS]
-        return check_pairs(self.data, self.released[:TABLES], columns)[0] if len(columns) > 1 else None
+        kept = [name for name in columns if name in self.kept]
+        return check_pairs(self.data, self.released[:TABLES], columns, kept=kept)[0] if len(columns) > 1 else None
 
     @cached_property
     def cells(self) -> CellCheck | None:

@@ -12,6 +12,7 @@ of a category are its levels. The true value is always among them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -194,7 +195,7 @@ def attribute_risk(
             for _ in range(REPEATS)
         ]
     )
-    among: Among = "given" if not isinstance(guesses, int) else "near" if spread is not None else "quantiles"
+    among: Among = "given" if not isinstance(guesses, Integral) else "near" if spread is not None else "quantiles"
     among = "levels" if target in posterior.levels and among != "given" else among
     return AttributeRisk(
         asked,
@@ -229,9 +230,10 @@ def _list_guesses(
 ) -> tuple[Any, Booleans]:
     """Guesses of every record, (rows, guesses), the truth first, and which of them are there and not there before."""
     frame, levels = posterior.table.frame, posterior.levels.get(column)
-    given = None if isinstance(guesses, int) else list(guesses)
+    given = None if isinstance(guesses, Integral) else list(guesses)  # pyright: ignore[reportArgumentType]
     if given is None and not is_whole(guesses, 2):
         raise InputError("guesses", "it must be a whole number from 2 up, or guesses", f"{GUESSES} is the default")
+    number = int(guesses) if isinstance(guesses, Integral) else 0
     if levels is not None:
         return _list_levels(frame[column], levels, rows, given)
     if holds_dates(frame[column]):
@@ -244,13 +246,11 @@ def _list_guesses(
         check_number("spread", spread)
         if not spread > 0:
             raise InputError("spread", "it is not above 0", f"{SPREAD:g} is the default, None for quantiles")
-        assert isinstance(guesses, int)
-        others = round_to_unit(truth[:, None] * (1 + np.linspace(-spread, spread, guesses)), unit)
+        others = round_to_unit(truth[:, None] * (1 + np.linspace(-spread, spread, int(number))), unit)
     else:
-        assert isinstance(guesses, int)
         present = numbers[~np.isnan(numbers)]
-        grid = round_to_unit(np.quantile(present, (np.arange(guesses) + 0.5) / guesses), unit)
-        others = np.broadcast_to(grid, (len(rows), guesses)).copy()
+        grid = round_to_unit(np.quantile(present, (np.arange(number) + 0.5) / number), unit)
+        others = np.broadcast_to(grid, (len(rows), number)).copy()
     if given is None:
         # The truth takes the place of the guess that is nearest to it.
         near = np.argmin(np.nan_to_num(np.abs(others - truth[:, None])), axis=1)
@@ -275,7 +275,8 @@ def _list_levels(column: Any, levels: Sequence[Any], rows: Integers, given: list
     for level in listed:
         if level not in levels:
             raise InputError("guesses", f"one is no level of {column.name!r}", "Give levels of the column")
-    own = column.iloc[rows].to_numpy(dtype=object)
+    # A gap is told by `there`; compared with anything, that of pandas is neither so nor not so.
+    own = np.where(there[rows], column.iloc[rows].to_numpy(dtype=object), None)
     values = np.empty((len(rows), len(listed) + 1), dtype=object)
     values[:, 0], values[:, 1:] = own, np.array(listed, dtype=object)
     new = np.ones(values.shape, dtype=bool)

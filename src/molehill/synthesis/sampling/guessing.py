@@ -36,7 +36,7 @@ import numpy as np
 from molehill.arrays import Booleans, Floats, Integers, freeze, named_seed
 from molehill.errors import InputError
 from molehill.synthesis.sampling.removal import ENOUGH, Reason, log_densities, smooth_weights, why_not
-from molehill.synthesis.synthesizer import Composite, DirectSynthesizer, Synthesizer
+from molehill.synthesis.synthesizer import Chain, Composite, DirectSynthesizer, Synthesizer
 from molehill.tables.table import Table, with_columns
 
 if TYPE_CHECKING:
@@ -71,12 +71,13 @@ class Guessing:
 
 def why_no_guess(posterior: "Posterior", column: str) -> Reason | None:
     """Say why it cannot be told what another value of a column would do; None if it can."""
-    reason = why_not(posterior)
+    reason = why_not(posterior) or _why_ruled(posterior, column)
     if reason is not None:
         return reason
+    synthesizer = posterior.synthesizer
     if posterior.parts:
         return next(filter(None, (why_no_guess(part, column) for part in posterior.parts.values())), None)
-    synthesizer, survey = posterior.synthesizer, posterior.survey
+    survey = posterior.survey
     if posterior.correction is not None and posterior.correction.corrected:
         problem = "its uncertainty was brought to that of a survey's design, and is no longer that of the likelihood"
         return Reason(problem, "Fit without it: sandwich=False")
@@ -90,6 +91,14 @@ def why_no_guess(posterior: "Posterior", column: str) -> Reason | None:
         problem = f"{synthesizer.name!r} does not say what it would be given of other values"
         return Reason(problem, "Give its Learned an `observed`")
     return None
+
+
+def _why_ruled(posterior: "Posterior", column: str) -> Reason | None:
+    """Say that a constraint names a column: what that rules out was known before, whatever is released."""
+    chain = posterior.synthesizer
+    if not isinstance(chain, Chain) or not any(column in one.columns for one in chain.rules.constraints):
+        return None
+    return Reason(f"a constraint names {column!r}", "Ask about a column that none names")
 
 
 def guess_records(
