@@ -78,7 +78,6 @@ def test_small_cells_are_those_counted_by_hand():
     assert found.fresh.value == pytest.approx(3 / (1.5 + 3 + 3 / 8 + 1.5 + 3 / 8))
     # Six people are too few to tell a gain.
     assert np.isnan(found.gain.value)
-    assert found.gain.low < found.gain.value < found.gain.high
 
 
 def test_pairs_of_kept_columns_are_not_asked_for_small_cells(monkeypatch):
@@ -220,6 +219,7 @@ def test_cells_of_rare_kept_values_are_not_counted_and_few_people_tell_no_gain()
     assert anybody is not None
     assert anybody.original > 100
     assert anybody.gain.value == pytest.approx((anybody.kept.value - anybody.fresh.value) / (1 - anybody.fresh.value))
+    assert anybody.gain.low < anybody.gain.value < anybody.gain.high
     one = pd.DataFrame({"job": ["x"] * 58 + ["y", "z"], "sex": ["f", "m"] * 30})
     alone = check_cells(one, one, ["job", "sex"])
     assert alone is not None
