@@ -1,6 +1,7 @@
 """Attribute risk: against closed forms, other intruders, and fits with another value."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -347,9 +348,10 @@ def test_gaps_of_any_kind_are_no_guesses(kind):
     cells = values.get(kind, values["string"]) * 40
     people = pd.DataFrame({"x": ["u", "v"] * 60, "job": pd.array(cells, dtype=None if kind == "object" else kind)})
     model = forest("job", ["x"], leaf=20, missing=True, kinds={"job": "categorical"})
-    found = attribute_risk(
-        fit(model, people, seed=1, progress=False), datasets=2, seed=1, rows=np.arange(6), guesses=np.int64(5)
-    )
+    # Any whole number is one.
+    five: Any = np.int64(5)
+    fitted = fit(model, people, seed=1, progress=False)
+    found = attribute_risk(fitted, datasets=2, seed=1, rows=np.arange(6), guesses=five)
     gaps = people["job"].isna().to_numpy()[:6]
     assert np.isnan(found.probability[gaps]).all()
     assert (found.probability[~gaps] > 0).all()
