@@ -23,7 +23,7 @@ from molehill.report.page.first_page import judge_release, list_cards, list_rema
 from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import list_group_tables
 from molehill.report.trail import Verification, describe_maker, show_fingerprint, verify_release
-from molehill.risk.identification import confidential_risk, match_rates, release_risk, risk_floor
+from molehill.risk.identification import confidential_risk, release_risk, risk_floor
 from molehill.studio.looking import look
 from molehill.studio.projects import Project
 from molehill.studio.running import Run
@@ -70,7 +70,6 @@ def tell_result(run: Run) -> dict[str, Any]:
         "scores": score(dossier.evaluation, dossier.scheme),
         "scheme": dossier.scheme,
         "published": dossier.fit_to_publish,
-        "search": dossier.search,
     }
 
 
@@ -82,10 +81,8 @@ def tell_comparison(run: Run) -> dict[str, Any]:
     pictures = list_run_pictures(run)
     return {
         "points": list_points(dossier),
-        "fresh": None if dossier.search is None else dossier.search.fresh,
         "pictures": [picture for picture in pictures.values() if picture.section in _SHOWN and not picture.more],
         "others": [picture for picture in pictures.values() if picture.section not in _SHOWN or picture.more],
-        "columns": list(dossier.settings.replace),
         "groups": list_group_tables(dossier, teller) if linked else [],
         "linked": linked,
         "used": dossier.settings,
@@ -143,7 +140,6 @@ def lay_out_points(points: Sequence[Mapping[Any, Any]], *, chosen: int | None = 
             "risk": risk,
             "lost": away,
             "agreement": float(point["agreement"]),
-            "overlap": point["smallest_overlap"],
             "met": bool(point["met"]),
             "chosen": chosen is not None and int(point["point"]) == chosen,
             "can_choose": not point.get("rounds") and not point.get("membership"),
@@ -192,17 +188,13 @@ def tell_other_intruder(project: Project, run: Run, known: Sequence[str], radius
 def _measure_other(table: Table, tables: Sequence[Table], settings: Settings) -> dict[str, Any]:
     view = settings.intruder.look(table)
     before, after = confidential_risk(view), release_risk(view, list(tables))
-    rates = match_rates(view, list(tables)).mean()
     return {
-        "known": settings.known,
-        "radius": settings.radius,
         "patterns": int((view.sizes > 0).sum()),
         "alone": int((view.sizes == 1).sum()),
         "before": float(np.nanmean(before.risk)),
         "after": float(np.nanmean(after.realised)),
         "floor": float(np.nanmean(risk_floor(view))),
         "above": int((np.nan_to_num(after.realised) > 0.5).sum()),
-        "rates": rates,
         "tables": len(tables),
     }
 

@@ -181,7 +181,6 @@ def tell_columns(project: Project, settings: Settings) -> dict[str, Any]:
                 "identifying": found.identifying,
                 "accepted": found.name in settings.accept,
                 "remark": "; ".join(filter(None, (told.get("remark"), told.get("handling")))),
-                "missing": found.missing,
             }
         )
     return {
@@ -193,7 +192,6 @@ def tell_columns(project: Project, settings: Settings) -> dict[str, Any]:
         "problem": problem,
         "rules": {} if planned is None else planned.rules,
         "constraints": "\n".join(settings.constraints),
-        "any_missing": any(row["missing"] for row in rows if row["fate"] == "replace"),
     }
 
 
