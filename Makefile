@@ -1,28 +1,34 @@
 # Every target works from a fresh clone: it first makes .venv and installs with plain pip.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-.PHONY: demo test test-slow lint docs bench clean
+.PHONY: demo test test-slow test-random lint docs bench clean
 
-demo: .venv/installed
+demo: .venv/molehill
 	$(BIN)/molehill demo --out molehill-demo --overwrite
 
-test: .venv/installed
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+test: .venv/developer
+	$(PYTEST)
 
-test-slow: .venv/installed
-	$(BIN)/python -m pytest -m slow
+# The long tests, and every property with ten times as many random examples.
+test-slow: .venv/developer
+	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough --timeout 7200
 
-lint: .venv/installed
+test-random: .venv/developer
+	$(PYTEST) --random-order --random-order-seed $$(date +%s)
+
+lint: .venv/developer
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-docs: .venv/installed
+docs: .venv/developer
 	$(BIN)/mkdocs build --strict
 
-bench: .venv/installed
+bench: .venv/developer
 	$(BIN)/python benchmarks/risk.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/evaluation.py
@@ -31,7 +37,13 @@ bench: .venv/installed
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis site molehill-demo
 
-.venv/installed: pyproject.toml
+# What a user installs.
+.venv/molehill: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) .
+	touch $@
+
+# And the tools of a developer.
+.venv/developer: .venv/molehill
+	$(PIP) '.[dev]'
 	touch $@

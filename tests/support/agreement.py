@@ -1,0 +1,81 @@
+"""Statistical assertions whose false-alarm rate and power are stated, and checked when they run.
+
+A simulated figure is compared with its true value through one of four functions. Each comparison is made at
+`ALARM_ERRORS` = 5 standard errors, and each names the departure that it must be able to detect:
+
+- *False alarms.* If the code is right, a comparison of a normal figure fails with probability 6e-7 whatever the
+  random numbers are, and so also on a processor whose arithmetic sends a Markov chain along another path. Seeds are
+  fixed: figures that depend on random numbers of NumPy alone repeat to about 1e-12, and never change sides.
+- *Power.* The departure named by `detects` (or `effect`) must be at least `DETECTED_ERRORS` = 8 standard errors
+  (10 for `assert_differs`), so that it is found with probability above 0.998. An assertion with too few draws for that
+  fails as badly designed, even if the figure agrees.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+ALARM_ERRORS = 5.0
+DETECTED_ERRORS = 8.0
+# The false-alarm probability and the power that belong to them, for figures that are counts.
+ALARM = float(2 * stats.norm.sf(ALARM_ERRORS))
+POWER = float(stats.norm.cdf(DETECTED_ERRORS - ALARM_ERRORS))
+
+
+def standard_error(values: Any, *, effective: float | None = None, axis: int = 0) -> Any:
+    """Standard error of the mean of independent values, or of draws that are worth `effective` independent ones."""
+    values = np.asarray(values, dtype=float)
+    size = values.shape[axis] if effective is None else min(effective, values.shape[axis])
+    return values.std(axis=axis, ddof=1) / np.sqrt(size)
+
+
+def assert_agrees(estimate: Any, truth: Any, error: Any, *, detects: Any, of: object = "") -> None:
+    """Assert that an estimate is its true value but for 5 standard errors; arrays are compared value by value.
+
+    `error` is the standard error of `estimate - truth`; `detects` the departure that must be found.
+    """
+    estimate, truth, error, detects = np.broadcast_arrays(
+        *(np.asarray(one, float) for one in (estimate, truth, error, detects))
+    )
+    weak = ~(np.abs(detects) >= DETECTED_ERRORS * error)
+    assert not weak.any(), (
+        f"{of} badly designed: a departure of {detects[weak][0]:.4g} is only "
+        f"{(np.abs(detects[weak]) / error[weak])[0]:.1f} standard errors, {DETECTED_ERRORS:.0f} are needed: draw more"
+    )
+    away = np.abs(estimate - truth)
+    wrong = ~(away <= ALARM_ERRORS * error + 1e-12 * np.abs(truth))
+    assert not wrong.any(), (
+        f"{of} {estimate[wrong][0]:.6g} is not {truth[wrong][0]:.6g}: standard error {error[wrong][0]:.3g}, "
+        f"{wrong.sum()} of {wrong.size} beyond {ALARM_ERRORS:.0f} of them"
+    )
+
+
+def assert_mean(values: Any, truth: Any, *, detects: Any, effective: float | None = None, of: object = "") -> None:
+    """Assert that draws (along the first axis) have a mean, within 5 standard errors of that mean."""
+    values = np.asarray(values, dtype=float)
+    assert_agrees(values.mean(axis=0), truth, standard_error(values, effective=effective), detects=detects, of=of)
+
+
+def assert_rate(hits: float, trials: int, rate: float, *, detects: float, of: object = "") -> None:
+    """Assert that so many hits in independent trials fit a rate, by exact binomial probabilities."""
+    low, high = stats.binom.ppf([ALARM / 2, 1 - ALARM / 2], trials, rate)
+    for other in (rate - detects, rate + detects):
+        missed = stats.binom.cdf(high, trials, other) - stats.binom.cdf(low - 1, trials, other) if 0 < other < 1 else 0
+        assert missed <= 1 - POWER, (
+            f"{of} badly designed: a rate of {other:.4g} for {rate:.4g} would be missed with probability {missed:.3g}"
+        )
+    assert low <= hits <= high, f"{of} {hits} hits in {trials} trials do not fit a rate of {rate:.4g}: {low} to {high}"
+
+
+def assert_differs(estimate: float, other: float, error: float, *, effect: float, of: object = "") -> None:
+    """Assert that two figures differ by more than 5 standard errors, where the true difference is known.
+
+    `effect` is the true difference, from a closed form or a long run: at least 10 standard errors of `estimate -
+    other`, so that the difference is missed with probability 3e-7, on any processor.
+    """
+    assert abs(effect) >= 2 * ALARM_ERRORS * error, (
+        f"{of} badly designed: a difference of {effect:.4g} is only {abs(effect) / error:.1f} standard errors, "
+        f"{2 * ALARM_ERRORS:.0f} are needed: draw more"
+    )
+    assert abs(estimate - other) > ALARM_ERRORS * error, f"{of} {estimate:.6g} and {other:.6g} do not differ"
