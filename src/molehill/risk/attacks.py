@@ -221,24 +221,32 @@ def _count_picks(
     close, score = np.empty((tables, number)), np.empty(number)
     for target in range(len(low)):
         for table in range(tables):
+            total = 0
             for member in range(number):
                 inside = here[table, member]
                 for column in range(columns):
                     value = values[table, member, column]
                     inside &= (low[target, column] <= value) & (value <= high[target, column])
                 close[table, member] = inside
-            total = close[table].sum()
-            if total > 0:
-                close[table] /= total
+                total += inside
+            for member in range(number):
+                close[table, member] /= max(total, 1)
         for row in range(len(taken)):
-            score[:] = 0.0
+            most, picked = 0.0, 0
+            for member in range(number):
+                score[member] = 0.0
             for table in range(tables):
                 if taken[row, table] > 0:
-                    score += taken[row, table] * close[table]
+                    for member in range(number):
+                        score[member] += taken[row, table] * close[table, member]
+            for member in range(number):
+                most = max(most, score[member])
             # Sums of the same fractions may differ in the last digit; who is close in no table is nobody's pick.
-            least = max(score.max() - 1e-9, 1e-9)
+            least = max(most - 1e-9, 1e-9)
+            for member in range(number):
+                picked += score[member] >= least
             if places[target] >= 0 and score[places[target]] >= least:
-                right[row] += 1.0 / (score >= least).sum()
+                right[row] += 1.0 / picked
 
 
 # Levels of a categorical column are counted for about this many pairs of record and level at a time.

@@ -38,8 +38,14 @@ def group(cells, first, last, place, records):
 def sort_cells(line, records, starts, first_cell, last_cell):
     """Order the records of each cell by `line`, in place."""
     for cell in range(first_cell, last_cell):
-        members = records[starts[cell] : starts[cell + 1]]
-        members[:] = members[order_of(line[members])]
+        begin, number = starts[cell], starts[cell + 1] - starts[cell]
+        points, members = np.empty(number), np.empty(number, records.dtype)
+        for i in range(number):
+            members[i] = records[begin + i]
+            points[i] = line[members[i]]
+        order = order_of(points)
+        for i in range(number):
+            records[begin + i] = members[order[i]]
 
 
 @_compiled
@@ -132,10 +138,13 @@ def cover_line(line, counts, starts, size, order, radius, floor, first_cell, las
         begin, end = starts[cell], starts[cell + 1]
         number = end - begin
         by_value = order_of(line[begin:end])
-        points = line[begin:end][by_value]
+        points, low, high = np.empty(number), np.empty(number), np.empty(number)
+        for i in range(number):
+            points[i] = line[begin + by_value[i]]
+            reach = max(abs(points[i]) * radius, floor)
+            low[i], high[i] = points[i] - reach, points[i] + reach
         first, last = np.empty(number, np.int64), np.empty(number, np.int64)
-        reach = np.maximum(np.abs(points) * radius, floor)
-        find_ends(points, points - reach, points + reach, first, last)
+        find_ends(points, low, high, first, last)
         for i in range(number):
             counts[begin + by_value[i]] = last[i] - first[i]
         if order[cell] == 1:
@@ -148,7 +157,7 @@ def cover_line(line, counts, starts, size, order, radius, floor, first_cell, las
             steps[first[i]] += 1
             steps[last[i]] -= 1
         cover = 0
-        covers = reach
+        covers = low
         for i in range(number):
             cover += steps[i]
             covers[i] = cover
@@ -283,8 +292,10 @@ def sort_lines(lines, ends):
     """Sort every row between each two ends, in place."""
     for cell in range(len(ends) - 1):
         for row in range(len(lines)):
-            line = lines[row, ends[cell] : ends[cell + 1]]
-            line[:] = line[order_of(line)]
+            line = lines[row, ends[cell] : ends[cell + 1]].copy()
+            order = order_of(line)
+            for i in range(len(line)):
+                lines[row, ends[cell] + i] = line[order[i]]
 
 
 @_compiled

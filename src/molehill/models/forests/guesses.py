@@ -25,6 +25,7 @@ import numpy as np
 
 from molehill.arrays import Floats, Integers
 from molehill.machine import in_threads, workers
+from molehill.models.forests.trees import sum_row
 from molehill.models.forests.without import rising
 from molehill.synthesis.synthesizer import Learned
 
@@ -149,7 +150,11 @@ def _simulate(
 @numba.njit(cache=True, nogil=True)
 def fill_counts(codes, outcome, weights, feature, left, child, counts, people):
     """Masses of the levels in every node of a tree, and records in every leaf."""
-    counts[:], people[:] = 0.0, 0.0
+    levels = counts.shape[1]
+    for node in range(len(child)):
+        people[node] = 0.0
+        for k in range(levels):
+            counts[node, k] = 0.0
     for i in range(len(codes)):
         if outcome[i] >= 0:
             node = find_leaf(codes[i], feature, left, child)
@@ -157,7 +162,8 @@ def fill_counts(codes, outcome, weights, feature, left, child, counts, people):
             people[node] += 1
     for node in range(len(child) - 1, -1, -1):
         if child[node] >= 0:
-            counts[node] = counts[child[node]] + counts[child[node] + 1]
+            for k in range(levels):
+                counts[node, k] = counts[child[node], k] + counts[child[node] + 1, k]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -181,7 +187,7 @@ def shares_of(codes, others, level, other_level, change, counts, feature, left, 
     share = 1.0 / counts.shape[1]
     while True:
         apart = node != other
-        held, mass = counts[node, level], counts[node].sum()
+        held, mass = counts[node, level], sum_row(counts, node)
         if apart:
             held, mass = held + change, mass + change
         elif level != other_level:
@@ -228,7 +234,8 @@ def compare_cells(shape, cell, same, seen, values):
     """The logarithm of how much likelier the values are with a guess than with the truth."""
     if same and seen[0] == 0 and seen[cell] == 0:
         return 0.0
-    alpha, total, more, more_total, less, less_total = shape[cell]
+    alpha, total, more = shape[cell, 0], shape[cell, 1], shape[cell, 2]
+    more_total, less, less_total = shape[cell, 3], shape[cell, 4], shape[cell, 5]
     true, true_total = shape[0, 0], shape[0, 1]
     logs = rising(less, seen[0]) - rising(true, seen[0]) + rising(more, seen[cell]) - rising(alpha, seen[cell])
     if same:

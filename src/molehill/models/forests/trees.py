@@ -1,6 +1,7 @@
 """The kernels of a forest: a tree grown on masses of the records, and records taken down their trees.
 
-Codes of predictors are below 64, so that a set of them is one word of the machine.
+Codes of predictors are below 64, so that a set of them is one word of the machine. Arrays are filled and added up in
+loops: Numba takes seconds to compile an assignment or an expression of whole arrays.
 """
 
 import numba
@@ -29,12 +30,16 @@ def grow_tree(
     """
     np.random.seed(seed)
     records, predictors = codes.shape
-    order = np.arange(records)
-    aside = np.empty(records, np.int64)
+    order, aside = np.empty(records, np.int64), np.empty(records, np.int64)
+    whole = 0.0
+    for i in range(records):
+        order[i] = i
+        whole += masses[i] if who is None else who[i]
     # Every leaf has a record, however much each of them counts.
-    whole = masses.sum() if who is None else who.sum()
     most = 3 + 2 * int(min(whole / leaf, float(records)))
-    feature, child, parent = np.full(most, -1, np.int32), np.full(most, -1, np.int32), np.full(most, -1, np.int32)
+    feature, child, parent = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
+    for v in range(most):
+        feature[v], child[v], parent[v] = -1, -1, -1
     left = np.zeros(most, np.uint64)
     begin, end = np.zeros(most, np.int64), np.zeros(most, np.int64)
     counts = np.zeros((most, number))
@@ -45,16 +50,23 @@ def grow_tree(
     held = total
     if who is not None:
         held = np.zeros(64)
-    part, shuffled = np.zeros(number), np.arange(predictors)
+    part, shuffled, plain = np.zeros(number), np.empty(predictors, np.int64), np.empty(64, np.int64)
+    for f in range(predictors):
+        shuffled[f] = f
+    for code in range(64):
+        plain[code] = code
     nodes, node = 1, 0
     while node < nodes:
-        mass = counts[node].sum()
+        mass, largest = 0.0, 0.0
+        for k in range(number):
+            mass += counts[node, k]
+            largest = max(largest, counts[node, k])
         counted = mass
         if who is not None:
             counted = 0.0
             for place in range(begin[node], end[node]):
                 counted += who[order[place]]
-        if counted >= 2 * leaf and nodes + 2 <= most and counts[node].max() < mass * (1 - 1e-9):
+        if counted >= 2 * leaf and nodes + 2 <= most and largest < mass * (1 - 1e-9):
             base = -mass * np.log(mass)
             for k in range(number):
                 if counts[node, k] > 0:
@@ -75,17 +87,19 @@ def grow_tree(
                 if tried >= try_most:
                     break
                 size = sizes[f]
-                table[:size] = 0.0
+                for code in range(size):
+                    total[code], held[code] = 0.0, 0.0
+                    for k in range(number):
+                        table[code, k] = 0.0
                 for place in range(begin[node], end[node]):
                     i = order[place]
                     table[codes[i, f], outcome[i]] += masses[i]
                 if who is not None:
-                    held[:size] = 0.0
                     for place in range(begin[node], end[node]):
                         held[codes[order[place], f]] += who[order[place]]
                 present = 0
                 for code in range(size):
-                    total[code] = table[code].sum()
+                    total[code] = sum_row(table, code)
                     present += total[code] > 0
                 if present < 2:
                     continue
@@ -95,7 +109,10 @@ def grow_tree(
                         score[code] = 2.0
                         if total[code] > 0:
                             if len(scores) == number:
-                                score[code] = (table[code] * scores).sum() / total[code]
+                                score[code] = 0.0
+                                for k in range(number):
+                                    score[code] += table[code, k] * scores[k]
+                                score[code] /= total[code]
                             else:
                                 score[code] = table[code, chosen] / total[code]
                         else:
@@ -103,8 +120,9 @@ def grow_tree(
                             score[code] = np.random.random()
                     ranked = order_of(score[:size])
                 else:
-                    ranked = np.arange(size)
-                part[:] = 0.0
+                    ranked = plain
+                for k in range(number):
+                    part[k] = 0.0
                 lower, enough = 0.0, 0.0
                 word = np.uint64(0)
                 for place in range(size - 1):
@@ -112,7 +130,8 @@ def grow_tree(
                     word |= np.uint64(1) << np.uint64(code)
                     if total[code] == 0 and held[code] == 0:
                         continue
-                    part += table[code]
+                    for k in range(number):
+                        part[k] += table[code, k]
                     lower += total[code]
                     enough += held[code]
                     upper = mass - lower
@@ -155,27 +174,30 @@ def grow_tree(
     shares = np.empty((nodes, number))
     leaves = 0
     for v in range(nodes):
-        mass = counts[v].sum()
+        mass = sum_row(counts, v)
         if who is not None and times is not None and mass > 0:
             first, second = 0.0, 0.0
             for place in range(begin[v], end[v]):
                 i = order[place]
                 first += who[i] * times[i]
                 second += who[i] * times[i] * times[i]
-            counts[v] *= first * first / second / mass
+            for k in range(number):
+                counts[v, k] *= first * first / second / mass
             mass = first * first / second
-        if v == 0:
-            # Whatever level there is can come, if hardly ever.
-            shares[v] = (counts[v] + 1.0 / number) / (mass + 1.0)
-        else:
-            shares[v] = (counts[v] + shrinkage * shares[parent[v]]) / (mass + shrinkage)
+        for k in range(number):
+            if v == 0:
+                # Whatever level there is can come, if hardly ever.
+                shares[v, k] = (counts[v, k] + 1.0 / number) / (mass + 1.0)
+            else:
+                shares[v, k] = (counts[v, k] + shrinkage * shares[parent[v], k]) / (mass + shrinkage)
         if child[v] < 0:
             leaves += 1
     kept = np.empty((leaves, number), np.float32)
     leaves = 0
     for v in range(nodes):
         if child[v] < 0:
-            kept[leaves] = shares[v]
+            for k in range(number):
+                kept[leaves, k] = shares[v, k]
             leaves += 1
             child[v] = -leaves
     return feature[:nodes], left[:nodes], child[:nodes], kept
@@ -212,7 +234,10 @@ def lean_tree(
     """
     records, predictors = codes.shape
     leaves, levels = shares.shape
-    lean = np.ones((number, groups))
+    lean, ratio = np.empty((number, groups)), np.empty((number, groups))
+    for cell in range(number):
+        for g in range(groups):
+            lean[cell, g], ratio[cell, g] = 1.0, 1.0
     if number == 0:
         return lean
     of_leaf = np.zeros((leaves, groups))
@@ -229,12 +254,15 @@ def lean_tree(
     # The chances of every record as they lean so far, not yet made to add up.
     leaning = np.empty((records, groups))
     for i in range(records):
-        leaning[i] = of_leaf[found[i]]
+        for g in range(groups):
+            leaning[i, g] = of_leaf[found[i], g]
     if effective is not None:
         # Masses on the scale of records, so that a cell is shrunk as by so many of them.
         for cell in range(number):
-            seen[cell] *= effective[cell] / max(seen[cell].sum(), 1e-300)
-    expected, ratio = np.zeros((number, groups)), np.ones((number, groups))
+            times = effective[cell] / max(sum_row(seen, cell), 1e-300)
+            for g in range(groups):
+                seen[cell, g] *= times
+    expected = np.zeros((number, groups))
     for _ in range(sweeps):
         for f in range(predictors):
             first, last = number, -1
@@ -243,16 +271,20 @@ def lean_tree(
                     first, last = min(first, cells[f, code]), max(last, cells[f, code])
             if last < 0:
                 continue
-            expected[first : last + 1] = 0.0
+            for cell in range(first, last + 1):
+                for g in range(groups):
+                    expected[cell, g] = 0.0
             for i in range(records):
                 cell = cells[f, codes[i, f]]
                 if cell >= 0:
-                    times = masses[i] / leaning[i].sum()
+                    times = masses[i] / sum_row(leaning, i)
                     for g in range(groups):
                         expected[cell, g] += times * leaning[i, g]
             if effective is not None:
                 for cell in range(first, last + 1):
-                    expected[cell] *= effective[cell] / max(expected[cell].sum(), 1e-300)
+                    times = effective[cell] / max(sum_row(expected, cell), 1e-300)
+                    for g in range(groups):
+                        expected[cell, g] *= times
             for cell in range(first, last + 1):
                 for g in range(groups):
                     ratio[cell, g] = (seen[cell, g] + shrinkage) / (expected[cell, g] + shrinkage)
@@ -266,23 +298,34 @@ def lean_tree(
 
 
 @numba.njit(cache=True, nogil=True)
+def sum_row(values, row):
+    """Add up one row."""
+    total = 0.0
+    for value in values[row]:
+        total += value
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
 def walk(codes, feature, left, child, shares, lean, cells, group, chosen, chance, allowed, drawn, given):
     """Take every record down its tree and draw a level from where it comes to, of those that are allowed.
 
     `given` gets the share of the allowed levels there, 1 if these are all; where it is nothing, the level is -1.
     """
-    factors, own = np.ones(lean.shape[2]), np.empty(shares.shape[2])
+    factors, own = np.empty(lean.shape[2]), np.empty(shares.shape[2])
     for i in range(len(codes)):
         tree, node = chosen[i], 0
         while child[tree, node] >= 0:
             code = np.uint64(codes[i, feature[tree, node]])
             goes_left = (left[tree, node] >> code) & np.uint64(1)
             node = child[tree, node] + (0 if goes_left else 1)
-        factors[:] = 1.0
+        for g in range(len(factors)):
+            factors[g] = 1.0
         for f in range(codes.shape[1]):
             cell = cells[f, codes[i, f]]
             if cell >= 0:
-                factors *= lean[tree, cell]
+                for g in range(len(factors)):
+                    factors[g] *= lean[tree, cell, g]
         for k in range(len(own)):
             own[k] = shares[tree, -child[tree, node] - 1, k] * factors[group[k]]
         total, whole = 0.0, 0.0

@@ -40,6 +40,7 @@ import numpy as np
 from molehill.arrays import Floats, Integers
 from molehill.machine import in_threads, workers
 from molehill.models.forests.masses import find_certain
+from molehill.models.forests.trees import sum_row
 from molehill.synthesis.sandwich import Survey
 from molehill.synthesis.synthesizer import Learned
 
@@ -125,18 +126,20 @@ def find_company(codes, outcome, weights, rows, feature, left, child, number, sh
             people[node] += 1
     for node in range(nodes - 1, -1, -1):
         if child[node] >= 0:
-            counts[node] = counts[child[node]] + counts[child[node] + 1]
+            for k in range(number):
+                counts[node, k] = counts[child[node], k] + counts[child[node] + 1, k]
     for place in range(len(rows)):
         i = rows[place]
         k, own = outcome[i], weights[i]
         if k < 0 or own == 0:
-            company[:, place] = 1.0
+            for line in range(4):
+                company[line, place] = 1.0
             company[4, place] = 0.0
             continue
         # The part before all others: whatever level there is can come.
         share, less, pull, node = 1.0 / number, 1.0 / number, 1.0, 0
         while True:
-            held, mass = counts[node, k], counts[node].sum()
+            held, mass = counts[node, k], sum_row(counts, node)
             if child[node] < 0:
                 break
             share = (held + pull * share) / (mass + pull)
@@ -231,8 +234,9 @@ def _simulate(company, cover, window, seed, found, first, last):
                 tree = (place + turn) % trees
                 if cover[place] == 0 or company[4, row, tree] == 0:
                     continue
-                alpha, beta, alpha_less, beta_less, people = company[:, row, tree]
-                values = np.random.binomial(int(people) * cover[place], 1.0 / window)
+                alpha, beta = company[0, row, tree], company[1, row, tree]
+                alpha_less, beta_less = company[2, row, tree], company[3, row, tree]
+                values = np.random.binomial(int(company[4, row, tree]) * cover[place], 1.0 / window)
                 if values == 0:
                     continue
                 share = np.random.beta(alpha, beta)
