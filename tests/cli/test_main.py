@@ -188,7 +188,7 @@ def test_demo_releases_the_survey(tmp_path):
     arguments = ["demo", "--out", str(tmp_path / "demo"), "--overwrite"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert (
-        done.stdout.strip() == f"6208 ('education', 'income') ('gender', 'age', 'region') {tmp_path / 'demo'} True"
+        done.stdout.strip() == f"2000 ('education', 'income') ('gender', 'age', 'region') {tmp_path / 'demo'} True"
     ), done.stderr
 
 

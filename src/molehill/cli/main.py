@@ -472,10 +472,10 @@ def demo(
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
-    """Release a built-in survey of 6,208 consumer units (simulated, nobody's data), and report on it."""
+    """Release a built-in, simulated survey of 2,000 consumer units, and write its report."""
     from molehill.tables.populations import consumer_survey
 
-    survey = consumer_survey()
+    survey = consumer_survey(2_000)
     chosen = molehill.Settings(
         replace=("education", "income"),
         keep=[name for name in survey.columns if name not in ("education", "income")],
