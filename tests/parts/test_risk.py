@@ -27,7 +27,9 @@ from molehill.risk.profile import profile_release, profile_risk
 from molehill.tables.populations import consumer_survey
 from molehill.tables.schema import column_numbers
 from molehill.utility import ecdf_distances, wasserstein
+from properties import examples
 
+ANY_SIZE = [HealthCheck.too_slow, HealthCheck.data_too_large]
 PAY = Intruder(known=["town", "age"], sensitive="pay", radius=0.2, breaks={"age": [30, 50]})
 TOWNS = ["A", "b=c", "ü / 'x'", "", "\u2603"]
 
@@ -145,7 +147,7 @@ def tables(draw):
     return frame, intruder
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(examples(12), suppress_health_check=ANY_SIZE)
 @given(tables(), st.integers(1, 3), st.sampled_from([1, 2, 7]))
 def test_every_record_has_the_risk_that_it_has_in_memory(table, order, buckets):
     frame, intruder = table
@@ -205,7 +207,7 @@ def check_column(whole, tables, name, result):
         same(row["sd"], values.std(ddof=1) if len(values) > 1 else np.nan)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(examples(6), suppress_health_check=ANY_SIZE)
 @given(tables(), st.integers(1, 9), st.integers(0, 100), st.sampled_from([1, 4]))
 def test_a_release_has_the_risk_and_utility_that_it_has_in_memory(table, number, seed, buckets):
     frame, intruder = table
