@@ -60,8 +60,8 @@ def test_a_fresh_sample_has_as_many_new_cells_as_expected():
 
     found = [check_pairs(sample(), sample(), ["one", "other"])[0] for _ in range(100)]
     gaps = np.array([one.new.value - one.expected.value for one in found])
-    print(gaps.std(), np.mean([one.expected.value for one in found]))
-    assert_mean(gaps, 0.0, detects=8.0)
+    # A fifth of the cells that are expected.
+    assert_mean(gaps, 0.0, detects=10.0)
 
 
 def test_small_cells_are_those_counted_by_hand():

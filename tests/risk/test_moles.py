@@ -73,10 +73,10 @@ def test_the_resampled_null_agrees_with_independent_runs(tables, own):
     inside = [rises.null_low <= number <= rises.null_high for rises in found for number in true]
     assert np.mean(inside) > 0.85
     realised = [rises.number for rises in found]
-    print(true.mean(), true.std())
     assert_agrees(np.mean(realised), true.mean(), true.std() / np.sqrt(8), detects=true.mean() / 2)
 
 
+@pytest.mark.slow
 def test_the_papers_simulation_has_as_many_rises_between_two_runs_of_one_scheme(shared):
     # README of the shared data: 19.5 (sd 4.4) between two runs of 20 tables; mean risk .1831 (sd .0019) in a run.
     data = pd.read_csv(shared / "nb_mixture_paper.csv")

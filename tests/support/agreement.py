@@ -87,7 +87,7 @@ def assert_rate(hits: float, trials: int, rate: float, *, detects: float, of: ob
 def assert_rate_at_most(hits: float, trials: int, rate: float, *, detects: float, of: object = "") -> None:
     """Assert that so many hits in independent trials fit a rate or a smaller one; `detects` is a departure upwards."""
     assert detects > 0, f"{of} badly designed: it says of no departure that it is found"
-    high = stats.binom.ppf(1 - ALARM / 2, trials, rate)
+    high = float(stats.binom.ppf(1 - ALARM / 2, trials, rate))
     _check_missed(0, high, trials, rate, rate + detects, of)
     assert 0 <= hits <= high, f"{of} {hits} hits in {trials} trials are too many for a rate of {rate:.4g}: {high}"
 
@@ -101,7 +101,7 @@ def _check_missed(low: float, high: float, trials: int, rate: float, other: floa
         )
 
 
-def assert_differs(estimate: float, other: float, error: float, *, effect: float, of: object = "") -> None:
+def assert_differs(estimate: Any, other: Any, error: Any, *, effect: Any, of: object = "") -> None:
     """Assert that two figures differ by more than 5 standard errors, where the true difference is known.
 
     `effect` is the true difference `estimate - other`, from a closed form or a long run: at least 10 standard errors

@@ -424,7 +424,7 @@ def test_no_order_of_the_records_matters(drawn):
 
 # Coverage.
 
-SAMPLES = 400
+SAMPLES = 300
 
 
 def covered(ends, truth):
@@ -458,7 +458,7 @@ def test_intervals_cover_under_an_informative_design_and_only_with_it():
         alone = weighted_mean(SurveyDesign("w").read(pd.DataFrame({"w": np.ones(180)})), values)
         plain.append((alone.low, alone.high))
     for name, truth in truths.items():
-        assert_rate(covered(ends[name], truth), SAMPLES, 0.95, detects=0.12, of=name)
+        assert_rate(covered(ends[name], truth), SAMPLES, 0.95, detects=0.16, of=name)
     assert covered(plain, truths["mean"]) < 0.05 * SAMPLES
 
 
@@ -475,7 +475,7 @@ def test_intervals_cover_in_clusters_and_only_with_them():
         for design, into in ((SurveyDesign("w", cluster="psu", population="size"), inside), (SurveyDesign("w"), cut)):
             found = weighted_mean(design.read(table), table["y"])
             into.append((found.low, found.high))
-    assert_rate(covered(inside, y.mean()), SAMPLES, 0.95, detects=0.12)
+    assert_rate(covered(inside, y.mean()), SAMPLES, 0.95, detects=0.16)
     assert covered(cut, y.mean()) < 0.7 * SAMPLES
 
 

@@ -10,7 +10,7 @@ from agreement import assert_agrees, assert_rate
 from molehill import InputError, Table
 from molehill.utility import correlation, estimate, interval_overlap, mean, median, quantile, regression, sd
 
-# Coverage of 95% intervals is counted in so many runs: one of 80% is found.
+# Coverage of 95% intervals is counted in so many runs: one of 75% is found.
 RUNS = 200
 PAY = pd.DataFrame(
     {"pay": [10.0, 12.0, 14.0, 16.0, 18.0], "age": [30.0, 20.0, 50.0, 40.0, 60.0], "town": list("AAABB")}
@@ -105,7 +105,7 @@ def test_bootstrap_intervals_cover_the_population():
         hits += ((found["confidential_low"] <= truths) & (truths <= found["confidential_high"])).to_numpy()
     # The percentile bootstrap of 300 replicates of 400 records covers a percent or so less than it says.
     for one in hits:
-        assert_rate(one, RUNS, 0.94, detects=0.15)
+        assert_rate(one, RUNS, 0.94, detects=0.2)
 
 
 def test_bootstrap_repeats_with_its_seed():
@@ -244,7 +244,7 @@ def test_the_interval_of_the_relative_bias_covers_what_endless_tables_would_show
         tables = [pd.DataFrame({"pay": random.exponential(11.0, 30)}) for _ in range(8)]
         row = estimate(data, tables, mean("pay")).iloc[0]
         held += row["relative_bias_low"] <= 0.1 <= row["relative_bias_high"]
-    assert_rate(held, RUNS, 0.95, detects=0.15)
+    assert_rate(held, RUNS, 0.95, detects=0.2)
 
 
 @pytest.mark.parametrize("number", [1, 2])

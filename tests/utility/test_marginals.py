@@ -75,8 +75,8 @@ def test_both_replaced_and_sets_by_hand():
 
 
 def test_a_fresh_sample_is_the_mean_over_all_samples():
-    """Every sample of four or of three records from four."""
-    for records in (4, 3):
+    """Every sample of three or of two records from four."""
+    for records in (3, 2):
         shown = [
             [slowly(FOUR, FOUR.iloc[list(rows)], ["sex"], ways) for ways in (2, 3)]
             for rows in product(range(4), repeat=records)
@@ -95,7 +95,6 @@ def test_a_fresh_sample_by_simulation():
     for ways in (2, 3):
         shown = found.by_table.query(f"measure == 'agreement_{ways}'")["value"]
         fresh = found.value(f"agreement_{ways}_fresh")
-        print(fresh, shown.std())
         assert_mean(shown, fresh, detects=(1000 - fresh) / 4)
     assert fresh_agreement(data, "job", records=1500)[3] == pytest.approx(found.value("agreement_3_fresh"))
     # Larger samples agree better, and one value alone always does.
@@ -353,7 +352,7 @@ def two_tables(draw):
 
 
 @given(two_tables())
-@examples(10)
+@examples(6)
 def test_it_is_from_0_to_1000_and_no_order_matters(drawn):
     data, released, replaced, order = drawn
     found = agreement(data, released, replaced)

@@ -12,6 +12,7 @@ from agreement import assert_agrees, assert_differs, assert_mean
 from conjugate import conjugate, draws_around, joined, level, levels_on_a_grid, normal, posterior_of
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
+from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scenery.attribute import attribute_risk
 from molehill.models import forest, multinomial, normal_linear, semicontinuous
 from molehill.models.forests.forest import SHRINKAGE
@@ -190,13 +191,11 @@ def test_a_multinomial_with_another_level_is_that_of_the_other_table():
 
 def test_columns_that_come_after_tell_of_a_guess():
     frame = pd.DataFrame({"kind": list("aaaabbbb"), "pay": np.exp([1.0, 1.3, 0.7, 1.0, 2.0, 2.3, 1.7, 2.0])})
-    chain, random = (
-        Chain((multinomial("kind"), normal_linear("pay", ["kind"], transform="log"))),
-        np.random.default_rng(1),
-    )
-    kind = posterior_of(chain.links[0], frame, {"beta": random.normal(0, 0.7, (2, 500, 1, 1))})
+    of_kind, of_pay = multinomial("kind"), normal_linear("pay", ["kind"], transform="log")
+    chain, random = Chain((of_kind, of_pay)), np.random.default_rng(1)
+    kind = posterior_of(of_kind, frame, {"beta": random.normal(0, 0.7, (2, 500, 1, 1))})
     coefficients = [-0.9, 1.8] + 0.2 * random.normal(size=(2, 500, 2))
-    pay = posterior_of(chain.links[1], frame, {"beta": coefficients, "sigma": random.uniform(0.4, 0.6, (2, 500))})
+    pay = posterior_of(of_pay, frame, {"beta": coefficients, "sigma": random.uniform(0.4, 0.6, (2, 500))})
     both, rows = joined(chain, {"kind": kind, "pay": pay}), np.arange(8)
     first, whole = (attribute_risk(one, "kind", datasets=3, seed=1, rows=rows) for one in (kind, both))
     # The pay gives the kind away, beside what the model of the kind tells.
@@ -327,7 +326,8 @@ def test_an_evaluation_tells_it_of_the_first_release():
     posterior = fit(chain, frame, seed=1, progress=False)
     intruder = Intruder(known=["town"], sensitive=["kind", "pay"], radius=0.2)
     released = {"forest": draw(posterior, datasets=2, seed=2), "other": draw(posterior, datasets=2, seed=3)}
-    about = {"posteriors": {"forest": posterior, "other": posterior}, "datasets": 40, "analyses": []}
+    strongest = [one for one in MEASURES if one.id.startswith(("risk_mean", "attribute_risk", "advantage"))]
+    about = {"posteriors": {"forest": posterior, "other": posterior}, "datasets": 40, "measures": strongest}
     evaluation = evaluate(frame, released, intruder, **about)
     told = evaluation.risk[evaluation.risk["measure"].str.startswith("attribute_risk")]
     assert set(told["scheme"]) == {"forest"}

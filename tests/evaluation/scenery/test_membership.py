@@ -1,6 +1,7 @@
 """Membership: against closed forms, an attack that is carried out, and fits without the record."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from agreement import assert_agrees, assert_at_most, assert_differs, assert_mean
 from conjugate import conjugate, draws_around, joined, level, levels_on_a_grid, normal, posterior_of
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
+from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scenery.membership import membership
 from molehill.models import forest, multinomial, semicontinuous, tdp_mixture
 from molehill.models.forests.forest import SHRINKAGE, WINDOW
@@ -303,7 +305,7 @@ def test_under_a_survey_it_is_that_of_what_is_released(clustered, sandwich):
 
 def line(x, y=None):
     """A regression of known spread: the pseudo posterior of its coefficients is normal."""
-    coefficients = numpyro.sample("coefficients", dist.Normal(jnp.zeros(2), 10.0).to_event(1))
+    coefficients: Any = numpyro.sample("coefficients", dist.Normal(jnp.zeros(2), 10.0).to_event(1))
     with numpyro.plate("records", len(x)):
         numpyro.sample("y", dist.Normal(coefficients[0] + coefficients[1] * x, 1.0), obs=y)
 
@@ -325,7 +327,7 @@ def test_a_corrected_regression_without_a_record_is_that_of_the_others():
     posterior = posterior_of(Synthesizer(line, "y"), frame, {"coefficients": draws}, survey=design)
     assert posterior.correction is not None
     assert posterior.correction.corrected
-    slopes = posterior.draws["coefficients"][..., 1].reshape(-1)
+    slopes = np.asarray(posterior.draws["coefficients"])[..., 1].reshape(-1)
     assert_weighted_mean(posterior, 0, slopes, without[1], before[1])
 
 
@@ -461,9 +463,9 @@ def test_an_evaluation_tells_it_of_the_first_release():
     posterior = fit(forest("pay", ["town", "kind"], lower=0), frame, seed=1, progress=False)
     intruder = Intruder(known=["town", "kind"], sensitive="pay", radius=0.2)
     released = {"forest": draw(posterior, datasets=4, seed=2), "other": draw(posterior, datasets=4, seed=3)}
-    evaluation = evaluate(
-        frame, released, intruder, posteriors={"forest": posterior, "other": posterior}, datasets=40, analyses=[]
-    )
+    advantages = [one for one in MEASURES if one.id.startswith("advantage")]
+    about = {"posteriors": {"forest": posterior, "other": posterior}, "datasets": 40, "measures": advantages}
+    evaluation = evaluate(frame, released, intruder, **about)
     told = evaluation.risk[evaluation.risk["measure"].str.startswith("advantage")]
     assert set(told["scheme"]) == {"forest"}
     assert set(told["at"]) == {4.0}

@@ -34,6 +34,7 @@ def refused(folder, content, name="t.csv"):
 # What is no file.
 
 
+@pytest.mark.posix
 def test_pipes_devices_and_sockets_are_not_waited_for(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "zero.csv").symlink_to("/dev/zero")
