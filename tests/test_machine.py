@@ -1,10 +1,14 @@
 """JAX is set up by a call: every core a device, what is set already stays, and importing sets nothing."""
 
+import sys
+from functools import partial
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
+from molehill import machine
 from molehill.machine import in_threads, progress_bar
 from processes import run_python
 
@@ -53,12 +57,19 @@ def test_settings_of_jax_that_are_there_already_stay(tmp_path):
     assert (devices, folder, found) == ("3", kept, flags), done.stderr
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("home", ["/dev/null/nowhere", ""])
-def test_without_a_place_for_compiled_code_all_still_works(tmp_path, home):
-    done = run_python(PREPARED, XDG_CACHE_HOME=home, HOME=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    expected = "None" if home else str(tmp_path / ".cache" / "molehill" / "compiled")
-    assert done.stdout.split()[2] == expected
+def test_without_a_place_for_compiled_code_all_still_works(tmp_path, home, monkeypatch):
+    config = SimpleNamespace(jax_compilation_cache_dir=None, jax_num_cpu_devices=-1)
+    config.update = partial(setattr, config)
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(config=config))
+    monkeypatch.setattr(machine, "prepare_xla", lambda: None)
+    monkeypatch.setenv("XDG_CACHE_HOME", home)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    machine.prepare_jax.__wrapped__()
+    expected = None if home else str(tmp_path / ".cache" / "molehill" / "compiled")
+    assert config.jax_compilation_cache_dir == expected
+    assert config.jax_num_cpu_devices == machine.workers()
 
 
 def test_a_signal_that_a_compiled_function_wraps_is_not_a_fault():

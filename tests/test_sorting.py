@@ -5,19 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import molehill
 from molehill.sorting import count_below, count_up_to, order_of
 from processes import run_python
+from properties import examples
 
 # What Numba makes of loops that it names alike.
 SHARED = {"sort", "argsort", "searchsorted", "unique", "median", "percentile", "quantile", "partition", "argpartition"}
 
 
 @given(st.lists(st.floats(allow_nan=False), max_size=40), st.integers(0, 700), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=80)
+@examples(40)
 def test_the_order_is_that_of_a_stable_sort(special, size, seed):
     rng = np.random.default_rng(seed)
     points = np.concatenate([special, rng.normal(0, 10.0 ** rng.integers(-300, 300), size).round(2)])
@@ -28,7 +29,7 @@ def test_the_order_is_that_of_a_stable_sort(special, size, seed):
 
 
 @given(st.lists(st.integers(-5, 5), max_size=30), st.integers(-7, 7))
-@settings(deadline=None, max_examples=60)
+@examples(40)
 def test_places_among_ordered_numbers(numbers, value):
     ordered = np.sort(np.array(numbers, dtype=float))
     assert count_below(ordered, value) == np.searchsorted(ordered, value, side="left")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from agreement import assert_rate
 from molehill import InputError
 from molehill.attacks.neighbours import find_neighbours, learn_places, read_tables
 from molehill.tables.table import as_table
@@ -43,10 +44,12 @@ def test_of_the_equally_near_any_comes_first_for_each_who_asks():
     to = np.zeros((5, 1))
     rows = find_neighbours(np.zeros((5_000, 1)), to, np.array([True]), 1, seed=1)[0][:, 0]
     counts = np.bincount(rows, minlength=5)
-    assert (np.abs(counts - 1_000) < 5 * np.sqrt(800)).all()
+    for count in counts:
+        assert_rate(count, 5_000, 1 / 5, detects=0.05)
     pairs = find_neighbours(np.zeros((5_000, 1)), to, np.array([True]), 2, seed=1)[0]
     assert (pairs[:, 0] != pairs[:, 1]).all()
-    assert (np.abs(np.bincount(pairs.ravel(), minlength=5) - 2_000) < 5 * np.sqrt(1_200)).all()
+    for count in np.bincount(pairs.ravel(), minlength=5):
+        assert_rate(count, 5_000, 2 / 5, detects=0.06)
 
 
 def test_the_same_seed_gives_the_same_and_another_others():

@@ -5,11 +5,12 @@ import datetime as dt
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from molehill.parts.buckets import bucket_of, choose_sizes
 from molehill.parts.counts import count_values, median, quantiles, sum_in_order, walk_together
+from properties import examples
 
 
 @pytest.mark.parametrize("number", [1, 7, 8, 129, 1000, 65_536, 65_537, 300_001])
@@ -20,7 +21,7 @@ def test_a_sum_in_pieces_is_the_sum(number):
         assert sum_in_order(np.array_split(values, pieces), number) == values.sum()
 
 
-@settings(max_examples=50, deadline=None)
+@examples(25)
 @given(st.lists(st.floats(allow_nan=False, width=32), min_size=1, max_size=40), st.integers(1, 5))
 def test_quantiles_of_pieces_are_those_of_the_whole(tmp_path_factory, values, pieces):
     folder, shares = tmp_path_factory.mktemp("counts"), [0.0, 0.1, 0.25, 0.5, 0.99, 1.0]

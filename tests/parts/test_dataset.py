@@ -141,7 +141,6 @@ def test_labels_come_along_and_an_index_without_a_name_does_not(tmp_path):
 def test_a_dataset_is_written_whole_or_not_at_all(tmp_path):
     out = tmp_path / "out"
     write_dataset([pa.table({"x": [1]})], out)
-    assert stat.S_IMODE((out / "part-00000.parquet").stat().st_mode) & 0o400
 
     def breaking():
         yield pa.table({"x": [2]})
@@ -153,5 +152,13 @@ def test_a_dataset_is_written_whole_or_not_at_all(tmp_path):
     assert as_whole(open_dataset(out)).frame["x"].tolist() == [1]
     write_dataset([pa.table({"x": [3]}), pa.table({"x": pa.array([], pa.int64())})], out, private=True)
     assert [path.name for path in out.iterdir()] == ["part-00000.parquet"]
+
+
+@pytest.mark.posix
+def test_a_private_dataset_is_for_its_owner_only(tmp_path):
+    out = tmp_path / "out"
+    write_dataset([pa.table({"x": [1]})], out)
+    assert stat.S_IMODE((out / "part-00000.parquet").stat().st_mode) & 0o400
+    write_dataset([pa.table({"x": [1]})], out, private=True)
     assert stat.S_IMODE(out.stat().st_mode) == 0o700
     assert stat.S_IMODE((out / "part-00000.parquet").stat().st_mode) == 0o600

@@ -6,10 +6,11 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from molehill.risk import balls
+from properties import examples
 
 
 def close(values, low, high, cells):
@@ -37,7 +38,7 @@ def tables(draw, largest_columns=4):
 
 
 @given(tables())
-@settings(deadline=None, max_examples=150)
+@examples(60)
 def test_cover_counts_and_sums_like_the_matrix(table):
     values, cells, radius, floor = table
     low, high = balls.bounds(values, radius, floor)
@@ -54,7 +55,7 @@ def test_cover_counts_and_sums_like_the_matrix(table):
 
 
 @given(tables(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=100)
+@examples(50)
 def test_count_within_counts_points_of_another_table(table, random):
     values, cells, radius, floor = table
     points = values[random.choices(range(len(values)), k=17)] + random.choice([0, 1])
@@ -88,6 +89,7 @@ def test_threads_and_one_thread_agree(columns, monkeypatch):
     assert (results[0].total == results[1].total).all()
 
 
+@pytest.mark.linux
 def test_threads_are_made_anew_in_a_fork():
     code = (
         "import os, numpy as np; from molehill.risk import balls; balls._SMALL = 1; balls.workers = lambda: 2\n"
@@ -97,7 +99,7 @@ def test_threads_are_made_anew_in_a_fork():
         "if child == 0: os._exit(0 if run() == 9 else 1)\n"
         "assert os.waitpid(child, 0)[1] == 0"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=600)
 
 
 def test_group_lists_every_record_once():

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from agreement import assert_mean
 from molehill import Intruder
 from molehill.risk.attacks import attribution
 from molehill.risk.holdout import Holdout, compare_halves
@@ -50,8 +51,7 @@ def test_a_copy_shows_everybody_and_a_fresh_sample_nobody():
     for _ in range(60):
         fresh = compare_halves(data, half, [sample(300)], [sample(300)], columns, seed=1)
         shares.append([fresh.members().value, fresh.share().value])
-    error = np.std(shares, axis=0, ddof=1) / np.sqrt(60)
-    assert (np.abs(np.mean(shares, axis=0) - 0.5) < 4 * error).all()
+    assert_mean(shares, 0.5, detects=0.05)
 
 
 def test_intervals_are_those_of_a_mean_and_never_without_width():

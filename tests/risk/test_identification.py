@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brute
+from agreement import assert_mean
 from molehill import InputError, confidential_risk, match_rates, release_risk, risk_weights
 from molehill.risk.identification import risk_floor
 from molehill.risk.intruder import Intruder
+from properties import examples
 
 NEIGHBOUR = Intruder(known=["town"], sensitive="pay", radius=0.1)
 
@@ -85,19 +87,8 @@ RADII, FLOORS = st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.0, 1.0])
 
 
 @given(tables(), SENSITIVE, RADII, FLOORS, st.integers(1, 4), COVER)
-@settings(deadline=None, max_examples=100)
+@examples(60)
 def test_closed_form_is_the_definition(data, sensitive, radius, floor, order, cover):
-    check_closed_form(data, sensitive, radius, floor, order, cover)
-
-
-@pytest.mark.slow
-@given(tables(), SENSITIVE, RADII, FLOORS, st.integers(1, 4), COVER)
-@settings(deadline=None, max_examples=2000)
-def test_closed_form_is_the_definition_in_thousands_of_tables(data, sensitive, radius, floor, order, cover):
-    check_closed_form(data, sensitive, radius, floor, order, cover)
-
-
-def check_closed_form(data, sensitive, radius, floor, order, cover):
     if radius == floor == 0:
         radius = 0.2
     known = ["town", "sex"] if order < 3 else []
@@ -152,21 +143,8 @@ def any_value(frame, sensitive):
 @pytest.mark.parametrize("number", [2, 3, 5])
 @pytest.mark.parametrize("order", [1, 2, 3])
 @given(tables_with_gaps(), COVER)
-@settings(deadline=None, max_examples=25)
+@examples(12)
 def test_joint_risk_is_the_definition_with_categories_and_gaps(number, order, data, cover):
-    check_joint_risk(number, order, data, cover)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [2, 3, 5])
-@pytest.mark.parametrize("order", [1, 2, 3])
-@given(tables_with_gaps(), COVER)
-@settings(deadline=None, max_examples=300)
-def test_joint_risk_is_the_definition_in_thousands_of_tables(number, order, data, cover):
-    check_joint_risk(number, order, data, cover)
-
-
-def check_joint_risk(number, order, data, cover):
     sensitive = BOX[:number]
     there = any_value(data, sensitive)
     if not there.any():
@@ -182,20 +160,8 @@ def check_joint_risk(number, order, data, cover):
 
 @pytest.mark.parametrize("number", [2, 3, 5])
 @given(tables_with_gaps(8), COVER, st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=40)
+@examples(20)
 def test_joint_risk_of_a_release_is_the_definition_with_categories_and_gaps(number, data, cover, random):
-    check_joint_risk_of_a_release(number, data, cover, random)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [2, 3, 5])
-@given(tables_with_gaps(8), COVER, st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=500)
-def test_joint_risk_of_a_release_is_the_definition_in_thousands_of_tables(number, data, cover, random):
-    check_joint_risk_of_a_release(number, data, cover, random)
-
-
-def check_joint_risk_of_a_release(number, data, cover, random):
     sensitive = BOX[:number]
     there = any_value(data, sensitive)
     shuffled = {name: data[name].to_numpy()[random.sample(range(len(data)), len(data))] for name in sensitive}
@@ -229,7 +195,7 @@ def test_a_gap_is_close_to_a_gap_by_hand():
 
 
 @given(tables(), SENSITIVE, COVER)
-@settings(deadline=None, max_examples=100)
+@examples(40)
 def test_weights_rise_with_the_order(data, sensitive, cover):
     view = Intruder(known=[], sensitive=sensitive, radius=0.3, kinds=only(sensitive), cover=cover).look(data)
     # As long as somebody is left to be covered.
@@ -239,7 +205,7 @@ def test_weights_rise_with_the_order(data, sensitive, cover):
 
 
 @given(tables(), SENSITIVE, COVER, st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=100)
+@examples(50)
 def test_release_risk_is_the_definition(data, sensitive, cover, random):
     shuffled = random.sample(range(len(data)), len(data))
     released = data.assign(**{name: data[name].to_numpy()[shuffled] for name in [*sensitive, "town"]})
@@ -262,7 +228,7 @@ def test_release_risk_is_the_definition(data, sensitive, cover, random):
 
 
 @given(tables(), SENSITIVE, COVER)
-@settings(deadline=None, max_examples=50)
+@examples(25)
 def test_releasing_the_confidential_table_gives_its_own_risk(data, sensitive, cover):
     intruder = Intruder(known=["town", "sex"], sensitive=sensitive, radius=0.2, kinds=only(sensitive), cover=cover)
     released = release_risk(data, data, intruder)
@@ -391,14 +357,15 @@ def test_the_floor_of_a_box_by_simulation(cover):
     view = Intruder("town", ["pay", "job"], 0.3, cover=cover).look(data)
     rows = np.arange(60)
     towns = [rows[data["town"] == town] for town in data["town"]]
-    number = 2000
+    number = 1000
     taken = np.column_stack([random.choice(town, number) for town in towns])
     pay, job = (data[name].to_numpy()[taken] for name in ("pay", "job"))
     drawn = [data.assign(pay=pay[table], job=job[table]) for table in range(number)]
     by_table = release_risk(view, drawn).by_table
-    errors = (by_table.mean(axis=0) - risk_floor(view)) / (by_table.std(axis=0) / np.sqrt(number))
-    assert np.abs(errors).max() < 4.5
-    assert np.sqrt((errors**2).mean()) < 1.5
+    # A record that is never close to its own value, or of which nobody covers it, is off by more.
+    assert_mean(by_table, risk_floor(view), detects=0.15)
+    # On average over the records, that the own value is left out of the pattern: one of twenty, or of forty.
+    assert_mean(by_table.mean(axis=1), risk_floor(view).mean(), detects=0.02)
 
 
 def test_the_floor_of_real_tables(shared):

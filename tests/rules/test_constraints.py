@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
@@ -14,6 +14,7 @@ from molehill.rules.reading import read_constraints
 from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import read_table
 from molehill.tables.table import Table
+from properties import examples
 
 
 @pytest.fixture
@@ -266,7 +267,7 @@ def test_odd_names_and_levels(name, level):
     assert "\n" not in str(read)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(st.text(st.sampled_from("ab 1.'\"`<=>!+-(),inotfixedsmpy→\n"), max_size=30))
 def test_any_text_is_read_or_refused(text):
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "i": [1, 2]})

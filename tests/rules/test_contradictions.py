@@ -4,13 +4,14 @@ from itertools import product
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
 from molehill.rules.contradictions import find_contradictions
 from molehill.rules.reading import _read, read_constraints
 from molehill.tables.table import Table
+from properties import examples
 
 FRAME = pd.DataFrame(
     {
@@ -133,7 +134,7 @@ def comparisons(draw):
     return f"{left} {draw(SIGN)} {right}{plus}"
 
 
-@settings(max_examples=250, deadline=None)
+@examples(100)
 @given(st.lists(comparisons(), min_size=1, max_size=6, unique=True))
 def test_orderings_and_bounds_are_decided_exactly(texts):
     every = pd.DataFrame(list(product(VALUES, repeat=3)), columns=list("abc"))
@@ -148,7 +149,7 @@ def test_orderings_and_bounds_are_decided_exactly(texts):
         assert kept.any()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(st.lists(comparisons(), min_size=2, max_size=6, unique=True))
 def test_none_of_those_that_are_named_can_be_left_out(texts):
     constraints = [constraint for text in texts for constraint in _unread([text])]

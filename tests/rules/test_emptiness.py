@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
@@ -11,6 +11,7 @@ from molehill.rules.emptiness import LEAST, EmptyWhere, find_emptiness, may_be_e
 from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import read_table
 from molehill.tables.table import Table
+from properties import examples
 
 
 @pytest.fixture
@@ -155,7 +156,7 @@ def test_odd_names_and_levels():
     np.testing.assert_array_equal(rule.holds(frame), np.arange(100) < 30)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(st.data())
 def test_a_rule_holds_without_exception_and_exact_means_exact(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))

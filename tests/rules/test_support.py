@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
@@ -14,6 +14,7 @@ from molehill.rules.contradictions import find_contradictions
 from molehill.rules.reading import _read, read_constraints
 from molehill.rules.support import support_of, unresolved
 from molehill.tables.table import Table
+from properties import examples
 
 SURVEY = pd.DataFrame(
     {
@@ -320,20 +321,9 @@ def draw_within(support, rng, unit):
 UNITS = st.sampled_from([0.0, 1.0, 0.5])
 
 
-@settings(max_examples=120, deadline=None)
+@examples(40)
 @given(plans(), UNITS, st.booleans())
 def test_constraints_are_kept_by_construction(plan, unit, limited):
-    check_kept(plan, unit, limited)
-
-
-@pytest.mark.slow
-@settings(max_examples=2000, deadline=None)
-@given(plans(), UNITS, st.booleans())
-def test_thousands_of_constraints_are_kept_by_construction(plan, unit, limited):
-    check_kept(plan, unit, limited)
-
-
-def check_kept(plan, unit, limited):
     constraints, kept, order, seed = plan
     rng = np.random.default_rng(seed)
     frame = SMALL.frame[kept].sample(12, replace=True, random_state=seed).reset_index(drop=True)
@@ -355,7 +345,7 @@ def check_kept(plan, unit, limited):
             assert (constraint.holds(frame) | ~possible).all(), constraint.text
 
 
-@settings(max_examples=250, deadline=None)
+@examples(60)
 @given(plans(), st.integers(1, 2))
 def test_no_value_is_excluded_that_can_be_completed(plan, later_ones):
     constraints, _, order, seed = plan
@@ -377,7 +367,7 @@ def test_no_value_is_excluded_that_can_be_completed(plan, later_ones):
             assert support.lower[record] <= value <= support.upper[record]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(60)
 @given(plans())
 def test_the_last_column_is_bound_exactly(plan):
     constraints, _, order, seed = plan
@@ -404,7 +394,7 @@ def orderings(draw):
     return f"{one} {draw(st.sampled_from(['<', '<=', '>', '>=', '=']))} {right}{draw(st.sampled_from(['', ' + 1']))}"
 
 
-@settings(max_examples=150, deadline=None)
+@examples(40)
 @given(st.lists(orderings(), min_size=1, max_size=5, unique=True), st.permutations(NUMBERS), st.booleans())
 def test_orderings_that_do_not_contradict_never_end_in_nothing(texts, order, whole):
     constraints = [_read(text, SMALL, 1) for text in texts]

@@ -1,6 +1,6 @@
 """Statistical assertions whose false-alarm rate and power are stated, and checked when they run.
 
-A simulated figure is compared with its true value through one of four functions. Each comparison is made at
+A simulated figure is compared with its true value through one of these functions. Each comparison is made at
 `ALARM_ERRORS` = 5 standard errors, and each names the departure that it must be able to detect:
 
 - *False alarms.* If the code is right, a comparison of a normal figure fails with probability 6e-7 whatever the
@@ -30,6 +30,13 @@ def standard_error(values: Any, *, effective: float | None = None, axis: int = 0
     return values.std(axis=axis, ddof=1) / np.sqrt(size)
 
 
+def spread_error(values: Any, *, axis: int = 0) -> Any:
+    """Standard error of the logarithm of the standard deviation of independent values, of any distribution."""
+    values = np.asarray(values, dtype=float)
+    squares = (values - values.mean(axis=axis, keepdims=True)) ** 2
+    return 0.5 * standard_error(squares, axis=axis) / squares.mean(axis=axis)
+
+
 def assert_agrees(estimate: Any, truth: Any, error: Any, *, detects: Any, of: object = "") -> None:
     """Assert that an estimate is its true value but for 5 standard errors; arrays are compared value by value.
 
@@ -38,6 +45,7 @@ def assert_agrees(estimate: Any, truth: Any, error: Any, *, detects: Any, of: ob
     estimate, truth, error, detects = np.broadcast_arrays(
         *(np.asarray(one, float) for one in (estimate, truth, error, detects))
     )
+    assert estimate.size, f"{of} badly designed: there is nothing to compare"
     weak = ~(np.abs(detects) >= DETECTED_ERRORS * error)
     assert not weak.any(), (
         f"{of} badly designed: a departure of {detects[weak][0]:.4g} is only "
@@ -57,25 +65,68 @@ def assert_mean(values: Any, truth: Any, *, detects: Any, effective: float | Non
     assert_agrees(values.mean(axis=0), truth, standard_error(values, effective=effective), detects=detects, of=of)
 
 
+def assert_spread(values: Any, truth: Any, *, detects: float, of: object = "") -> None:
+    """Assert that independent draws (along the first axis) have a standard deviation.
+
+    `detects` is by how much it would be off where that must be found, as a share of it.
+    """
+    logs, values = np.log1p(detects), np.asarray(values, dtype=float)
+    found = np.log(values.std(axis=0, ddof=1) / np.asarray(truth, dtype=float))
+    assert_agrees(found, 0.0, spread_error(values), detects=logs, of=f"{of} logarithm of the standard deviation")
+
+
 def assert_rate(hits: float, trials: int, rate: float, *, detects: float, of: object = "") -> None:
     """Assert that so many hits in independent trials fit a rate, by exact binomial probabilities."""
+    assert detects > 0, f"{of} badly designed: it says of no departure that it is found"
     low, high = stats.binom.ppf([ALARM / 2, 1 - ALARM / 2], trials, rate)
     for other in (rate - detects, rate + detects):
-        missed = stats.binom.cdf(high, trials, other) - stats.binom.cdf(low - 1, trials, other) if 0 < other < 1 else 0
-        assert missed <= 1 - POWER, (
-            f"{of} badly designed: a rate of {other:.4g} for {rate:.4g} would be missed with probability {missed:.3g}"
-        )
+        _check_missed(low, high, trials, rate, other, of)
     assert low <= hits <= high, f"{of} {hits} hits in {trials} trials do not fit a rate of {rate:.4g}: {low} to {high}"
 
 
-def assert_differs(estimate: float, other: float, error: float, *, effect: float, of: object = "") -> None:
+def assert_rate_at_most(hits: float, trials: int, rate: float, *, detects: float, of: object = "") -> None:
+    """Assert that so many hits in independent trials fit a rate or a smaller one; `detects` is a departure upwards."""
+    assert detects > 0, f"{of} badly designed: it says of no departure that it is found"
+    high = float(stats.binom.ppf(1 - ALARM / 2, trials, rate))
+    _check_missed(0, high, trials, rate, rate + detects, of)
+    assert 0 <= hits <= high, f"{of} {hits} hits in {trials} trials are too many for a rate of {rate:.4g}: {high}"
+
+
+def _check_missed(low: float, high: float, trials: int, rate: float, other: float, of: object) -> None:
+    """Refuse an assertion that another rate could pass; one that there cannot be is no matter."""
+    if 0 <= other <= 1:
+        missed = stats.binom.cdf(high, trials, other) - stats.binom.cdf(low - 1, trials, other)
+        assert missed <= 1 - POWER, (
+            f"{of} badly designed: a rate of {other:.4g} for {rate:.4g} would be missed with probability {missed:.3g}"
+        )
+
+
+def assert_differs(estimate: Any, other: Any, error: Any, *, effect: Any, of: object = "") -> None:
     """Assert that two figures differ by more than 5 standard errors, where the true difference is known.
 
-    `effect` is the true difference, from a closed form or a long run: at least 10 standard errors of `estimate -
-    other`, so that the difference is missed with probability 3e-7, on any processor.
+    `effect` is the true difference `estimate - other`, from a closed form or a long run: at least 10 standard errors
+    of it, so that the difference is missed with probability 3e-7, on any processor.
     """
     assert abs(effect) >= 2 * ALARM_ERRORS * error, (
         f"{of} badly designed: a difference of {effect:.4g} is only {abs(effect) / error:.1f} standard errors, "
         f"{2 * ALARM_ERRORS:.0f} are needed: draw more"
     )
-    assert abs(estimate - other) > ALARM_ERRORS * error, f"{of} {estimate:.6g} and {other:.6g} do not differ"
+    apart = (estimate - other) * np.sign(effect)
+    assert apart > ALARM_ERRORS * error, f"{of} {estimate:.6g} and {other:.6g} do not differ as they should"
+
+
+def assert_at_most(estimate: Any, bound: Any, error: Any, *, detects: Any, of: object = "") -> None:
+    """Assert that an estimate is not above a bound by more than 5 standard errors.
+
+    `error` is the standard error of `estimate - bound`; `detects` how far above it the figure would be, where that must
+    be found.
+    """
+    estimate, bound = (np.asarray(one, dtype=float) for one in (estimate, bound))
+    assert not np.isnan(estimate).any(), f"{of} is not a number"
+    assert_agrees(np.maximum(estimate, bound), bound, error, detects=detects, of=of)
+
+
+def assert_at_least(estimate: Any, bound: Any, error: Any, *, detects: Any, of: object = "") -> None:
+    """Assert that an estimate is not below a bound by more than 5 standard errors, as `assert_at_most` has it."""
+    estimate, bound = (np.asarray(one, dtype=float) for one in (estimate, bound))
+    assert_at_most(-estimate, -bound, error, detects=detects, of=of)

@@ -7,12 +7,21 @@ import numpy as np
 import pandas as pd
 
 
-def in_ball(frame, i, h, sensitive, exact, radius, floor):
+def is_gap(value):
+    # pandas asks so many things of a value that most of the time would be spent here.
+    return value is None or value is pd.NA or value != value  # noqa: PLR0124
+
+
+def as_lists(frame):
+    return {name: frame[name].tolist() for name in frame}
+
+
+def in_ball(table, i, h, sensitive, exact, radius, floor):
     """Whether record h lies in the closed ball of record i; a gap is close to nothing but a gap."""
     for name in sensitive:
-        centre, value = frame[name].iloc[i], frame[name].iloc[h]
-        if pd.isna(centre) or pd.isna(value):
-            if not (pd.isna(centre) and pd.isna(value)):
+        centre, value = table[name][i], table[name][h]
+        if is_gap(centre) or is_gap(value):
+            if not (is_gap(centre) and is_gap(value)):
                 return False
         elif name in exact:
             if centre != value:
@@ -25,9 +34,9 @@ def in_ball(frame, i, h, sensitive, exact, radius, floor):
     return True
 
 
-def takes_part(frame, i, sensitive):
+def takes_part(table, i, sensitive):
     """Whether a record has any of its sensitive values."""
-    return any(not pd.isna(frame[name].iloc[i]) for name in sensitive)
+    return any(not is_gap(table[name][i]) for name in sensitive)
 
 
 def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floor: Any = 0.0, exact=(), cover="others"):
@@ -37,11 +46,12 @@ def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floo
     without any sensitive value is not there.
     """
     keys = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
-    there = [i for i in range(len(frame)) if takes_part(frame, i, sensitive)]
+    table = as_lists(frame)
+    there = [i for i in range(len(frame)) if takes_part(table, i, sensitive)]
     risk = np.full(len(frame), np.nan)
     for i in there:
         members = [h for h in there if keys[h] == keys[i]]
-        close = {j: {h for h in members if in_ball(frame, j, h, sensitive, exact, radius, floor)} for j in members}
+        close = {j: {h for h in members if in_ball(table, j, h, sensitive, exact, radius, floor)} for j in members}
         sets = list(combinations([j for j in members if j != i], order - 1))
         uncovered = counted = 0
         for s in sets:
@@ -61,10 +71,10 @@ def release_counts(frame, released, known, sensitive, radius, floor: Any = 0.0, 
     """
     ours = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
     theirs = [tuple(row) for row in released[list(known)].itertuples(index=False)]
-    both = pd.concat([frame, released], ignore_index=True)
+    both = {name: frame[name].tolist() + released[name].tolist() for name in sensitive}
     n = len(frame)
     counts = []
-    there = [h for h in range(len(released)) if takes_part(released, h, sensitive)]
+    there = [h for h in range(len(released)) if takes_part(both, n + h, sensitive)]
     for i in range(n):
         members = [h for h in there if theirs[h] == ours[i]]
         close = [h for h in members if in_ball(both, i, n + h, sensitive, exact, radius, floor)]

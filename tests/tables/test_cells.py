@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyreadstat
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
@@ -16,6 +16,7 @@ from molehill.tables.cells import declare_missing, find_missing_codes, means_mis
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.schema import infer_kind, infer_schema
 from molehill.tables.table import Dialect, Table
+from properties import examples
 from written_tables import problem_of
 
 
@@ -210,7 +211,7 @@ def test_a_bare_thousand_tells_that_a_comma_is_no_mark_of_thousands(tmp_path):
     assert read_text(tmp_path, lines("x;t", cells, ["a"] * 7)).frame["x"].tolist()[0] == 1500.0
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(
     columns=st.lists(NUMBERS, min_size=1, max_size=3),
     separator=st.sampled_from([",", ";", "\t", "|"]),
@@ -302,7 +303,7 @@ def test_days_that_a_form_cannot_tell_are_written_in_full(tmp_path):
     assert (tmp_path / "t.csv").read_text() == "a;b\n1980-12-31 01:00:00;1\n"
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(moments=st.lists(st.none() | st.datetimes(datetime.datetime(1000, 1, 1)), min_size=2, max_size=5))
 def test_moments_come_back_from_text(tmp_path_factory, moments):
     path = tmp_path_factory.getbasetemp() / "moments.csv"

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from drawing import in_words  # noqa: F401
 from molehill import InputError, Intruder, Settings, confidential_risk, synthesize
 from molehill.plan.settings import format_settings
 from molehill.tables.resolution import dates_like, days_of, holds_dates
@@ -52,7 +53,8 @@ def settings(**changes):
         "upper": {"born": date(2000, 1, 1), "seen": "2030-01-01", "cost": 100_000},
         "constraints": ["born < seen"],
         "datasets": 3,
-        "compare": ("pairwise",),
+        "compare": (),
+        "attacks": "none",
         "seed": 4,
     }
     return Settings(**{**given, **changes})
@@ -76,6 +78,7 @@ def test_dates_are_replaced_within_their_limits_and_rules(release):
     assert np.corrcoef(days_of(pooled["born"]), days_of(pooled["seen"]))[0, 1] > 0.8
 
 
+@pytest.mark.usefixtures("in_words")
 def test_a_release_of_dates_is_told_and_saved(release, tmp_path):
     folder = release.save(tmp_path / "out")
     plan = str(release.plan)

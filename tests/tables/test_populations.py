@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.mixture import GaussianMixture
 
+from agreement import assert_mean, assert_rate
 from molehill.errors import InputError
 from molehill.tables import populations as simulation
 from molehill.tables.populations import consumer_survey, nb_mixture
@@ -24,7 +25,7 @@ TABLE_1 = {
     "earner": 2,
 }
 PAPER = {"mean": 72_075.60, "median": 50_225.15, "q90": 153_916.30}
-SEEDS = (1, 2, 3, 4, 5)
+SEEDS = (1, 2, 3)
 PERCENTAGES = (
     *(simulation.GENDER, simulation.AGE, simulation.REGION, simulation.EDUCATION_BY_AGE),
     *(simulation.URBAN_BY_REGION, simulation.URBAN_TYPE_BY_URBAN, simulation.CBSA_BY_URBAN_TYPE),
@@ -45,7 +46,7 @@ def surveys(survey) -> list[pd.DataFrame]:
 
 @pytest.fixture(scope="module")
 def population() -> pd.DataFrame:
-    return consumer_survey(300_000, seed=8)
+    return consumer_survey(150_000, seed=8)
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +93,10 @@ def test_nb_mixture_moments_agree_with_the_closed_form():
     deviation = table["outcome"].to_numpy() - 100.0
     # Gamma-Poisson: third central moment mu + 3 mu^2 / phi + 2 mu^3 / phi^2; the components share their mean.
     third = 0.7 * (100 + 1500 + 5_000) + 0.3 * (100 + 6000 + 80_000)
-    for power, truth in ((1, 0), (2, 100 + 100**2 * (0.7 / 20 + 0.3 / 5)), (3, third)):
-        moment = deviation**power
-        assert abs(moment.mean() - truth) < 4 * moment.std() / np.sqrt(len(moment))
+    # Off by a hundredth of the mean, a tenth of the variance, or a third of the skewness.
+    truths = (0, 100 + 100**2 * (0.7 / 20 + 0.3 / 5), third)
+    for power, truth, detects in zip((1, 2, 3), truths, (1, truths[1] / 10, third / 3), strict=True):
+        assert_mean(deviation**power, truth, detects=detects)
 
 
 def test_nb_mixture_takes_its_arguments_by_place_or_by_name_and_repeats():
@@ -142,10 +144,9 @@ def test_percentages_sum_to_100(table):
 )
 def test_draws_follow_their_tables(population, given, drawn, table):
     counts = population.groupby([*given, drawn], observed=False).size().to_numpy().reshape(table.shape)
-    total, share = counts.sum(axis=-1, keepdims=True), table / 100
-    error = np.sqrt(share * (1 - share) / total)
-    # The second term is for shares so small that their counts are not nearly normal.
-    assert (np.abs(counts / total - share) <= 4.5 * error + 3 / total * (share > 0)).all()
+    for row, shares in zip(counts.reshape(-1, counts.shape[-1]), table.reshape(-1, counts.shape[-1]), strict=True):
+        for count, share in zip(row, shares / 100, strict=True):
+            assert_rate(count, row.sum(), share, detects=0.05)
 
 
 def test_predictors_hang_together(population):
@@ -235,7 +236,7 @@ def test_spread_differs_between_groups(population, population_fit, by, wide, nar
 
 @pytest.mark.parametrize("components", [2, 3])
 def test_log_income_is_a_mixture_with_the_predictors_and_without(surveys, components):
-    for table in surveys[:3]:
+    for table in surveys[:1]:
         outcome, residual, _ = log_income_fit(table)
         for values in (outcome, residual):
             mixture = GaussianMixture(components, max_iter=1000, random_state=0).fit(values.to_numpy()[:, None])

@@ -4,6 +4,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from agreement import assert_agrees, assert_mean, assert_rate, spread_error, standard_error
 from molehill.utility import resampling
 
 DRAWS = 200_000
@@ -21,8 +22,7 @@ def assert_same_distribution(found, exact):
     seen = Counter(np.round(found, 9).tolist())
     assert set(seen) <= set(exact)
     for value, chance in exact.items():
-        error = np.sqrt(chance * (1 - chance) / len(found))
-        assert seen[value] / len(found) == pytest.approx(chance, abs=4.5 * error), value
+        assert_rate(seen[value], len(found), chance, detects=0.01, of=value)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.5, 0.75, 0.99])
@@ -48,16 +48,17 @@ def test_correlations_are_those_of_resamples():
     found = resampling.resample_correlations(one, other, 4000, rng)
     picks = rng.integers(0, 300, size=(4000, 300))
     plain = np.array([np.corrcoef(one[pick], other[pick])[0, 1] for pick in picks])
-    error = plain.std() * np.sqrt(2 / 4000)
-    assert found.mean() == pytest.approx(plain.mean(), abs=4 * error)
-    assert found.std() == pytest.approx(plain.std(), rel=4 / np.sqrt(4000))
+    error = np.hypot(standard_error(found), standard_error(plain))
+    assert_agrees(found.mean(), plain.mean(), error, detects=0.2 * plain.std())
+    error = np.hypot(spread_error(found), spread_error(plain))
+    assert_agrees(np.log(found.std() / plain.std()), 0.0, error, detects=0.2)
 
 
 def test_every_record_has_the_same_chance():
     """Sums of one record's own indicator, by place: the last and the first as often as the others."""
     sums = resampling.resample_sums(np.eye(7), 30_000, np.random.default_rng(6))
     assert (sums.sum(axis=1) == 7).all()
-    assert sums.mean(axis=0) == pytest.approx(np.ones(7), abs=4.5 * np.sqrt(6 / 7 / 30_000))
+    assert_mean(sums, np.ones(7), detects=0.05)
 
 
 def test_many_chunks_are_one_result(monkeypatch):

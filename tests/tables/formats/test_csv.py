@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.table import Dialect
+from properties import examples
 from written_tables import NASTY, WORDS, labelled_table, problem_of, written_and_read
 
 
@@ -181,7 +182,7 @@ def test_csv_is_plain_to_read(tmp_path):
 names = st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"]), max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(50)
 @given(
     rows=st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(), WORDS, WORDS), min_size=1, max_size=5),
     header=st.lists(names, min_size=4, max_size=4, unique=True),

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import xlsxwriter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.table import Table
+from properties import examples
 from written_tables import problem_of, written_and_read
 
 
@@ -160,7 +161,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8).filter(
 FORMULAS = st.tuples(st.sampled_from("=+-@\t\n'"), TEXTS).map("".join)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(
     texts=st.lists(
         TEXTS | FORMULAS | st.sampled_from(["https://x.y", "_x0041_", "mailto:x", "{=1}"]), min_size=1, max_size=5

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyreadstat
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -19,6 +19,7 @@ from molehill.errors import InputError
 from molehill.files import written_whole
 from molehill.tables.formats.formats import FORMATS, Format, read_table, released_ending, write_table
 from molehill.tables.table import Table
+from properties import examples
 from written_tables import WORDS, labelled_table, problem_of, written_and_read
 
 # Every format.
@@ -155,7 +156,7 @@ def test_sas_files_go_to_their_reader_and_cannot_be_written(tmp_path, monkeypatc
 # Parquet.
 
 
-@settings(max_examples=100, deadline=None)
+@examples(40)
 @given(
     rows=st.lists(st.tuples(WORDS, st.floats(), st.none() | st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=5),
     labels=st.dictionaries(WORDS.filter(bool) | st.integers(-9, 9) | st.just(0.5), st.text(max_size=5)),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -18,6 +18,7 @@ from molehill.machine import available_memory
 from molehill.tables.formats.formats import FORMATS, read_table, write_table
 from molehill.tables.schema import infer_kind
 from molehill.tables.table import Table, as_table
+from properties import examples
 from written_tables import problem_of, written_and_read
 
 
@@ -33,6 +34,7 @@ def refused(folder, content, name="t.csv"):
 # What is no file.
 
 
+@pytest.mark.posix
 def test_pipes_devices_and_sockets_are_not_waited_for(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "zero.csv").symlink_to("/dev/zero")
@@ -172,16 +174,9 @@ CELLS = CELLS.filter(
 FEW_CELLS, ENDINGS = st.lists(CELLS, min_size=1, max_size=6), st.sampled_from(["csv", "tsv"])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(60)
 @given(cells=FEW_CELLS, ending=ENDINGS)
 def test_text_like_formulas_is_inert_and_comes_back(tmp_path_factory, cells, ending):
-    check_inert(tmp_path_factory.getbasetemp() / f"formulas.{ending}", cells, ending)
-
-
-@pytest.mark.slow
-@settings(max_examples=2000, deadline=None)
-@given(cells=FEW_CELLS, ending=ENDINGS)
-def test_thousands_of_texts_like_formulas_are_inert_and_come_back(tmp_path_factory, cells, ending):
     check_inert(tmp_path_factory.getbasetemp() / f"formulas.{ending}", cells, ending)
 
 
