@@ -26,14 +26,14 @@ from molehill.report.trail import (
 )
 from molehill.tables.formats.formats import read_table
 from molehill.tables.table import Table
-from small_release import PLANTED, SEED, make_release
+from small_release import PLANTED, SEED, made_release
 
 TABLE = "release/synthetic_01.csv"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return make_release(tmp_path_factory.mktemp("trail"))
+    return made_release(tmp_path_factory)[0]
 
 
 @pytest.fixture
