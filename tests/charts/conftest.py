@@ -170,7 +170,7 @@ def _with_levels(evaluation):
 def _all_charts(data, released, evaluation, expected, search, bins):
     column = next(name for name in data if name not in {"gender", "age"} and data[name].dtype.kind in "if")
     names, weights = list(evaluation.schemes), np.linspace(0, 1, len(data))
-    made = {
+    return {
         "histogram": risk_histogram(bins),
         "violins": risk_violins(evaluation),
         "expected violins": risk_violins(expected, measure="expected"),
@@ -190,7 +190,6 @@ def _all_charts(data, released, evaluation, expected, search, bins):
         "levels": level_shares(_with_levels(evaluation), column, names[1]),
         "weights by scheme": weights_scatter(dict.fromkeys(names[:2], weights), data[column], column=column),
     }
-    return made
 
 
 @pytest.fixture(scope="session")

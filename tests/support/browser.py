@@ -12,8 +12,6 @@ import time
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # Only ends a test that would hang.
 _PATIENCE = 300.0
@@ -168,15 +166,14 @@ class Browser:
 
 
 @cache
-def _shared():
-    opened = Browser()
-    atexit.register(opened.close)
-    return opened
+def _started():
+    started = Browser()
+    atexit.register(started.close)
+    return started
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """The one browser of this process, as if just started; import it where it is used."""
-    opened = _shared()
-    opened.reset()
-    return opened
+def shared_browser():
+    """Give the one browser of this process, as if just started."""
+    started = _started()
+    started.reset()
+    return started

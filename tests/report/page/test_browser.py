@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from browser import CHROMIUM, browser  # noqa: F401
+from browser import CHROMIUM, shared_browser
 from drawing import sketching
 from molehill.report import render_report
 from report_dossier import hostile_dossier, plain_dossier
@@ -28,6 +28,11 @@ MARK = """(() => {
     const box = [...svg.querySelectorAll(kinds.join())].at(-1)?.getBoundingClientRect();
     return box && {x: box.x + box.width / 2, y: box.y + box.height / 2};
 })()"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    return shared_browser()
 
 
 @pytest.fixture(scope="module")
