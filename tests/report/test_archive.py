@@ -57,6 +57,10 @@ def test_the_dossier_of_a_release_is_as_the_schema_says(made):
     assert content["release"]["files"] == hash_files(made / "release")
     assert content["inputs"]["settings"] == hash_files(made / "internal")["settings.toml"]
     assert content["search"] is None or content["search"]["points"]
+
+
+@pytest.mark.posix
+def test_only_its_owner_may_read_it(made):
     assert (made / ARCHIVE).stat().st_mode & 0o777 == 0o600
 
 
