@@ -54,28 +54,84 @@ def test_the_hooks_are_the_checks_of_make_lint():
         assert all(re.search(hook["files"], name) for name in ("src/molehill/errors.py", "pyproject.toml"))
 
 
-def test_the_workflow_calls_what_every_submission_must_pass():
-    workflow = yaml.safe_load(read(".github/workflows/ci.yml"))
-    (job,) = workflow["jobs"].values()
-    assert [step["run"] for step in job["steps"] if "run" in step] == ["bash .ci/run"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+JOBS = [(path.stem, name) for path in WORKFLOWS for name in yaml.safe_load(read(path))["jobs"]]
+# Minutes after which a job is ended.
+LONGEST = {"ci": 60, "slow": 360}
+
+
+def read_job(workflow: str, name: str) -> dict[str, Any]:
+    return yaml.safe_load(read(f".github/workflows/{workflow}.yml"))["jobs"][name]
+
+
+def list_runs(job: dict[str, Any]) -> list[str]:
+    return [step["run"] for step in job["steps"] if "run" in step]
+
+
+def list_actions(job: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {step["uses"].partition("@")[0]: step for step in job["steps"] if "uses" in step}
+
+
+def test_there_are_these_jobs():
+    assert JOBS == [
+        ("ci", "full"),
+        ("ci", "systems"),
+        ("ci", "lowest"),
+        ("ci", "newest"),
+        ("ci", "documentation"),
+        ("slow", "slow"),
+    ]
+
+
+@pytest.mark.parametrize(("workflow", "name"), JOBS)
+def test_a_job_may_only_read_ends_and_uses_actions_of_known_versions(workflow, name):
+    whole, job = yaml.safe_load(read(f".github/workflows/{workflow}.yml")), read_job(workflow, name)
+    assert whole["permissions"] == {"contents": "read"}
+    assert whole["concurrency"]["cancel-in-progress"] is True
+    # What a job says of its own would take the place of what the workflow says.
+    assert "permissions" not in job
+    assert job["timeout-minutes"] <= LONGEST[workflow]
+    used = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert all(re.fullmatch(r"actions/(checkout|setup-python|cache)@v\d+", action) for action in used)
+    actions = list_actions(job)
+    assert list(actions)[:2] == ["actions/checkout", "actions/setup-python"]
+    assert actions["actions/checkout"]["with"]["persist-credentials"] is False
+
+
+def test_on_linux_every_push_runs_what_every_submission_must_pass():
+    job = read_job("ci", "full")
+    assert list_runs(job) == ["bash .ci/run"]
     assert {"make lint", "make test"} <= set(read(".ci/run").splitlines())
-    actions = [step["uses"] for step in job["steps"] if "uses" in step]
-    assert [re.sub(r"@v\d+$", "", action) for action in actions] == ["actions/checkout", "actions/setup-python"]
-    assert all(re.search(r"@v\d+$", action) for action in actions)
-    assert workflow["permissions"] == {"contents": "read"}
-    assert workflow["concurrency"]["cancel-in-progress"] is True
-    assert job["timeout-minutes"] <= 60
-
-
-def test_the_workflow_runs_the_pythons_that_the_project_allows():
-    (job,) = yaml.safe_load(read(".github/workflows/ci.yml"))["jobs"].values()
     allowed = SpecifierSet(tomllib.loads(read("pyproject.toml"))["project"]["requires-python"])
     first = next(minor for minor in range(100) if f"3.{minor}" in allowed)
     # Unquoted, YAML would read 3.10 as 3.1.
-    assert job["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(first, first + 3)]
-    assert all(version in allowed for version in job["strategy"]["matrix"]["python"])
-    setup = next(step for step in job["steps"] if "setup-python" in step.get("uses", ""))
-    assert setup["with"]["python-version"] == "${{ matrix.python }}"
+    assert job["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(first, 15)]
+    assert list_actions(job)["actions/setup-python"]["with"]["python-version"] == "${{ matrix.python }}"
+
+
+def test_other_systems_and_versions_run_the_tests_of_make_test():
+    (command,) = commands("test")
+    tests = command.removeprefix("$(BIN)/")
+    for name in ("systems", "lowest", "newest"):
+        assert list_runs(read_job("ci", name))[-1] == tests
+    assert read_job("ci", "systems")["strategy"]["matrix"]["system"] == ["macos-latest", "windows-latest"]
+    # The lowest versions that pyproject.toml allows, of the lowest Python.
+    lowest = read_job("ci", "lowest")
+    assert "--resolution lowest-direct" in list_runs(lowest)[-2]
+    python = list_actions(lowest)["actions/setup-python"]["with"]["python-version"]
+    assert python == read_job("ci", "full")["strategy"]["matrix"]["python"][0]
+    # Only what is not released yet may fail.
+    assert [name for workflow, name in JOBS if read_job(workflow, name).get("continue-on-error")] == ["newest"]
+
+
+def test_the_long_tests_run_every_night_and_before_a_release():
+    workflow = yaml.safe_load(read(".github/workflows/slow.yml"))
+    # YAML takes a bare `on` for a truth.
+    when = workflow[True]
+    assert when["push"] == {"tags": ["v*"]}
+    assert len(when["schedule"]) == 1
+    assert list_runs(read_job("slow", "slow"))[-1] == "make test-slow"
+    assert list_runs(read_job("ci", "documentation")) == ["make docs"]
 
 
 # Templates ask what a table looks like, and never for what is in it.

@@ -35,12 +35,6 @@ NAMES = [
 ]
 
 
-def python(code: str) -> str:
-    # Other tests may have set JAX up in this process.
-    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
-    return subprocess.check_output([sys.executable, "-c", code], text=True, env=environment).strip()
-
-
 def test_public_names_are_these_and_no_others():
     assert molehill.__all__ == NAMES
     assert dir(molehill) == sorted([*NAMES, "__version__"])
@@ -48,22 +42,29 @@ def test_public_names_are_these_and_no_others():
     assert not hasattr(molehill, "pandas")
 
 
-def test_names_stay_themselves_whatever_was_loaded_before():
+# In a process of its own: other tests have loaded everything, and may have set JAX up.
+CODE = """
+import os, sys, molehill
+print("pandas" in sys.modules, "jax" in sys.modules)
+molehill.confidential_risk, molehill.Settings
+print("jax" in sys.modules)
+import jax
+def settings():
+    told = jax.config.jax_compilation_cache_dir, jax.config.jax_enable_x64, jax.config.jax_num_cpu_devices
+    return told, "XLA_FLAGS" in os.environ
+before = settings()
+import molehill.release.synthesize, molehill.release.runs, molehill.evaluation.evaluation
+every = [getattr(molehill, name) for name in molehill.__all__]
+print(settings() == before, before[1])
+print(callable(molehill.synthesize), callable(molehill.run), callable(molehill.evaluate))
+"""
+
+
+def test_importing_loads_little_sets_nothing_and_names_stay_themselves():
+    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    told = subprocess.check_output([sys.executable, "-c", CODE], text=True, env=environment).splitlines()
+    # Neither pandas nor JAX before a name is used, and no JAX for risk and settings.
+    assert told[:2] == ["False False", "False"]
+    assert told[2] == "True False"
     # Loading a module of a package of the same name must not put the module in the place of the function.
-    code = "import molehill.release.synthesize, molehill.release.runs, molehill.evaluation.evaluation, molehill; "
-    code += "print(callable(molehill.synthesize), callable(molehill.run), callable(molehill.evaluate))"
-    assert python(code) == "True True True"
-
-
-def test_importing_loads_little_and_sets_nothing():
-    assert python("import sys, molehill; print('pandas' in sys.modules, 'jax' in sys.modules)") == "False False"
-    risk = "import sys, molehill; molehill.confidential_risk, molehill.Settings; print('jax' in sys.modules)"
-    assert python(risk) == "False"
-    everything = (
-        "import os, molehill; [getattr(molehill, name) for name in molehill.__all__]\n"
-        "import jax; print('XLA_FLAGS' in os.environ, jax.config.jax_compilation_cache_dir, "
-        "jax.config.jax_enable_x64, jax.config.jax_num_cpu_devices)"
-    )
-    plain = "import jax; print(jax.config.jax_compilation_cache_dir, jax.config.jax_enable_x64, "
-    plain += "jax.config.jax_num_cpu_devices)"
-    assert python(everything) == f"False {python(plain)}"
+    assert told[3] == "True True True"

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import jsonschema
 import numpy as np
@@ -16,7 +17,7 @@ from molehill.report.dossier import read_dossier
 from molehill.report.page.first_page import judge_release
 from molehill.report.trail import ARCHIVE, hash_files
 from report_dossier import RARE, SEED, hostile_dossier, make_search, plain_dossier
-from small_release import PLANTED, TUNED, make_release
+from small_release import PLANTED, TUNED, made_release
 from small_release import SEED as OWN_SEED
 
 FILES, SETTINGS = {"synthetic_01.csv": "a" * 64}, "b" * 64
@@ -25,13 +26,20 @@ VALIDATOR = jsonschema.Draft202012Validator(read_schema())
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return make_release(tmp_path_factory.mktemp("archive"))
+    return made_release(tmp_path_factory)[0]
 
 
-def archived(dossier):
-    return json.loads(archive_dossier(dossier, published=FILES, settings=SETTINGS))
+@cache
+def text_of(make):
+    """The dossier for archives, made once: JSON that every test reads anew, and may change."""
+    return archive_dossier(make(), published=FILES, settings=SETTINGS)
 
 
+def archived(make):
+    return json.loads(text_of(make))
+
+
+@cache
 def search_dossier():
     way = pd.DataFrame({"pattern": ["town Elsewhere"], "range": ["1 to 2"], "records": [21]})
     return replace(plain_dossier(), search=make_search(("U_m <= 0.1987",), way=way))
@@ -49,12 +57,16 @@ def test_the_dossier_of_a_release_is_as_the_schema_says(made):
     assert content["release"]["files"] == hash_files(made / "release")
     assert content["inputs"]["settings"] == hash_files(made / "internal")["settings.toml"]
     assert content["search"] is None or content["search"]["points"]
+
+
+@pytest.mark.posix
+def test_only_its_owner_may_read_it(made):
     assert (made / ARCHIVE).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("make", [plain_dossier, hostile_dossier, search_dossier])
 def test_other_dossiers_are_too(make):
-    VALIDATOR.validate(archived(make()))
+    VALIDATOR.validate(archived(make))
 
 
 def required_parts():
@@ -69,12 +81,12 @@ def required_parts():
 
 @pytest.mark.parametrize("path", required_parts(), ids=lambda path: ".".join(map(str, path)))
 def test_without_a_required_field_it_is_not_valid(path):
-    content = archived(search_dossier())
-    VALIDATOR.validate(content)
+    content = archived(search_dossier)
     inner = content
     for step in path[:-1]:
         inner = inner[step]
     del inner[path[-1]]
+    # The whole one is valid, as the test above shows.
     assert not VALIDATOR.is_valid(content)
 
 
@@ -92,7 +104,7 @@ def test_without_a_required_field_it_is_not_valid(path):
     ],
 )
 def test_what_does_not_belong_there_is_not_valid(path, value):
-    content = archived(search_dossier())
+    content = archived(search_dossier)
     inner = content
     for step in path[:-1]:
         inner = inner[step]
@@ -101,7 +113,7 @@ def test_what_does_not_belong_there_is_not_valid(path, value):
 
 
 def test_it_has_every_figure_but_those_of_the_confidential_table_itself():
-    dossier, content = plain_dossier(), archived(plain_dossier())
+    dossier, content = plain_dossier(), archived(plain_dossier)
     assert len(content["risk"]) == len(dossier.evaluation.risk)
     own = dossier.evaluation.utility["scheme"] == CONFIDENTIAL
     assert own.any()
@@ -139,7 +151,7 @@ def test_bounds_that_the_agency_set_stay_inside(made):
 def test_no_number_is_null_and_no_word_of_javascript(made):
     text = (made / ARCHIVE).read_text(encoding="utf-8")
     json.loads(text, parse_constant=pytest.fail)
-    content = archived(plain_dossier())
+    content = archived(plain_dossier)
     missing = plain_dossier().evaluation.risk["low"].isna().to_numpy()
     assert missing.any()
     np.testing.assert_array_equal([row["low"] is None for row in content["risk"]], missing)
@@ -155,7 +167,7 @@ def test_neither_seed_nor_value_nor_record_is_in_it(made):
     text = (made / ARCHIVE).read_text(encoding="utf-8")
     assert str(PLANTED) not in text
     assert str(OWN_SEED) not in text
-    plain = archive_dossier(search_dossier(), published=FILES, settings=SETTINGS)
+    plain = text_of(search_dossier)
     for secret in (str(SEED), f"{RARE:.0f}", "Elsewhere"):
         assert secret not in plain
     content = describe_dossier(search_dossier(), FILES, SETTINGS)

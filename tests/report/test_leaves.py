@@ -5,16 +5,15 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from molehill.evaluation.measures import MEASURES
 from molehill.plan.settings import Settings
-from molehill.release.runs import run
 from molehill.report.dossier import write_dossier
 from molehill.report.public import BY_SIZE, FACTS, FITS, PICTURES, PUBLIC_POLICIES, WEIGHTS
 from report_dossier import make_search, plain_dossier
+from small_release import made_release
 
 PAGE = (Path(__file__).parents[2] / "docs" / "leaves.md").read_text(encoding="utf-8")
 
@@ -28,23 +27,7 @@ def rows_under(heading):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    random = np.random.default_rng(3)
-    people = pd.DataFrame({"town": random.choice(["A", "B"], 60), "visits": random.poisson(5, 60)})
-    settings = Settings(
-        replace=["visits"],
-        keep=["town"],
-        known=["town"],
-        synthesizer="forest",
-        lower=0,
-        upper=100,
-        datasets=2,
-        compare=[],
-        expected_tables=0,
-        kinds={"visits": "count"},
-        seed=1,
-    )
-    folder = tmp_path_factory.mktemp("leaves") / "out"
-    return folder, run(people, settings, folder, progress=False)
+    return made_release(tmp_path_factory)
 
 
 def test_a_release_shows_what_its_report_says(saved):

@@ -25,15 +25,18 @@ from report_dossier import (
 )
 
 NAN = float("nan")
-pytestmark = pytest.mark.usefixtures("drawn_once")
+# The internal edition is read in words, the public one with its figures.
+pytestmark = pytest.mark.usefixtures("drawn_once", "in_words")
 RECORDS = 300
 ESTIMATED = {"mean of income", "median of income", "90% quantile of income", "sd of income"}
 
 
 @cache
 def page(edition):
+    if edition == "internal":
+        return render_report(plain_dossier(), edition="internal")
     with drawn_anew():
-        return render_report(plain_dossier(), edition=edition)
+        return render_report(plain_dossier(), edition="public")
 
 
 def words_of(html):
@@ -169,7 +172,6 @@ def test_mean_risks_by_size_are_in_tenths_and_rest_on_ten_records():
     assert all(end == 0 or (f"{abs(end):e}"[0] in "125" and float(f"{abs(end):.0e}") == abs(end)) for end in ends)
 
 
-@pytest.mark.usefixtures("in_words")
 def test_policies_that_tell_of_values_or_of_the_order_stay_inside():
     dossier = plain_dossier()
     names = ["negative value", "ball without width", "ball widened to the floor", "in a pattern smaller than the order"]
@@ -186,7 +188,6 @@ def test_policies_that_tell_of_values_or_of_the_order_stay_inside():
     assert redact(kept).policies == {"missing sensitive value": 77}
 
 
-@pytest.mark.usefixtures("in_words")
 def test_an_analysis_of_a_dropped_column_stays_inside():
     dossier = plain_dossier()
     utility, name = dossier.evaluation.utility, f"C({DROPPED})[rare illness] in income ~ C({DROPPED})"
@@ -313,7 +314,6 @@ def test_pictures_tell_in_words_no_more_than_in_rows():
 
 
 @pytest.mark.parametrize("edition", ["internal", "public"])
-@pytest.mark.usefixtures("in_words")
 def test_both_editions_say_what_became_of_every_column(edition):
     lost = {"handling": "3 missing: a level of their own"}
     html = render_report(change_columns(plain_dossier(), gender=lost, **{DROPPED: lost}), edition=edition)
@@ -343,7 +343,6 @@ def test_both_editions_say_what_became_of_every_column(edition):
     assert "stand in a random order, the same in every table" in section
 
 
-@pytest.mark.usefixtures("in_words")
 def test_the_first_page_names_columns_that_are_kept_knowingly_or_look_sensitive():
     dossier = plain_dossier()
     assert "may name people" not in words_of(page("public"))
@@ -373,7 +372,6 @@ def test_an_order_that_tells_is_told():
     assert "stand in the order of the file" in public
 
 
-@pytest.mark.usefixtures("in_words")
 def test_how_many_values_are_new_is_said_in_both_editions():
     dossier = plain_dossier()
     everybody = "The values of income are new in 300 of 300 records."
@@ -387,7 +385,6 @@ def test_how_many_values_are_new_is_said_in_both_editions():
         assert "283 of 300 records, as the others have none" in text
 
 
-@pytest.mark.usefixtures("in_words")
 def test_values_outside_the_limits_are_counted_inside_only():
     dossier = plain_dossier()
     values = dossier.weights["value"]

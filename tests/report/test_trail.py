@@ -26,14 +26,14 @@ from molehill.report.trail import (
 )
 from molehill.tables.formats.formats import read_table
 from molehill.tables.table import Table
-from small_release import PLANTED, SEED, make_release
+from small_release import PLANTED, SEED, made_release
 
 TABLE = "release/synthetic_01.csv"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return make_release(tmp_path_factory.mktemp("trail"))
+    return made_release(tmp_path_factory)[0]
 
 
 @pytest.fixture
@@ -102,6 +102,7 @@ def test_only_a_command_of_our_own_is_kept(arguments, told, monkeypatch):
     assert describe_maker()["command"] == told
 
 
+@pytest.mark.posix
 def test_a_user_without_a_name_is_a_number(monkeypatch):
     monkeypatch.setattr(trail, "pwd", type("", (), {"getpwuid": lambda number: {}[number]}))
     assert describe_maker()["user"] == f"{os.geteuid()}"
@@ -121,6 +122,7 @@ def test_the_content_has_the_same_hash_wherever_it_comes_from(made):
         assert hash_source(Table(other))["content"] != again["content"]
 
 
+@pytest.mark.posix
 def test_the_fingerprint_can_be_had_without_molehill(made):
     if shutil.which("sha256sum") is None:
         pytest.skip("there is no sha256sum here")
@@ -165,6 +167,7 @@ def test_a_release_of_an_earlier_version_holds(folder):
     assert found.fingerprint == found.described == manifest["fingerprint"]
 
 
+@pytest.mark.posix
 def test_a_link_to_the_folder_and_what_lies_beside_are_fine(folder, tmp_path):
     (tmp_path / "link").symlink_to(folder)
     (folder / "signed.pdf").write_text("scan")
@@ -264,6 +267,7 @@ def test_an_added_folder_is_told(folder):
     assert problems(folder) == [("added", "folder", "release/more")]
 
 
+@pytest.mark.posix
 def test_links_are_told_and_not_followed(folder, tmp_path):
     secret = tmp_path / "secret.csv"
     secret.write_bytes((folder / TABLE).read_bytes())
@@ -274,6 +278,7 @@ def test_links_are_told_and_not_followed(folder, tmp_path):
     assert problems(folder) == [("link", "folder", "release/outside"), ("link", "folder", TABLE)]
 
 
+@pytest.mark.posix
 def test_a_linked_part_is_told_once(folder, tmp_path):
     (folder / "release").rename(tmp_path / "elsewhere")
     (folder / "release").symlink_to(tmp_path / "elsewhere")
@@ -296,6 +301,7 @@ def test_a_manifest_cannot_have_a_file_outside_read(folder, tmp_path, monkeypatc
     assert all(path.is_relative_to(folder) and ".." not in path.parts for path in read)
 
 
+@pytest.mark.posix
 def test_names_that_are_no_text_are_told_all_the_same(folder):
     manifest = json.loads((folder / MANIFEST).read_text())
     edit_json(folder / MANIFEST, files={**manifest["files"], "release/\ud800": "\ud800"})
@@ -305,6 +311,7 @@ def test_names_that_are_no_text_are_told_all_the_same(folder):
     assert ("added", "folder", "release/\N{REPLACEMENT CHARACTER}.csv") in told
 
 
+@pytest.mark.posix
 def test_a_pipe_is_told_and_not_waited_for(folder):
     if not hasattr(os, "mkfifo"):
         pytest.skip("there are no pipes here")
@@ -312,12 +319,14 @@ def test_a_pipe_is_told_and_not_waited_for(folder):
     assert problems(folder) == [("special", "folder", "release/pipe")]
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(("name", "mode"), [("internal", 0o755), ("internal/evaluation", 0o750), (MANIFEST, 0o640)])
 def test_what_others_may_open_is_told(folder, name, mode):
     (folder / name).chmod(mode)
     assert problems(folder) == [("open", "folder", name)]
 
 
+@pytest.mark.posix
 def test_a_file_that_cannot_be_read_is_told_and_is_not_missing(folder, monkeypatch):
     def refuse(path, **given):
         if path.name == "draws.npz":
@@ -328,6 +337,7 @@ def test_a_file_that_cannot_be_read_is_told_and_is_not_missing(folder, monkeypat
     assert problems(folder) == [("unreadable", "folder", "internal/draws.npz")]
 
 
+@pytest.mark.posix
 def test_a_part_that_cannot_be_read_is_told(folder, monkeypatch):
     scan = os.scandir
 
@@ -340,6 +350,7 @@ def test_a_part_that_cannot_be_read_is_told(folder, monkeypatch):
     assert problems(folder) == [("unreadable", "folder", "release")]
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("part", ["out", "internal"])
 def test_a_folder_that_cannot_be_read_is_refused(folder, monkeypatch, part):
     scan = os.scandir
@@ -371,6 +382,7 @@ def test_what_is_no_release_is_refused(folder, tmp_path):
 # The published copy.
 
 
+@pytest.mark.posix
 def test_a_copy_that_differs_is_told_by_name(folder, copy):
     (copy / "synthetic_01.csv").write_bytes((copy / "synthetic_02.csv").read_bytes())
     (copy / "methods.md").unlink()

@@ -1,5 +1,6 @@
 """Chromium without a window, driven by its own protocol over two pipes: no driver and no other library is needed."""
 
+import atexit
 import base64
 import json
 import os
@@ -8,10 +9,23 @@ import shutil
 import subprocess
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-_PATIENCE = 60.0
+# Only ends a test that would hang.
+_PATIENCE = 300.0
+# The page is still when so many frames in a row have changed nothing of it: counted by the page, on any machine.
+_STILL = """new Promise(done => {
+    let frames = 0;
+    const seen = new MutationObserver(() => { frames = 0; });
+    seen.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+    const look = () => {
+        frames += 1;
+        if (frames > 10) { seen.disconnect(); done(); } else { requestAnimationFrame(look); }
+    };
+    requestAnimationFrame(look);
+})"""
 
 
 class Browser:
@@ -59,6 +73,14 @@ class Browser:
                 return answer["result"]
             self._note(answer)
 
+    def reset(self):
+        """Be as if just started: an empty page of usual looks, with scripts, that may load only files."""
+        self.own = ("file:", "data:")
+        self.call("Emulation.setScriptExecutionDisabled", value=False)
+        self.look()
+        self.call("Page.navigate", url="about:blank")
+        self.messages.clear()
+
     def open(self, path, *, width=1200, height=900, dark=False, scripts=True):
         """Open a file from disk and wait until its figures are drawn."""
         self.messages.clear()
@@ -82,7 +104,11 @@ class Browser:
         end = time.monotonic() + patience
         while not self.ask(expression):
             assert time.monotonic() < end, f"{expression} does not come; the page said {self.messages}"
-            time.sleep(0.1)
+            time.sleep(0.02)
+
+    def settle(self):
+        """Wait until the page has changed nothing of itself for some frames."""
+        self.ask(_STILL)
 
     def ask(self, expression):
         """Evaluate an expression in the page; a promise is waited for."""
@@ -137,3 +163,17 @@ class Browser:
                 self._send("Page.handleJavaScriptDialog", {"accept": True})
         if method == "Network.requestWillBeSent" and not about["request"]["url"].startswith(self.own):
             self.messages.append((method, about["request"]["url"]))
+
+
+@cache
+def _started():
+    started = Browser()
+    atexit.register(started.close)
+    return started
+
+
+def shared_browser():
+    """Give the one browser of this process, as if just started."""
+    started = _started()
+    started.reset()
+    return started

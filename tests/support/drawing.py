@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -48,6 +49,34 @@ def in_words() -> Iterator[None]:
     """The internal edition without its figures, most of its time, for tests of what it says; the public one has all."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_LISTING, _list_public)
+        yield
+
+
+class _Sketch(Picture):
+    """A figure with its specification, and nothing drawn from it."""
+
+    def draw(self) -> str:
+        return "data:image/svg+xml;base64,PHN2Zy8+"
+
+
+def _list_sketches(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
+    listed = list_pictures(dossier, shown, edition)
+    names = [field.name for field in fields(Picture)]
+    return [_Sketch(*(getattr(one, name) for name in names)) if edition == "internal" else one for one in listed]
+
+
+@contextmanager
+def sketching() -> Iterator[None]:
+    """The internal edition with the specifications of its figures, but without drawings; the public one has all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_LISTING, _list_sketches)
+        yield
+
+
+@pytest.fixture
+def sketched() -> Iterator[None]:
+    """The internal edition of the test with its figures specified, and not drawn."""
+    with sketching():
         yield
 
 

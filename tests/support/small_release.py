@@ -1,11 +1,14 @@
 """A release that is made in seconds, from a file with a value that nobody else has."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from drawing import sketching
 from molehill import Settings, read_table, run, write_table
+from molehill.release.release import Release
 
 PLANTED = 918273
 SEED = 876543210123
@@ -31,9 +34,25 @@ SETTINGS = Settings(
 
 def make_release(folder: Path) -> Path:
     """Make the release in a folder, from a file beside it, and give its path."""
+    _run(folder)
+    return folder / "out"
+
+
+def _run(folder: Path) -> Release:
     random = np.random.default_rng(3)
     people = pd.DataFrame({"town": random.choice(["A", "B"], 60), "visits": random.poisson(5, 60)})
     people.loc[7, "visits"] = PLANTED
     write_table(people, folder / "people.csv")
-    run(read_table(folder / "people.csv"), SETTINGS, folder / "out", progress=False)
-    return folder / "out"
+    return run(read_table(folder / "people.csv"), SETTINGS, folder / "out", progress=False)
+
+
+_MADE: list[tuple[Path, Release]] = []
+
+
+def made_release(folders: Any) -> tuple[Path, Release]:
+    """Make the release once in a process, for tests that only read it; of the internal report nothing is drawn."""
+    if not _MADE:
+        folder = folders.mktemp("small")
+        with sketching():
+            _MADE.append((folder / "out", _run(folder)))
+    return _MADE[0]

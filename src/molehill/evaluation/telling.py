@@ -88,9 +88,13 @@ class Teller:
 
 def list_figures(frame: pd.DataFrame, scheme: str, measure: str, column: str | None = None) -> list[dict[Any, Any]]:
     """Look up the rows of a measure of a scheme that have a value, without those within groups."""
-    rows = frame[(frame["scheme"] == scheme) & (frame["measure"] == measure) & (frame["group"] == "")]
-    rows = rows if column is None else rows[rows["column"] == column]
-    return rows[rows["value"].notna()].to_dict("records")
+    # A report asks hundreds of times: the strings that rule out most rows are compared first, and few rows are taken.
+    rows = frame[(frame["measure"] == measure).to_numpy()]
+    if not len(rows):
+        return []
+    kept = (rows["scheme"] == scheme) & (rows["group"] == "") & rows["value"].notna()
+    kept = kept if column is None else kept & (rows["column"] == column)
+    return rows[kept.to_numpy()].to_dict("records")
 
 
 def find_figure(frame: pd.DataFrame, scheme: str, measure: str, column: str | None = None) -> Figure | None:

@@ -3,11 +3,12 @@
 import json
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from molehill.charts.files import drawing_library
@@ -16,11 +17,12 @@ from molehill.errors import InputError, check_choice
 from molehill.evaluation.measure import FEW
 from molehill.evaluation.scorecard import list_rules, score
 from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, tell_by_column
+from molehill.evaluation.verdict import decide
 from molehill.plan.predictors import uncarried_relations
 from molehill.plan.settings import Settings, format_settings
 from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
 from molehill.report.methods import is_weighted, tell_model, tell_survey_use
-from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
+from molehill.report.page.first_page import list_cards, list_remarks, tell_verdict
 from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import (
     TableView,
@@ -71,9 +73,8 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
     pictures = list_pictures(dossier, shown, edition)
     library, script = drawing_library(), _resource("report.js")
     specifications = {picture.name: picture.specification for picture in pictures}
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
-    return environment.from_string(_resource("report.html")).render(
+    remarks = list_remarks(shown, teller)
+    return _template().render(
         internal=internal,
         few=FEW,
         policy=_content_policy(library, script),
@@ -86,13 +87,13 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         was_searched=dossier.search is not None and bool(dossier.search.targets),
         weighted=is_weighted(dossier),
         cards=list_cards(shown, teller),
-        decision=judge_release(shown, teller) if internal else None,
+        decision=decide(shown.evaluation, shown.scheme, remarks, teller) if internal else None,
         scores=score(shown.evaluation, shown.scheme) if internal else [],
         changed=[f"{rule.family}: {rule}" for rule in list_rules(shown.evaluation) if rule.ours] if internal else [],
         verdict=tell_verdict(shown, teller),
         ours=dossier.is_ours,
         linked=dossier.evaluation.is_linked,
-        remarks=list_remarks(shown, teller),
+        remarks=remarks,
         pictures=_by_section(pictures),
         by_column=_by_column(pictures, shown),
         tables=_list_tables(dossier, shown, teller),
@@ -223,6 +224,13 @@ def _content_policy(*scripts: str) -> str:
     hashes = " ".join(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
     parts = ("default-src 'none'", f"script-src {hashes}", "style-src 'unsafe-inline'", "img-src data:")
     return "; ".join((*parts, "base-uri 'none'", "form-action 'none'"))
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
+    return environment.from_string(_resource("report.html"))
 
 
 def _resource(name: str) -> Any:

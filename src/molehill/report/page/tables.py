@@ -241,11 +241,11 @@ def list_sortable_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     rows = _name_rows(dossier, rows)
     better = dict(zip(measures["id"], measures["better"], strict=True))
     headings, columns = [], []
-    for _, part in rows.groupby("key", sort=False):
-        about: Any = part.iloc[0]
+    for part in _by_key(rows):
+        about = part[0]
         words = f"{about['name']}, {about['column']}" if about["column"] in about["label"] else about["name"]
         headings.append(Heading(cut_measure(words), note=f"{better[about['measure']]} is better"))
-        figures = {row["scheme"]: as_figure(row) for row in part.to_dict("records")}
+        figures = {row["scheme"]: as_figure(row) for row in part}
         columns.append((about["unit"], about["coarse"], figures))
     shown = []
     for place, name in enumerate(looks):
@@ -492,14 +492,22 @@ def _by_scheme(
     rows = rows[rows["value"].notna()]
     schemes = [name for name in (CONFIDENTIAL, *dossier.evaluation.schemes) if name in set(rows["scheme"])]
     shown = []
-    for _, part in rows.groupby("key", sort=False):
-        about: Any = part.iloc[0]
-        figures = {row["scheme"]: as_figure(row) for row in part.to_dict("records")}
+    for part in _by_key(rows):
+        about = part[0]
+        figures = {row["scheme"]: as_figure(row) for row in part}
         cells = [teller.figure(about["unit"], figures.get(scheme), about["coarse"]) for scheme in schemes]
         before = [Told(about["counted"])] if "counted" in rows else []
         shown.append(Row(cut_measure(f"{about['label']}"), (*before, *cells), what=MEANINGS.get(about["measure"], "")))
     before = [Heading("records")] if "counted" in rows else []
     return TableView(caption, first, (*before, *_scheme_headings(dossier, schemes)), tuple(shown), note)
+
+
+def _by_key(rows: pd.DataFrame) -> list[list[dict[Any, Any]]]:
+    """Put rows of the same `key` together, in the order in which keys first stand: a report has hundreds of keys."""
+    parts: dict[Any, list[dict[Any, Any]]] = {}
+    for row in rows.to_dict("records"):
+        parts.setdefault(row["key"], []).append(row)
+    return list(parts.values())
 
 
 def _scheme_headings(dossier: Dossier, schemes: Sequence[str]) -> list[Heading]:
