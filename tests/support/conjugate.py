@@ -7,8 +7,8 @@ import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 
-from molehill.synthesis.fitting import fit
 from molehill.synthesis.synthesizer import Synthesizer
+from people import made_posterior, trusted
 
 
 def level(age, y=None):
@@ -27,7 +27,6 @@ def normal(values, weights):
 def conjugate(values, weights, draws=4000, seed=0):
     """A posterior with exact, independent draws in the place of those of chains."""
     frame = pd.DataFrame({"age": np.zeros(len(values)), "y": values})
-    fitted = fit(Synthesizer(level, "y"), frame, weights, seed=1, draws=200, patience=0, effective=10, progress=False)
-    return replace(
-        fitted, draws={"mean": np.random.default_rng(seed).normal(*normal(values, weights), (2, draws // 2))}
-    )
+    posterior = made_posterior(Synthesizer(level, "y"), frame, weights)
+    made = np.random.default_rng(seed).normal(*normal(values, weights), (2, draws // 2))
+    return replace(posterior, draws={"mean": made}, diagnostics=trusted(draws))
