@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +19,7 @@ from molehill.models import BUILT_IN
 from molehill.synthesis.fitting import draw
 from molehill.synthesis.posterior import Posterior, spread_draws
 from molehill.synthesis.synthesizer import DirectSynthesizer, Synthesizer
-from people import PEOPLE, quick_fit
+from people import PEOPLE, quick_fit, shared_programs
 
 # Nobody whose income is not positive has a wage: the mixtures of both are of as many records, and compiled once.
 EARNING = (PEOPLE["income"] > 0).to_numpy()
@@ -173,6 +174,27 @@ def test_what_is_watched_of_equal_records_as_one_is_that_of_all_records(name):
     for functional, values in watch(draws, dict(posterior.learned.inputs), posterior.weights).items():
         rows = [place for place in table.index if place.split("[")[0] == functional]
         np.testing.assert_allclose(table.loc[rows, "mean"], np.asarray(values).mean(axis=0), rtol=1e-9, err_msg=name)
+
+
+def test_no_confidential_value_is_in_what_is_compiled():
+    posteriors = [contract_fit(name) for name in BUILT_IN]
+    parts = [part for posterior in posteriors for part in (posterior, *posterior.parts.values())]
+    arrays = [PEOPLE[name] for name in ("age", "wage", "income", "pay")]
+    arrays += [values for part in parts for values in part.learned.inputs.values() if np.size(values) >= len(PEOPLE)]
+    values = np.unique(np.concatenate([np.ravel(np.asarray(array, dtype=np.float64)) for array in arrays]))
+    secrets = [value.tobytes() for value in values[values != np.rint(values)]]
+    assert len(secrets) > 400
+
+    def found_in(programs: list[bytes]) -> int:
+        return sum(secret in program for secret in secrets for program in programs)
+
+    programs = shared_programs()
+    assert len(programs) >= 5
+    assert found_in(programs) == 0
+    # The control: of an array that is captured, the same search finds every value.
+    captured = jnp.asarray(PEOPLE["pay"].to_numpy())
+    compiled = jax.jit(lambda x: x + captured).lower(jnp.ones(len(PEOPLE))).compile().runtime_executable()
+    assert found_in([jax.devices("cpu")[0].client.serialize_executable(compiled)]) == len(PEOPLE)
 
 
 def test_a_mixture_has_shares_and_spreads():

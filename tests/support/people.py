@@ -86,6 +86,13 @@ def _compile_once(engine: Any, inputs: Any, length: int, mesh: Any = None) -> An
     return replace(_COMPILED[key], inputs=here)
 
 
+def shared_programs() -> list[bytes]:
+    """What was compiled so far of fits that share programs, as it is written to the compile cache."""
+    client = jax.devices("cpu")[0].client
+    moves = [made.move.runtime_executable() for made in _COMPILED.values()]
+    return [client.serialize_executable(executable) for executable in moves]
+
+
 @contextmanager
 def programs_shared() -> Iterator[None]:
     """Within it, fits of the same model to data of the same form are traced and compiled once in a process.

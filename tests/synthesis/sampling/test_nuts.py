@@ -48,8 +48,8 @@ def test_nuts_finds_the_moments_of_a_correlated_normal(nuts_run):
     products = (away[..., :, None] * away[..., None, :]).reshape(*x.shape[:2], 25)
     assert_moments(products, covariance.ravel(), np.outer(spread, spread).ravel() / 2)
     assert nuts_run.divergent.mean() < 0.01
-    # Tuned for 0.8, and above it on correlated targets, as BlackJAX's own adaptation is; untuned it is 0 or 1.
-    assert 0.6 < nuts_run.accept.mean() < 0.99
+    # Tuned for 0.8, and above it on correlated targets, as BlackJAX's own adaptation is.
+    assert 0.75 < nuts_run.accept.mean() < 0.97
     assert nuts_run.gradients >= x.shape[0] * x.shape[1]
 
 
