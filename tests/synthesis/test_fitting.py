@@ -95,9 +95,7 @@ def test_negative_binomial_posteriors_and_tables_are_those_of_rstan(shared, mode
     weights = None if model == "notw" else table[model].to_numpy()
     data = table[["outcome"]]
     with programs_shared():
-        posterior = fit(
-            negative_binomial("outcome"), data, weights, seed=11, warmup=WARMUP, draws=1500, progress=False
-        )
+        posterior = fit(negative_binomial("outcome"), data, weights, seed=11, warmup=WARMUP, draws=1500, progress=False)
     ours = {"mu": np.exp(posterior.draws["beta"][..., 0]), "phi": posterior.draws["phi"]}
     assert set(reference.index) == set(ours)
     for name, values in ours.items():

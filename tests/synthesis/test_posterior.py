@@ -152,7 +152,9 @@ def test_no_sign_changes_by_rounding():
         "negative": {"beta": np.array([0.0]), "sigma": 1.0},
         "positive": {"beta": np.array([-5.0]), "sigma": 1.0},
     }
-    parts = {name: made_posterior(part, coarse, **sites[name]) for name, part in synthesizer.parts(Table(coarse)).items()}
+    parts = {
+        name: made_posterior(part, coarse, **sites[name]) for name, part in synthesizer.parts(Table(coarse)).items()
+    }
     posterior = replace(parts["sign"], synthesizer=synthesizer, parts=parts)
     values = np.concatenate([table["income"] for table in draw(posterior, datasets=4, seed=3)])
     assert multiples(values, 1000)

@@ -277,9 +277,7 @@ def test_a_users_own_model_is_corrected_and_both_factors_can_be_seen(own_fit: Po
     assert own_fit.survey_weights is not None
     np.testing.assert_allclose(own_fit.survey_weights, TIMES)
     np.testing.assert_allclose(own_fit.risk_weights, RISK)
-    plain = quick_fit(
-        Synthesizer(own_model, "y"), HOUSEHOLDS, RISK, survey=DESIGN, sandwich=False, patience=2, **SHORT
-    )
+    plain = quick_fit(Synthesizer(own_model, "y"), HOUSEHOLDS, RISK, survey=DESIGN, sandwich=False, patience=2, **SHORT)
     assert own_fit.correction is not None
     assert own_fit.correction.corrected
     effects = own_fit.correction.parts[0].effects
