@@ -241,7 +241,7 @@ def test_the_design_effect_of_a_mean_is_that_by_hand():
 
 
 def households() -> pd.DataFrame:
-    """People of whom four live together, drawn by clusters in strata: other tests' table, whose programs serve again."""
+    """People of whom four live together, drawn by clusters in strata: of the form of other tests' table."""
     random = np.random.default_rng(11)
     cluster = np.arange(len(PEOPLE)) // 4
     y = 2 + PEOPLE["age"] + random.normal(size=30)[cluster] + 0.5 * random.normal(size=len(PEOPLE))
@@ -351,10 +351,8 @@ def test_the_part_of_the_sign_counts_by_the_design_and_not_by_risk():
     again = quick_fit(synthesizer, frame, np.full(120, 0.7), survey=design, start_from=posterior, **how)
     assert again.parts["sign"] is sign
     part = synthesizer.parts(Table(frame))["sign"]
-    other, off = (
-        read_survey(SurveyDesign(weight="w", **about), as_table(frame), sandwich=sandwich)
-        for about, sandwich in (({}, True), ({"cluster": "c"}, False))
-    )
+    other = read_survey(SurveyDesign(weight="w"), as_table(frame), sandwich=True)
+    off = read_survey(design, as_table(frame), sandwich=False)
     for survey in (other, off, None):
         assert not fitting._is_fitted(part, Table(frame), sign, survey)
     assert fitting._is_fitted(part, Table(frame), sign, posterior.survey)
