@@ -108,8 +108,8 @@ def test_corrected_intervals_cover_as_they_should_and_others_do_not(clustered: b
             covered[place] += low <= 0.0 <= high
     # The variance of the mean is known, by clusters or by strata, and 1 / 300 is what is thought without the design.
     variance = 0.5 / 60 + 0.5 / 300 if clustered else 0.9**2 / 100 + 0.1**2 / 200
-    thought = 2 * stats.norm.cdf(1.96 / np.sqrt(300 * variance)) - 1
-    right = 2 * stats.t.cdf(1.96, 59 if clustered else 298) - 1
+    thought = float(2 * stats.norm.cdf(1.96 / np.sqrt(300 * variance)) - 1)
+    right = float(2 * stats.t.cdf(1.96, 59 if clustered else 298) - 1)
     assert_rate(covered[0], turns, thought, detects=0.2, of="without the design")
     assert_rate(covered[1], turns, right, detects=right - thought, of="by the design")
 

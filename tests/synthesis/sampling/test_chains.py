@@ -271,7 +271,8 @@ def test_no_confidential_value_is_in_the_compile_cache(tmp_path, models):
     )
     assert done.returncode == 0, done.stderr
     (secrets, files, *found), (_, _, *control) = (line.split() for line in done.stdout.splitlines())
-    assert int(secrets) > 200
+    # 50 values of either column, 49 pairs of each, and one as text; the mixture has its own scale of them.
+    assert int(secrets) >= 199
     assert int(files) >= 3
     assert found == ["[]"]
     assert control == ["['double',", "'single']"]

@@ -58,4 +58,4 @@ def test_nuts_keeps_its_tuning_after_the_warm_up(nuts_run):
     for accept in nuts_run.accept:
         halves = np.split(accept, 2)
         errors = [float(STATS.mcse(half[None], chain_axis=0, draw_axis=1)) for half in halves]
-        assert_agrees(halves[0].mean(), halves[1].mean(), np.hypot(*errors), detects=0.2, of="acceptance")
+        assert_agrees(halves[0].mean(), halves[1].mean(), np.hypot(errors[0], errors[1]), detects=0.2, of="acceptance")
