@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpyro.infer.util import potential_energy
 
+from agreement import assert_agrees
 from molehill.models.counts import negative_binomial, poisson
 from molehill.models.multinomial import multinomial
 from molehill.models.normal_linear import normal_linear
@@ -85,30 +86,18 @@ def test_the_density_of_few_records_is_that_of_all(name, rows):
         assert float(made.few.weights.sum()) == pytest.approx(WEIGHTS.sum(), rel=1e-13)
         inputs = {key: value for key, value in made.few.inputs.items() if key in data.inputs}
         assert synthesizer.start is not None
-        sites = [synthesizer.start(jax.random.key(number), data.inputs, data.weights) for number in range(4)]
-        for site in sites:
+
+        def potentials(place):
+            whole = potential_energy(weighted(synthesizer.model, data.weights), (), dict(data.inputs), place)
+            return whole, potential_energy(weighted(synthesizer.model, made.few.weights), (), inputs, place)
+
+        compiled, begin = jax.jit(potentials), jax.jit(synthesizer.start)
+        for number in range(4):
+            site = begin(jax.random.key(number), data.inputs, data.weights)
             place = {key: 0.3 * value + 0.1 for key, value in site.items() if key != "Omega_cholesky"}
             place |= {"Omega_cholesky": jnp.full(6, 0.2)} if "Omega_cholesky" in site else {}
-            whole = potential_energy(weighted(synthesizer.model, data.weights), (), dict(data.inputs), place)
-            few = potential_energy(weighted(synthesizer.model, made.few.weights), (), inputs, place)
+            whole, few = compiled(place)
             assert float(few) == pytest.approx(float(whole), rel=1e-12)
-
-
-SLOW = {"negative_binomial", "multinomial"}
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in MODELS])
-def test_what_is_watched_is_that_of_the_records(name):
-    with jax.enable_x64(new_val=True):
-        synthesizer, data, engine, made = prepared(name)
-        assert made.records is data
-        state = jax.jit(engine.start)(jax.random.key(1), made)
-        _, told = jax.jit(engine.sweep)(state, made)
-        assert synthesizer.functionals is not None
-        plain = synthesizer.functionals(told.draw, data.inputs, data.weights)
-        assert set(told.functionals) == set(plain)
-        for key, value in plain.items():
-            np.testing.assert_allclose(told.functionals[key], value, rtol=1e-11)
 
 
 def test_other_data_than_those_that_the_engine_was_made_with_are_collapsed_anew():
@@ -119,16 +108,20 @@ def test_other_data_than_those_that_the_engine_was_made_with_are_collapsed_anew(
     assert float(made.few.weights.sum()) < RECORDS
 
 
-@pytest.mark.parametrize("name", [pytest.param("multinomial", marks=pytest.mark.slow), "normal_linear"])
+# That the density is the same is tested above, and in tests/models/test_contract.py that what is watched is.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["multinomial", "normal_linear"])
 def test_fits_agree_with_those_of_all_records_and_tables_have_every_record(name):
     synthesizer = MODELS[name]
     lengths = {"warmup": 200, "draws": 1000, "progress": False}
     few = fit(synthesizer, SURVEY, WEIGHTS, seed=3, **lengths)
     whole = fit(synthesizer, SURVEY, WEIGHTS, seed=4, engine="nuts", **lengths)
     ours, theirs = few.diagnostics.table, whole.diagnostics.table.loc[few.diagnostics.table.index]
-    z = (ours["mean"] - theirs["mean"]) / np.hypot(ours["error"], theirs["error"])
-    assert z.abs().max() < 4
-    np.testing.assert_allclose(ours["sd"], theirs["sd"], rtol=0.25)
+    # Equal records that count once would move estimates by a standard deviation and more.
+    error = np.hypot(ours["error"], theirs["error"])
+    assert_agrees(ours["mean"], theirs["mean"], error, detects=theirs["sd"], of="means")
+    size = np.minimum(ours["bulk"], theirs["bulk"])
+    assert_agrees(ours["sd"] / theirs["sd"], 1.0, 1 / np.sqrt(size), detects=0.5, of="spreads")
     assert len(few.learned.inputs["design"]) == RECORDS
     (table,) = draw(few, datasets=1, seed=1)
     assert len(table) == RECORDS

@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 from arviz_stats.base.array import array_stats
 
+from agreement import assert_agrees
 from molehill.models.counts import negative_binomial
 from molehill.models.normal_linear import normal_linear
-from molehill.models.semicontinuous import semicontinuous
 from molehill.models.tdp_mixture import tdp_mixture
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.intruder import Intruder
@@ -31,7 +31,19 @@ from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Composite, Synthesizer
 from molehill.utility.distances import ecdf_distances
-from people import COUNT, PEOPLE, WAGES, WEIGHTS, quick_fit, refusal, user_fit, wages
+from people import (
+    COUNT,
+    PEOPLE,
+    WAGES,
+    WARMUP,
+    WEIGHTS,
+    plain_fit,
+    programs_shared,
+    quick_fit,
+    refusal,
+    user_fit,
+    wages,
+)
 from processes import run_python
 
 AXES = {"chain_axis": 0, "draw_axis": 1}
@@ -48,12 +60,13 @@ def test_the_conjugate_normal_has_its_closed_form():
     precision = 1 + (WEIGHTS * age**2).sum()
     slope = posterior.draws["slope"]
     assert slope.shape == (2, 1500)
+    # Weights that are ignored: the plain posterior lies elsewhere, and is narrower.
+    plain = 1 + (age**2).sum()
+    means = [(WEIGHTS * age * pay).sum() / precision, (age * pay).sum() / plain]
     error = float(STATS.mcse(slope, **AXES))
-    assert abs(slope.mean() - (WEIGHTS * age * pay).sum() / precision) < 4 * error
+    assert_agrees(slope.mean(), means[0], error, detects=means[1] - means[0], of="mean")
     error = float(STATS.mcse(slope, method="sd", **AXES))
-    assert abs(slope.std() - precision**-0.5) < 4 * error
-    # The weights matter: the plain posterior is narrower by far more than that.
-    assert precision**-0.5 - (1 + (age**2).sum()) ** -0.5 > 8 * error
+    assert_agrees(slope.std(), precision**-0.5, error, detects=precision**-0.5 - plain**-0.5, of="spread")
 
 
 # Mean and standard deviation over 100 replicates of 20 tables of the authors' model in RStan: U_m, U_a, the mean of
@@ -68,8 +81,8 @@ AUTHORS: dict[str, tuple[float, list[tuple[float, float]]]] = {
 }
 
 
-# Without weights, and the wide and the pairwise ones: the others are like them.
-FIRST = ("notw", "marg_r030", "pw_r015")
+# Without weights, and the wide ones: the others are like them.
+FIRST = ("notw", "marg_r030")
 
 
 @pytest.mark.parametrize(
@@ -81,14 +94,17 @@ def test_negative_binomial_posteriors_and_tables_are_those_of_rstan(shared, mode
     table = pd.read_csv(folder / "weights.csv")
     weights = None if model == "notw" else table[model].to_numpy()
     data = table[["outcome"]]
-    posterior = fit(negative_binomial("outcome"), data, weights, seed=11, warmup=300, draws=1500, progress=False)
+    with programs_shared():
+        posterior = fit(negative_binomial("outcome"), data, weights, seed=11, warmup=WARMUP, draws=1500, progress=False)
     ours = {"mu": np.exp(posterior.draws["beta"][..., 0]), "phi": posterior.draws["phi"]}
     assert set(reference.index) == set(ours)
     for name, values in ours.items():
         theirs = reference.loc[name]
         error = np.hypot(theirs["sd"] / np.sqrt(theirs["n_eff"]), float(STATS.mcse(values, **AXES)))
-        assert abs(values.mean() - theirs["mean"]) < 4 * error, name
-        assert values.std() == pytest.approx(theirs["sd"], rel=0.1), name
+        # A record more or less moves it by less than half of its standard deviation.
+        assert_agrees(values.mean(), theirs["mean"], error, detects=theirs["sd"] / 2, of=name)
+        error = np.hypot(theirs["sd"] / np.sqrt(2 * theirs["n_eff"]), float(STATS.mcse(values, method="sd", **AXES)))
+        assert_agrees(values.std(), theirs["sd"], error, detects=theirs["sd"] / 3, of=f"spread of {name}")
 
     radius, authors = AUTHORS[model]
     tables = draw(posterior, datasets=20, seed=4)
@@ -99,8 +115,10 @@ def test_negative_binomial_posteriors_and_tables_are_those_of_rstan(shared, mode
         np.mean([table["outcome"].mean() for table in tables]),
         release_risk(data, tables, Intruder([], "outcome", radius, cover="paper")).realised.mean(),
     ]
-    for number, (mean, sd) in zip(measured, authors, strict=True):
-        assert abs(number - mean) < 3 * sd, (measured, authors)
+    # Weights that are ignored, or that are counted twice, change each distance by more than half.
+    detects = [0.06, 0.004, 3.0, 0.02]
+    for number, (mean, sd), departure in zip(measured, authors, detects, strict=True):
+        assert_agrees(number, mean, sd * np.sqrt(1 + 1 / 100), detects=departure, of=(model, measured))
 
 
 @pytest.mark.slow
@@ -145,13 +163,13 @@ def test_the_mixture_is_that_of_a_long_exact_run(shared):
     ours.loc["weighted_loglik"] = table.loc["weighted_loglik", ["mean", "error"]]
     assert set(ours.index) == set(reference.index)
     ours = ours.loc[reference.index]
-    z = (ours["mean"] - reference["mean"]) / np.hypot(ours["error"], reference["sd"] / np.sqrt(reference["ess"]))
-    assert z.abs().max() <= 4, z[z.abs() > 4].to_dict()
+    error = np.hypot(ours["error"], reference["sd"] / np.sqrt(reference["ess"]))
+    assert_agrees(ours["mean"], reference["mean"], error, detects=reference["sd"], of="functionals")
 
 
 def test_an_unconverged_fit_warns_and_is_refused_with_numbers_and_remedies():
     with pytest.warns(ConvergenceWarning, match=r"has not converged: .*effective size"):
-        posterior = fit(WAGES, PEOPLE, seed=1, warmup=100, draws=100, progress=False)
+        posterior = fit(WAGES, PEOPLE, seed=1, warmup=WARMUP, draws=50, patience=0, progress=False)
     text = refusal(lambda: draw(posterior, datasets=2, seed=1), "posterior")
     assert re.search(r"effective size of \w+ is \d+, below 200", text)
     assert "draws=" in text
@@ -286,19 +304,21 @@ KILLED = """
         write(store, number, *rest)
         os.kill(os.getpid(), signal.SIGKILL)
     sampling.write_chunk = die
-    people.quick_fit(people.WAGES, people.PEOPLE, checkpoint=sys.argv[1])
+    people.quick_fit(people.WAGES, people.PEOPLE, people.WEIGHTS, checkpoint=sys.argv[1])
 """
 
 
+@pytest.mark.posix
 def test_a_fit_killed_in_another_process_goes_on_to_the_same_bytes(tmp_path):
     folder = tmp_path / "kept"
     done = run_python(KILLED, folder)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert [path.name for path in sorted(folder.glob("chunk-*"))] == ["chunk-00000.bin"]
-    resumed = quick_fit(WAGES, PEOPLE, checkpoint=folder)
-    assert resumed.draws["slope"].tobytes() == quick_fit(WAGES, PEOPLE).draws["slope"].tobytes()
+    resumed = quick_fit(WAGES, PEOPLE, WEIGHTS, checkpoint=folder)
+    assert resumed.draws["slope"].tobytes() == plain_fit().draws["slope"].tobytes()
 
 
+@pytest.mark.posix
 def test_checkpoints_of_parts_lie_in_private_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(sampling, "_compile", interrupt)
     two = Composite(("pay",), lambda _: {"first": WAGES, "second": WAGES}, lambda values, _: values["first"])
@@ -347,23 +367,23 @@ def apart(seed: int) -> bool:
     return len({bool(begins_left(key)) for key in keys}) == 2
 
 
-SHORT: dict[str, Any] = {"warmup": 100, "draws": 1000, "progress": False}
+SHORT: dict[str, Any] = {"warmup": WARMUP, "draws": 1000, "patience": 2}
 
 
 def test_what_does_not_converge_is_followed_by_what_is_simpler(tmp_path):
     seed = next(seed for seed in range(20) if apart(seed))
-    posterior = fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **SHORT)
+    posterior = quick_fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **SHORT)
     assert posterior.variant == posterior.evidence["variant"] == "small"
     assert len(posterior.given_up) == 1
     assert posterior.given_up[0].startswith("large: R-hat of place is")
     assert "large" in posterior.evidence["remarks"]
     # It is what the simpler one gives by itself, and what a call made again reads.
-    alone = fit(WAGES, PEOPLE, WEIGHTS, seed=seed, **SHORT)
-    again = fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **SHORT)
+    alone = quick_fit(WAGES, PEOPLE, WEIGHTS, seed=seed, **SHORT)
+    again = quick_fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **SHORT)
     for other in (alone, again):
         np.testing.assert_array_equal(other.draws["slope"], posterior.draws["slope"])
     # Another fit that starts from it does not try the larger one again.
-    other = fit(LARGE, PEOPLE, seed=seed, start_from=posterior, **SHORT)
+    other = quick_fit(LARGE, PEOPLE, seed=seed, start_from=posterior, **SHORT)
     assert (other.variant, other.given_up) == ("small", ())
 
 
@@ -374,16 +394,18 @@ def test_of_very_many_records_a_fit_to_some_is_where_the_fit_to_all_begins(monke
 
     def engine(synthesizer, data, **lengths):
         seen.append((int((data.weights > 0).sum()), len(data.start)))
-        return model_engine(synthesizer, data, **lengths)
+        return model_engine(synthesizer, data, **{**lengths, "warmup": WARMUP})
 
-    how: dict[str, Any] = {"seed": 3, "draws": 1500, "progress": False, "checkpoint": tmp_path / "kept"}
-    posterior = fit(replace(WAGES, engine=engine), PEOPLE, WEIGHTS, **how)
+    # Without a length of the warm-up, which would say that nothing is to be tried before.
+    how: dict[str, Any] = {"seed": 3, "draws": 1500, "warmup": None, "patience": 2, "checkpoint": tmp_path / "kept"}
+    posterior = quick_fit(replace(WAGES, engine=engine), PEOPLE, WEIGHTS, **how)
     assert seen == [(30, 0), (COUNT, 1)]
     age, slope = PEOPLE["age"], posterior.draws["slope"]
     precision = 1 + (WEIGHTS * age**2).sum()
-    error = float(STATS.mcse(slope, **AXES))
-    assert abs(slope.mean() - (WEIGHTS * age * PEOPLE["pay"]).sum() / precision) < 4 * error
-    again = fit(replace(WAGES, engine=engine), PEOPLE, WEIGHTS, **how)
+    error, mean = float(STATS.mcse(slope, **AXES)), (WEIGHTS * age * PEOPLE["pay"]).sum() / precision
+    # As wide as the posterior is: a fit to 30 records lies elsewhere by about twice that.
+    assert_agrees(slope.mean(), mean, error, detects=precision**-0.5, of="slope")
+    again = quick_fit(replace(WAGES, engine=engine), PEOPLE, WEIGHTS, **how)
     np.testing.assert_array_equal(again.draws["slope"], slope)
     # Draws of another form are no place to start from.
     assert fitting._starting_draws(posterior, replace(posterior.learned, inputs={"age": np.zeros(3)})) == {}
@@ -391,7 +413,7 @@ def test_of_very_many_records_a_fit_to_some_is_where_the_fit_to_all_begins(monke
 
 @pytest.mark.slow
 def test_draws_that_begin_with_some_of_the_records_are_those_of_all_of_them(monkeypatch):
-    """More than 50 functionals of a mixture, within four standard errors of a fit that begins with all records."""
+    """More than 50 functionals of a mixture are those of a fit that begins with all records."""
     random = np.random.default_rng(4)
     age = random.normal(0, 1, 4000)
     people = pd.DataFrame({"age": age, "pay": np.exp(2 + 0.5 * age + random.normal(0, 0.6, 4000))})
@@ -405,18 +427,18 @@ def test_draws_that_begin_with_some_of_the_records_are_those_of_all_of_them(monk
     ours, theirs = begun.diagnostics.table, plain.diagnostics.table
     assert len(ours) > 50
     error = np.hypot(ours["error"], theirs["error"])
-    assert (np.abs(ours["mean"] - theirs["mean"]) < 4 * error).all()
+    assert_agrees(ours["mean"], theirs["mean"], error, detects=theirs["sd"], of="functionals")
 
 
 def test_modes_that_change_nothing_of_a_release_are_told_and_refuse_nothing():
     seed = next(seed for seed in range(20) if apart(seed))
     large = replace(LARGE, simpler=None)
-    posterior = fit(replace(large, tolerances={"place": np.inf}), PEOPLE, seed=seed, **SHORT)
+    posterior = quick_fit(replace(large, tolerances={"place": np.inf}), PEOPLE, seed=seed, **SHORT)
     assert posterior.diagnostics.problems == ()
     assert "different modes (R-hat of place is" in posterior.diagnostics.remarks[0]
     assert posterior.diagnostics.largest_rhat < 1.02
-    with pytest.warns(ConvergenceWarning, match="R-hat of place"):
-        fit(large, PEOPLE, seed=seed, patience=0, **SHORT)
+    told = quick_fit(large, PEOPLE, seed=seed, **{**SHORT, "patience": 0}).diagnostics.problems
+    assert any(problem.startswith("R-hat of place") for problem in told)
 
 
 @pytest.mark.parametrize(
@@ -429,10 +451,9 @@ def test_modes_that_change_nothing_of_a_release_are_told_and_refuse_nothing():
 )
 def test_a_record_of_weight_0_is_truly_left_out(make):
     """Its value shapes neither the moments that priors rest on nor anything else."""
-    # Two of them: as many records count as in the contract of the models, whose compiled code is used again.
     weights = np.where(np.isin(np.arange(COUNT), [7, 50]), 0.0, 1.0)
     frames = [PEOPLE.assign(wage=PEOPLE["wage"].where(weights > 0, value)) for value in (1.0, 1e6)]
-    one, other = (quick_fit(make("wage", "age"), frame, weights, patience=0) for frame in frames)
+    one, other = (quick_fit(make("wage", "region"), frame, weights) for frame in frames)
     for site, values in one.draws.items():
         np.testing.assert_array_equal(values, other.draws[site])
     counted = np.log(PEOPLE["wage"].to_numpy()[weights > 0])
@@ -441,21 +462,17 @@ def test_a_record_of_weight_0_is_truly_left_out(make):
 
 
 def test_a_part_without_weights_is_fitted_once_and_only_to_the_same_table():
-    """Most zeros are in one town, in the other table in the other: a fit of one says nothing of the other.
-
-    As many in either, so that what is compiled for the one is used again.
-    """
-    rng = np.random.default_rng(2)
-    west = np.arange(COUNT) < COUNT // 2
-    whole = pd.DataFrame({"west": np.where(west, "yes", "no"), "pay": np.exp(rng.normal(7, 1, COUNT)).round(1)})
-    few, many = rng.permutation(COUNT // 2) < 6, rng.permutation(COUNT // 2) < 30
-    tables = [whole.assign(pay=whole["pay"].mask(np.r_[zero], 0.0)) for zero in ((*few, *many), (*many, *few))]
-    made, how = semicontinuous("pay", ["west"]), {"seed": 3, "draws": 200, "patience": 0}
-    first = quick_fit(made, tables[0], **how)
-    again = quick_fit(made, tables[0], 0.5 + 0.5 * rng.random(COUNT), start_from=first, **how)
-    assert again.parts["sign"] is first.parts["sign"]
-    other = quick_fit(made, tables[1], start_from=first, **how)
-    assert other.parts["sign"] is not first.parts["sign"]
-    drawn = np.mean([table["pay"] == 0 for table in draw(other, datasets=5, seed=1, unconverged="allow")], axis=0)
-    for town in (west, ~west):
-        assert drawn[town].mean() == pytest.approx((tables[1]["pay"] == 0)[town].mean(), abs=0.15)
+    """In the one table the pay rises with age, in the other it falls: a fit of one says nothing of the other."""
+    part = replace(WAGES, learn=lambda table, _: fitting._learn_by_name(WAGES, table))
+    both = Composite(
+        ("pay",), lambda _: {"plain": part, "weighed": part}, lambda values, _: values["plain"], unweighted=("plain",)
+    )
+    how: dict[str, Any] = {"draws": 400, "effective": 50}
+    first = quick_fit(both, PEOPLE, **how)
+    again = quick_fit(both, PEOPLE, WEIGHTS, start_from=first, **how)
+    assert again.parts["plain"] is first.parts["plain"]
+    assert again.parts["weighed"] is not first.parts["weighed"]
+    falling = PEOPLE.assign(pay=-PEOPLE["pay"])
+    other = quick_fit(both, falling, start_from=first, **how)
+    assert other.parts["plain"] is not first.parts["plain"]
+    assert other.parts["plain"].draws["slope"].max() < 0 < first.parts["plain"].draws["slope"].min()

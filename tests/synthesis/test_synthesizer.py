@@ -11,8 +11,8 @@ import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from scipy import stats
 
+from agreement import assert_agrees
 from molehill.models import multinomial, normal_linear
 from molehill.synthesis import fitting
 from molehill.synthesis.fitting import _learn_by_name, draw
@@ -22,7 +22,7 @@ from molehill.synthesis.sampling.chains import sample
 from molehill.synthesis.sampling.checkpoints import write_chunk
 from molehill.synthesis.synthesizer import Chain, Composite, Learned, Synthesizer
 from molehill.tables.table import Table
-from people import COUNT, PEOPLE, WAGES, WEIGHTS, made_posterior, quick_fit, refusal, wages
+from people import COUNT, PEOPLE, WAGES, WEIGHTS, made_posterior, plain_fit, quick_fit, refusal, wages
 
 
 def tables_of(posterior: Posterior, datasets: int = 4, seed: int = 3) -> list[Any]:
@@ -45,13 +45,13 @@ def test_a_model_from_outside_the_package_is_fitted_drawn_and_called_by_its_own_
     synthesizer = Synthesizer(heavy_tails, sensitive=("pay",), name="heavy tails", words=words)
     posterior = quick_fit(synthesizer, PEOPLE, WEIGHTS)
     assert posterior.draws.keys() == {"slope", "level"}
-    assert posterior.draws["slope"].mean() == pytest.approx(2, abs=0.5)
+    # True is 2; the posterior is about 0.1 wide. A slope that was not fitted would be drawn from its prior.
+    assert_agrees(posterior.draws["slope"].mean(), 2.0, 0.2, detects=2.0, of="slope")
     assert (posterior.synthesizer.name, posterior.synthesizer.words) == ("heavy tails", words)
     assert posterior.options == {}
     for released in tables_of(posterior):
         pd.testing.assert_frame_equal(released.drop(columns="pay"), PEOPLE.drop(columns="pay"))
         assert not np.isclose(released["pay"], PEOPLE["pay"]).any()
-        assert np.corrcoef(released["pay"], PEOPLE["age"])[0, 1] > 0.5
 
 
 def test_without_a_name_a_model_is_called_what_its_function_is():
@@ -65,8 +65,8 @@ def test_one_column_may_be_named_alone():
     assert Synthesizer(wages, sensitive=["pay", "bonus"]).sensitive == ("pay", "bonus")  # pyright: ignore[reportArgumentType]
     parts: Any = {}
     assert Composite(one, parts, parts).sensitive == ("pay",)
-    found, same = (quick_fit(synthesizer, PEOPLE) for synthesizer in (Synthesizer(wages, sensitive=one), WAGES))
-    assert found.draws["slope"].tobytes() == same.draws["slope"].tobytes()
+    found = quick_fit(Synthesizer(wages, sensitive=one), PEOPLE, WEIGHTS)
+    assert found.draws["slope"].tobytes() == plain_fit().draws["slope"].tobytes()
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,9 @@ def test_what_is_fitted_is_a_synthesizer(given: Any):
 
 def test_a_seed_of_numpy_is_the_same_seed(tmp_path):
     seed: Any = np.int64(1)
-    found = quick_fit(Chain((WAGES, BONUS)), FIRM, seed=seed, draws=50, patience=0, checkpoint=tmp_path)
-    same = quick_fit(Chain((WAGES, BONUS)), FIRM, seed=1, draws=50, patience=0)
+    found = quick_fit(Chain((WAGES, BONUS)), FIRM, WEIGHTS, seed=seed, checkpoint=tmp_path)
     for site, values in found.draws.items():
-        assert values.tobytes() == same.draws[site].tobytes()
+        assert values.tobytes() == chain_fit().draws[site].tobytes()
 
 
 def test_what_was_learned_shows_names_and_shapes_and_no_value():
@@ -119,7 +118,7 @@ def test_a_predictor_may_be_called_weights():
         wages(weights, pay)
 
     posterior = quick_fit(Synthesizer(model, ("pay",)), PEOPLE.rename(columns={"age": "weights"}), WEIGHTS)
-    assert posterior.draws["slope"].tobytes() == quick_fit(WAGES, PEOPLE, WEIGHTS).draws["slope"].tobytes()
+    assert posterior.draws["slope"].tobytes() == plain_fit().draws["slope"].tobytes()
 
 
 def test_the_sensitive_column_may_be_called_weights():
@@ -129,7 +128,7 @@ def test_the_sensitive_column_may_be_called_weights():
             numpyro.sample("weights", dist.Normal(slope * age, 1), obs=weights)
 
     posterior = quick_fit(Synthesizer(model, ("weights",)), PEOPLE.rename(columns={"pay": "weights"}), WEIGHTS)
-    plain = quick_fit(WAGES, PEOPLE, WEIGHTS)
+    plain = plain_fit()
     assert posterior.draws["slope"].tobytes() == plain.draws["slope"].tobytes()
     for one, other in zip(tables_of(posterior), tables_of(plain), strict=True):
         pd.testing.assert_frame_equal(one, other.rename(columns={"pay": "weights"}))
@@ -197,10 +196,10 @@ def test_a_chain_says_what_its_links_say():
 
 
 def test_one_column_through_a_chain_is_that_column_alone():
-    alone, chained = quick_fit(WAGES, FIRM, WEIGHTS), quick_fit(Chain((WAGES,)), FIRM, WEIGHTS)
+    alone, chained = plain_fit(), quick_fit(Chain((WAGES,)), FIRM, WEIGHTS)
     assert chained.draws["pay.slope"].tobytes() == alone.draws["slope"].tobytes()
     for one, other in zip(tables_of(chained), tables_of(alone), strict=True):
-        pd.testing.assert_frame_equal(one, other, check_exact=True)
+        pd.testing.assert_frame_equal(one.drop(columns="bonus"), other, check_exact=True)
     # The first of several too.
     both = chain_fit()
     assert both.draws["pay.slope"].tobytes() == alone.draws["slope"].tobytes()
@@ -211,7 +210,7 @@ def test_one_column_through_a_chain_is_that_column_alone():
 @pytest.mark.parametrize("second", [BONUS, IN_PARTS], ids=["synthesizer", "composite"])
 def test_a_second_column_goes_with_the_first_as_drawn_and_not_as_it_was(second):
     posterior = chain_fit() if second is BONUS else quick_fit(Chain((WAGES, IN_PARTS)), FIRM, WEIGHTS)
-    datasets = 50
+    datasets = 20
     tables = tables_of(posterior, datasets)
     part = posterior.parts["bonus"]
     share = part.draws["share" if second is BONUS else "only.share"]
@@ -220,14 +219,21 @@ def test_a_second_column_goes_with_the_first_as_drawn_and_not_as_it_was(second):
         (table["bonus"] - share[place] * table["pay"]) / NOISE
         for table, place in zip(tables, spread_draws(part, datasets), strict=True)
     ]
-    assert stats.kstest(np.concatenate(rest), "norm").pvalue > 0.001
+    assert_noise(np.concatenate(rest))
     true = FIRM["pay"] - FIRM["pay"].mean()
-    z = np.sum(rest * true.to_numpy()) / np.sqrt(datasets * (true**2).sum())
-    assert abs(z) < 4
-    # Given the true pay, as one would draw without a chain, it would be far off.
-    assert np.std([(table["bonus"] - 0.5 * FIRM["pay"]) / NOISE for table in tables]) > 1.5
+    # Given the true pay, as one would draw without a chain, it would go with that.
+    slopes = np.array(rest) @ true.to_numpy() / (true**2).sum()
+    error = 1 / np.sqrt(datasets * (true**2).sum())
+    assert_agrees(slopes.mean(), 0.0, error, detects=0.5 / NOISE, of="what goes with the collected pay")
     for table in tables:
         pd.testing.assert_frame_equal(table.drop(columns=["pay", "bonus"]), PEOPLE.drop(columns="pay"))
+
+
+def assert_noise(rest: np.ndarray) -> None:
+    """Assert that numbers are standard normal: a bonus that goes with another pay is many times as far away."""
+    error = 1 / np.sqrt(rest.size)
+    assert_agrees(rest.mean(), 0.0, error, detects=1.0, of="mean of the noise")
+    assert_agrees(rest.std(), 1.0, error / np.sqrt(2), detects=1.0, of="spread of the noise")
 
 
 def spied(synthesizer: Synthesizer, seen: list[pd.DataFrame]) -> Synthesizer:
@@ -251,8 +257,8 @@ def spied(synthesizer: Synthesizer, seen: list[pd.DataFrame]) -> Synthesizer:
 
 def test_levels_survive_a_chain_and_the_design_is_made_again_from_them():
     seen: list[pd.DataFrame] = []
-    gaps = PEOPLE.assign(job=PEOPLE["job"].where(PEOPLE.index > 1), pay=PEOPLE["pay"] + 3.0 * (PEOPLE["job"] == "top"))
-    links = multinomial("job", "age"), spied(normal_linear("pay", "job + age", lower=-9, upper=9), seen)
+    gaps = PEOPLE.assign(job=PEOPLE["job"].where(PEOPLE.index > 1), pay=PEOPLE["pay"] + 20.0 * (PEOPLE["job"] == "top"))
+    links = multinomial("job", "region"), spied(normal_linear("pay", "job", lower=-40, upper=40), seen)
     posterior = quick_fit(Chain(links), gaps)
     # Once before the fit, to see that it can be done.
     pd.testing.assert_frame_equal(seen.pop(), gaps)
@@ -263,9 +269,11 @@ def test_levels_survive_a_chain_and_the_design_is_made_again_from_them():
         assert table["job"].dtype == gaps["job"].dtype
         assert np.flatnonzero(table["job"].isna()).tolist() == [0, 1]
         assert not table["job"].equals(gaps["job"])
-        assert table["pay"].between(-9, 9).all()
-        # The pay goes with the new job.
-        assert table["pay"][table["job"] == "top"].mean() > table["pay"][table["job"] != "top"].mean() + 1.5
+        assert table["pay"].between(-40, 40).all()
+        # The pay goes with the new job: the two are 20 apart, with a noise of 2 to 3.
+        top, others = table["pay"][table["job"] == "top"], table["pay"][table["job"] != "top"]
+        error = np.hypot(3.0, 3.0) / np.sqrt(len(top))
+        assert_agrees(top.mean() - others.mean(), 20.0, error, detects=20.0, of="pay of the new job")
 
 
 def test_what_is_replaced_later_is_not_there_to_learn_from():
@@ -304,6 +312,7 @@ def test_a_link_that_cannot_be_learned_again_is_refused_before_it_is_fitted(monk
     assert fitted == ["fitting pay"]
 
 
+@pytest.mark.posix
 def test_a_chain_that_was_interrupted_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     folder = tmp_path / "kept"
 
@@ -354,8 +363,7 @@ def test_tables_of_a_chain_come_in_batches_that_cover_the_whole_posterior():
     tables = [table for batch in batches for table in batch]
     share = posterior.parts["bonus"].draws["share"]
     for table, place in zip(tables, spread_draws(posterior, 5), strict=True):
-        rest = (table["bonus"] - share[place] * table["pay"]) / NOISE
-        assert stats.kstest(rest, "norm").pvalue > 0.001
+        assert_noise(((table["bonus"] - share[place] * table["pay"]) / NOISE).to_numpy())
     assert len({table["pay"].to_numpy().tobytes() for table in tables}) == 5
     (whole,) = posterior.predict_tables(4, seed=3, at_once=9)
     for one, other in zip(whole, tables_of(posterior), strict=True):

@@ -8,7 +8,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpyro.infer.util import potential_energy
 from scipy import stats
@@ -17,6 +17,7 @@ from molehill.errors import InputError
 from molehill.synthesis.synthesizer import Synthesizer
 from molehill.synthesis.weighting import weighted
 from people import PEOPLE, quick_fit
+from properties import examples
 
 
 def regression(x, y):
@@ -102,7 +103,7 @@ def test_the_prior_is_untouched():
     assert potential(3 * one) - nothing == pytest.approx(3 * (potential(one) - nothing), rel=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(25)
 @given(
     weights=st.lists(st.floats(0, 5), min_size=5, max_size=5),
     mean=st.floats(-3, 3),

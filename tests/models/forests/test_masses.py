@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from agreement import assert_agrees, assert_differs, assert_mean
 from molehill.models import forest
 from molehill.models.forests.forest import SITES
 from molehill.models.forests.grid import LEAST_IN_BIN, learn_grid
@@ -17,7 +18,7 @@ from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.sandwich import Survey, design_variances, read_survey
 from molehill.tables.table import as_table
 
-DRAWS = 20_000
+DRAWS = 6_000
 
 
 def strata(sizes: Any = (40, 60, 30, 50)) -> pd.DataFrame:
@@ -57,10 +58,10 @@ def masses_of(survey: Survey, weights: np.ndarray, seed: int = 2) -> np.ndarray:
     return np.stack([draw_masses(random, weights, survey) for _ in range(DRAWS)])
 
 
-def near(found: np.ndarray, variance: float) -> bool:
-    """Whether draws have a variance, but for four of its standard errors."""
+def assert_variance(found: np.ndarray, variance: float, detects: float = 0.2) -> None:
+    """Assert that draws have a variance: one that is off by a fifth, as without a stratum or a fraction, is found."""
     apart = (found - found.mean()) ** 2
-    return abs(apart.mean() - variance) < 4 * apart.std() / np.sqrt(len(found))
+    assert_mean(apart, variance, detects=detects * variance, of="variance")
 
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
@@ -69,9 +70,10 @@ def test_the_weighted_mean_of_masses_varies_as_the_design_says(design: dict[str,
     survey, ones = survey_of(frame, **design), np.ones(len(frame))
     scores = influence(frame, survey.times)
     made = masses_of(survey, ones)
-    assert near(made @ scores, float(linearised(survey.sample, survey.times * scores)))
+    assert_variance(made @ scores, float(linearised(survey.sample, survey.times * scores)))
     assert (made >= 0).all()
-    np.testing.assert_allclose(made.mean(axis=0), survey.times, rtol=0.06)
+    # A record of another's mass.
+    assert_mean(made, survey.times, detects=survey.times / 2, of="mean mass")
 
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
@@ -82,7 +84,7 @@ def test_risk_weights_make_it_less_sure_by_what_they_take(design: dict[str, Any]
     scores = influence(frame, weights * survey.times)
     made = masses_of(survey, weights)
     assert (made[:, :20] == 0).all()
-    assert near(made @ scores, float(design_variances(survey, weights, scores[:, None])[0, 0]))
+    assert_variance(made @ scores, float(design_variances(survey, weights, scores[:, None])[0, 0]))
 
 
 def test_the_variance_of_units_is_right_in_closed_form():
@@ -91,7 +93,8 @@ def test_the_variance_of_units_is_right_in_closed_form():
     survey = survey_of(frame, stratum="s", population="records")
     random = np.random.default_rng(4)
     made = np.stack([draw_units(random, survey.sample) for _ in range(DRAWS)])
-    np.testing.assert_allclose(made.var(axis=0).mean(), 1 - 1 / 1.25, rtol=0.02)
+    # Not corrected for the population, it would be 1.
+    assert_mean(((made - 1) ** 2).mean(axis=1), 1 - 1 / 1.25, detects=0.1, of="variance")
     for one in range(3):
         own = made[:, frame["s"] == one]
         np.testing.assert_allclose(own.sum(axis=1), own.shape[1])
@@ -104,12 +107,12 @@ def test_pairs_and_single_units():
     made = np.stack([draw_units(random, certain.sample) for _ in range(4_000)])
     # One of two, twice.
     assert set(np.unique(made[:, :2].round(9))) == {0.0, 2.0}
-    np.testing.assert_allclose(made[:, :2].mean(axis=0), 1.0, atol=0.07)
+    assert_mean(made[:, :2], 1.0, detects=0.2, of="one of two")
     assert (made[:, 2] == 1).all()
     adjusted = survey_of(frame, stratum="s", single="adjust", population="all")
-    made = np.stack([draw_units(random, adjusted.sample) for _ in range(20_000)])
-    assert made[:, 2].var() == pytest.approx(0.5, abs=0.03)
-    assert made[:, 2].mean() == pytest.approx(1.0, abs=0.02)
+    made = np.stack([draw_units(random, adjusted.sample) for _ in range(DRAWS)])
+    assert_mean((made[:, 2] - 1) ** 2, 0.5, detects=0.25, of="variance of a single unit")
+    assert_mean(made[:, 2], 1.0, detects=0.2, of="mean of a single unit")
     # All of the third stratum was drawn.
     assert (made[:, 3:] == 1).all()
 
@@ -147,7 +150,10 @@ def test_what_is_drawn_is_the_populations(sandwich: bool):
         posterior = grown(frame, column=column, sandwich=sandwich)
         tables = draw(posterior, datasets=20, seed=2)
         share = np.mean([(t["y"] > 30).mean() if column == "y" else (t["level"] == "rich").mean() for t in tables])
-        assert share == pytest.approx(rich.sum() / (rich.sum() + 9 * (~rich).sum()), abs=0.015)
+        wanted = rich.sum() / (rich.sum() + 9 * (~rich).sum())
+        # Every table has the error of a bootstrap of the collected records and that of its own.
+        error = np.sqrt(wanted * (1 - wanted) / len(frame) * (1 + 2 / 20))
+        assert_agrees(share, wanted, error, detects=0.5 - wanted, of=f"the rich by {column}")
         np.testing.assert_allclose(posterior.weights, posterior.survey_weights)
 
 
@@ -162,9 +168,9 @@ def test_trees_differ_as_much_as_the_design_says():
         grown(frame, design={"cluster": "c"}, trees=1_000, sandwich=on).draws["shares"][0, :, 0, 1].var()
         for on in (True, False)
     )
-    # A variance from a thousand trees, four standard errors.
-    assert corrected / wanted == pytest.approx(1.0, abs=4 * np.sqrt(2 / 1_000))
-    assert plain < 0.25 * wanted
+    # A variance from a thousand trees; without the design it is a quarter at most.
+    assert_agrees(corrected / wanted, 1.0, np.sqrt(2 / 1_000), detects=0.75, of="variance of shares")
+    assert_differs(plain / wanted, 1.0, np.sqrt(2 / 1_000), effect=0.75, of="variance without the design")
 
 
 def heavy(number: int = 400) -> pd.DataFrame:

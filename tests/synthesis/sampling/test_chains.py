@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from arviz_stats.base.array import array_stats
 
+from agreement import assert_agrees
 from molehill.synthesis.sampling import chains as sampling
 from molehill.synthesis.sampling.chains import Engine, Run, Sweep, sample
 from molehill.synthesis.sampling.checkpoints import write_chunk
@@ -25,15 +26,12 @@ def long_walk() -> Run:
     return walk(seed=7, warmup=100, draws=10_000)
 
 
-def distance(values: np.ndarray, truth) -> np.ndarray:
-    """Errors of means, in Monte Carlo standard errors."""
-    return np.abs(values.mean(axis=(0, 1)) - truth) / STATS.mcse(values, chain_axis=0, draw_axis=1)
-
-
 def test_a_random_walk_finds_mean_and_variance(long_walk):
     place = long_walk.draws["place"]
-    assert (distance(place, CENTRE) < 4).all()
-    assert (distance((place - CENTRE) ** 2, 1.0) < 4).all()
+    for values, truth in ((place, CENTRE), ((place - CENTRE) ** 2, 1.0)):
+        error = STATS.mcse(values, chain_axis=0, draw_axis=1)
+        # A chain that accepts what it should not is wider by half and more.
+        assert_agrees(values.mean(axis=(0, 1)), truth, error, detects=0.5, of="moments")
 
 
 def test_shapes_and_precision(plain):
@@ -232,7 +230,7 @@ CACHED = """
     data.loc[7, "income"] = {rare!r}
     warnings.simplefilter("ignore")
     secrets = {{repr({rare!r}).encode(): "text"}}
-    for synthesizer in (Synthesizer(wages, ("income",)), tdp_mixture("income", components=2)):
+    for synthesizer in (Synthesizer(wages, ("income",)), tdp_mixture("income", components=2))[: int(sys.argv[2])]:
         posterior = fit(synthesizer, data, seed=1, warmup=10, draws=10, patience=0, progress=False)
         draw(posterior, datasets=2, seed=2, unconverged="allow")
         for array in (data["age"], data["income"], *posterior.learned.inputs.values()):
@@ -260,11 +258,21 @@ CACHED = """
 """
 
 
-def test_no_confidential_value_is_in_the_compile_cache(tmp_path):
-    done = run_python(CACHED.format(rare=123456.789012345), tmp_path, XDG_CACHE_HOME=str(tmp_path))
+# That of a mixture is among those which tests/models/test_contract.py searches.
+@pytest.mark.parametrize("models", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_no_confidential_value_is_in_the_compile_cache(tmp_path, models):
+    done = run_python(
+        CACHED.format(rare=123456.789012345),
+        tmp_path,
+        models,
+        XDG_CACHE_HOME=str(tmp_path),
+        # Compiled quickly: what is captured is in it all the same, as the control shows.
+        XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+    )
     assert done.returncode == 0, done.stderr
     (secrets, files, *found), (_, _, *control) = (line.split() for line in done.stdout.splitlines())
-    assert int(secrets) > 200
+    # 50 values of either column, 49 pairs of each, and one as text; the mixture has its own scale of them.
+    assert int(secrets) >= 199
     assert int(files) >= 3
     assert found == ["[]"]
     assert control == ["['double',", "'single']"]
@@ -306,6 +314,8 @@ SHARED = """
     inputs = {"age": age, "pay": 2 * age + random.normal(size=count)}
     data = Data(inputs, random.uniform(0, 1, count))
     engine = model_engine(Synthesizer(wages, ("pay",)), data, warmup=10, draws=20)
+    # Of the same length throughout, so that it is compiled once for each device.
+    sampling.LONGEST_CHUNK = 5
 
     def run(shards, **settings):
         return sampling.sample(engine, data, seed=1, shards=shards, progress=False, **settings).draws["slope"]
@@ -314,7 +324,7 @@ SHARED = """
     print(alone.shape, np.abs(alone - shared)[:, :5].max() < 1e-8, (alone == shared).all())
 
     # Stopped after the first chunk, and gone on with.
-    write, sampling.LONGEST_CHUNK = sampling.write_chunk, 5
+    write = sampling.write_chunk
     def stop(*given):
         write(*given)
         raise KeyboardInterrupt
@@ -390,5 +400,5 @@ def test_a_fit_whose_records_are_shared_is_that_of_one_device(tmp_path):
     alone, shared = (np.load(tmp_path / f"{shards}.npy") for shards in (1, 2))
     assert np.abs(alone - shared)[:, :3].max() < 1e-8
     alone, shared = (pd.read_csv(tmp_path / f"{shards}.csv", index_col=0) for shards in (1, 2))
-    z = (alone["mean"] - shared["mean"]) / np.hypot(alone["error"], shared["error"])
-    assert z.abs().max() < 4
+    error = np.hypot(alone["error"], shared["error"])
+    assert_agrees(shared["mean"], alone["mean"], error, detects=np.maximum(alone["sd"], 8 * error), of="functionals")

@@ -49,6 +49,7 @@ def test_a_checkpoint_changes_nothing(plain, tmp_path):
     assert again.resumed == 6
 
 
+@pytest.mark.posix
 def test_checkpoints_are_for_their_owner_only_and_hold_no_pickle(tmp_path):
     folder = tmp_path / "kept"
     mask = os.umask(0o022)
@@ -173,59 +174,50 @@ def test_a_seed_may_be_a_number_of_numpy(plain, finished):
 # Runs in processes of their own.
 
 KILLED = """
-    import os, signal, sys, threading, time
+    import os, signal, sys
+    from pathlib import Path
     import numpy as np
     from molehill.machine import prepare_jax
     from molehill.synthesis.sampling import chains
     from walks import walk
     prepare_jax()
     chains.LONGEST_CHUNK = 10
-    folder, last, wait = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    write, written = chains.write_chunk, []
-    def kill():
-        time.sleep(wait)
+    folder, place, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    def die():
         os.kill(os.getpid(), signal.SIGKILL)
-    def die(store, number, *rest):
+    write, half = chains.write_chunk, Path.write_bytes
+    def write_and_die(store, number, *rest):
+        if number == last and place == "before":
+            die()
+        if number == last and place == "within":
+            Path.write_bytes = lambda path, content: (half(path, content[: len(content) // 2]), die())
         write(store, number, *rest)
-        if number == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if wait and not written:
-            threading.Thread(target=kill, daemon=True).start()
-        written.append(number)
-    chains.write_chunk = die
-    run = walk(seed=1, checkpoint=folder, warmup=20, draws=int(sys.argv[4]))
-    np.savez(sys.argv[5], place=run.draws["place"], accept=run.accept)
+        if number == last and place == "after":
+            die()
+    chains.write_chunk = write_and_die
+    run = walk(seed=1, checkpoint=folder)
+    np.savez(sys.argv[4], place=run.draws["place"], accept=run.accept)
 """
 
 
-def run_killed(folder: Path, *, last: int = -1, wait: float = 0.0, draws: int = 40) -> int:
-    done = run_python(KILLED, folder, last, wait, draws, folder.parent / "result.npz")
+def run_killed(folder: Path, place: str = "never", last: int = -1) -> int:
+    """Run a walk that kills itself before, within or after the writing of a chunk."""
+    done = run_python(KILLED, folder, place, last, folder.parent / "result.npz")
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode
 
 
-@pytest.mark.parametrize("borders", [(1, 4), (5,)])
-def test_kill_9_at_chunk_borders_then_the_same_call_gives_the_same_bytes(plain, tmp_path, borders):
-    folder = tmp_path / "kept"
-    for last in borders:
-        assert run_killed(folder, last=last) == -signal.SIGKILL
-        assert len(chunks(folder)) == last + 1
+@pytest.mark.posix
+def test_kill_9_at_a_chunk_then_the_same_call_gives_the_same_bytes(plain, tmp_path):
+    folder, kept = tmp_path / "kept", 0
+    # Each attempt goes on from the one before; the last had all chunks, and no result.
+    for place, last in (("before", 1), ("within", 3), ("after", 5)):
+        assert run_killed(folder, place, last) == -signal.SIGKILL
+        kept = last + (place == "after")
+        assert len(chunks(folder)) == kept
     resumed = walk(checkpoint=folder)
-    assert resumed.resumed == borders[-1] + 1
+    assert resumed.resumed == kept
     assert same(plain, resumed)
-
-
-def test_kill_9_at_random_moments_then_the_same_call_gives_the_same_bytes(tmp_path):
-    folder = tmp_path / "kept"
-    # Long enough that a kill falls amid chunks; each attempt goes on from the one before.
-    draws, waits = 5000, np.random.default_rng(8).uniform(0.001, 0.1, 2)
-    ends = [run_killed(folder, wait=wait, draws=draws) for wait in waits]
-    assert ends[0] == -signal.SIGKILL
-    kept = len(chunks(folder))
-    assert kept > 0
-    resumed = walk(checkpoint=folder, draws=draws)
-    assert resumed.resumed >= kept
-    assert same(walk(draws=draws), resumed)
 
 
 def test_a_run_in_another_process_has_the_same_bytes(plain, tmp_path):
