@@ -6,6 +6,7 @@ A worker that dies takes nothing along: what it held is made again by another. A
 again what is still to do. What goes wrong in a piece is raised here, as if it had run here.
 """
 
+import asyncio
 import io
 import logging
 import os
@@ -445,15 +446,25 @@ class Cluster:
 
     def _await(self, future: Any) -> Packet:
         """Wait for a piece as long as there are workers that may be at it."""
+        # Asked for once, however often it is looked for: a request that is given up in the middle would begin anew
+        # every time, and Dask would answer later ones by it.
+        loop: Any = self.client.loop
+        fetched = asyncio.run_coroutine_threadsafe(_fetch(future), loop.asyncio_loop)
         missed = 0.0
-        while True:
-            try:
-                return future.result(timeout=LOOK)
-            except TimeoutError:
-                missed = 0.0 if self._find_workers() else missed + LOOK
-                if missed > GONE:
-                    problem = f"there has been no worker for {GONE:.0f} seconds"
-                    raise InputError("executor", problem, "Start some, and go on (--resume)") from None
+        try:
+            while True:
+                try:
+                    return fetched.result(timeout=LOOK)
+                except TimeoutError:
+                    if fetched.done():
+                        raise
+                    missed = 0.0 if self._find_workers() else missed + LOOK
+                    if missed > GONE:
+                        problem = f"there has been no worker for {GONE:.0f} seconds"
+                        raise InputError("executor", problem, "Start some, and go on (--resume)") from None
+        finally:
+            # Also ends a request that nobody waits for any more.
+            future.release()
 
     def _await_return(self, *, last: bool) -> None:
         """Wait until a scheduler that went away is there again, with a worker."""
@@ -466,6 +477,10 @@ class Cluster:
         raise InputError(
             "executor", "the scheduler went away in the middle of the work", "Start it, and go on (--resume)"
         )
+
+
+async def _fetch(future: Any) -> Packet:
+    return (await future.client.gather([future], asynchronous=True))[0]
 
 
 class _ForgottenError(Exception):
