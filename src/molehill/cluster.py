@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from molehill.errors import InputError
-from molehill.machine import call_alone, executing, hash_code, is_spreading, prepare_xla, workers
+from molehill.machine import call_alone, executing, hash_code, is_running, is_spreading, prepare_xla, workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -162,18 +162,13 @@ def _sweep() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
         begun_by = folder.name.removeprefix(_FOLDER).partition("-")[0]
         with suppress(OSError):
-            if begun_by.isdecimal() and not _is_running(int(begun_by)) and folder.stat().st_uid == os.getuid():
+            if begun_by.isdecimal() and not is_running(int(begun_by)) and _is_own(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+def _is_own(folder: Path) -> bool:
+    # On Windows everybody has a folder of their own for such files.
+    return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
 
 
 @contextmanager
