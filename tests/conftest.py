@@ -1,3 +1,5 @@
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,18 @@ _ANY_SPEED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("repeated", deadline=None, derandomize=True, database=None, suppress_health_check=_ANY_SPEED)
 settings.register_profile("thorough", deadline=None, print_blob=True, suppress_health_check=_ANY_SPEED)
 settings.load_profile("repeated")
+
+
+# What a system must have for the tests that carry a marker, and whether it has it.
+_SYSTEMS = {"posix": (os.name == "posix", "POSIX"), "linux": (sys.platform == "linux", "Linux")}
+
+
+def pytest_collection_modifyitems(items):
+    """Skip what needs another system, saying so."""
+    for item in items:
+        for marker, (is_here, name) in _SYSTEMS.items():
+            if not is_here and item.get_closest_marker(marker) is not None:
+                item.add_marker(pytest.mark.skip(reason=f"this system is not {name}"))
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """Pieces of work elsewhere: the same bytes as here, through faults, and nothing of the data where others look."""
 
+import asyncio
 import gc
+import json
 import os
 import signal
 import socket
@@ -9,8 +11,10 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -30,11 +34,12 @@ from molehill.parts import risk as parts_risk
 from molehill.parts.dataset import write_dataset
 from molehill.parts.risk import confidential_risk_in_parts
 from molehill.plan.settings import Settings
+from molehill.release import release as releases
+from molehill.release.search import points
 from molehill.release.synthesize import synthesize
 from molehill.risk.identification import confidential_risk
 from molehill.risk.intruder import Intruder
 from molehill.synthesis.sampling import chains
-from molehill.synthesis.sampling.checkpoints import write_chunk
 from molehill.tables.formats.formats import read_table
 from molehill.tables.populations import consumer_survey
 from people import PEOPLE, WAGES, quick_fit, refusal
@@ -42,7 +47,16 @@ from processes import SUPPORT, run_command
 
 # Of a confidential table.
 CANARY = "Xanthippe-48151623"
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+# Ends a test that hangs; nothing is expected to take so long.
+PATIENCE = 300.0
+pytestmark = [pytest.mark.posix, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.02)
 
 
 def connected() -> Cluster:
@@ -67,6 +81,33 @@ def two(started_two: Cluster) -> Iterator[None]:
     """Two workers on this machine."""
     with executing(started_two):
         yield
+
+
+@pytest.fixture
+def gate(tmp_path) -> Iterator[Path]:
+    """A folder of `pieces.note`, whose pieces go on when there is a file `go`, at the latest in the end."""
+    yield tmp_path
+    (tmp_path / "go").touch()
+
+
+def list_begun(folder: Path) -> list[int]:
+    """The numbers of the pieces that left a note."""
+    return sorted(int(path.name.partition("-")[0]) for path in folder.glob("*-*-*"))
+
+
+@pytest.fixture
+def dying(tmp_path, monkeypatch) -> Iterator[Callable[[Any], None]]:
+    """Let the first worker that has done a piece of work for a module be killed before it can say so."""
+    died = tmp_path / "died"
+
+    def let_die(module: Any) -> None:
+        def spread_and_die(function: Any, calls: Any, *, shared: tuple[Any, ...] = ()) -> Iterator[Any]:
+            return spread(partial(pieces.work_and_die_once, died, os.getpid(), function), calls, shared=shared)
+
+        monkeypatch.setattr(module, "spread", spread_and_die)
+
+    yield let_die
+    assert died.exists()
 
 
 @pytest.fixture
@@ -198,21 +239,35 @@ def test_an_error_that_cannot_travel_is_told_by_its_kind():
         list(spread(pieces.raise_awkwardly, [(CANARY,), (CANARY,)]))
 
 
+def states_of_pieces() -> list[str]:
+    """The states of all pieces that workers know of, as Dask names them."""
+
+    def look(dask_worker: Any) -> list[str]:
+        tasks = dask_worker.state.tasks.values()
+        return [task.state for task in tasks if str(task.key).startswith("molehill-piece")]
+
+    found: Any = connected().client.run(look)
+    return [state for states in found.values() for state in states]
+
+
 @pytest.mark.usefixtures("two")
-def test_who_stops_asking_ends_what_is_not_begun(tmp_path):
-    made = spread(pieces.note, [(number,) for number in range(40)], shared=(tmp_path,))
+def test_who_stops_asking_ends_what_is_not_begun(gate):
+    made = spread(pieces.note, [(number,) for number in range(40)], shared=(gate,))
     assert next(made) == 0
+    # At least one waits for the file on its worker, whichever that is; five were handed over.
+    wait_for(lambda: len(list_begun(gate)) > 2)
     made.close()  # type: ignore[attr-defined]
-    time.sleep(0.7)
-    begun = len(list(tmp_path.iterdir()))
-    time.sleep(0.7)
-    assert len(list(tmp_path.iterdir())) == begun < 20
+    wait_for(lambda: set(states_of_pieces()) <= {"cancelled"})
+    (gate / "go").touch()
+    wait_for(lambda: not states_of_pieces())
+    # The first two, and no more than one for each worker.
+    assert len(list_begun(gate)) <= 4
 
 
 @pytest.mark.usefixtures("two")
-def test_pieces_are_forgotten_in_any_thread(tmp_path):
+def test_pieces_are_forgotten_in_any_thread(gate):
     # Python may collect what is left of them in the thread that speaks with the workers, which cannot wait for itself.
-    made, closed = spread(pieces.note, [(number,) for number in range(8)], shared=(tmp_path,)), Event()
+    made, closed = spread(pieces.note, [(number,) for number in range(8)], shared=(gate,)), Event()
     assert next(made) == 0
 
     def forget() -> None:
@@ -221,7 +276,8 @@ def test_pieces_are_forgotten_in_any_thread(tmp_path):
 
     loop: Any = connected().client.loop
     loop.add_callback(forget)
-    assert closed.wait(10)
+    assert closed.wait(PATIENCE)
+    (gate / "go").touch()
     gc.collect()
     assert list(spread(pieces.refuse, [(0,), (2,)])) == [0, 2]
 
@@ -248,21 +304,48 @@ def test_workers_lay_what_they_cannot_hold_into_private_folders():
 
 @pytest.mark.usefixtures("two")
 def test_a_killed_worker_costs_only_what_it_had_begun(tmp_path):
-    made = []
-    for number in spread(pieces.note, [(number,) for number in range(8)], shared=(tmp_path,)):
-        made.append(number)
-        if number == 0:
-            os.kill(worker_pids()[0], signal.SIGKILL)
-    assert made == list(range(8))
+    calls = [(number,) for number in range(8)]
+    assert list(spread(pieces.note_and_die_once, calls, shared=(tmp_path,))) == list(range(8))
+    begun = Counter(list_begun(tmp_path))
+    assert begun[3] == 2
+    # What it had made and nobody had fetched is made again: no more than was under way.
+    assert begun.total() <= 8 + 1 + clusters.AHEAD * 2
 
 
 @pytest.mark.usefixtures("two")
 def test_a_piece_that_ends_every_worker_is_given_up():
-    text = refusal(lambda: list(spread(pieces.die, [(0,), (1,), (2,)])), "executor")
-    assert "ended 4 workers" in text
+    def allow(number: int) -> Any:
+        def change(dask_scheduler: Any) -> int:
+            before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, number
+            return before
+
+        return connected().client.run_on_scheduler(change)
+
+    before = allow(1)
+    try:
+        text = refusal(lambda: list(spread(pieces.die, [(0,), (1,), (2,)])), "executor")
+    finally:
+        allow(before)
+    assert "ended 2 workers" in text
     assert "--resume" in text
     # The workers are there again.
     assert list(spread(pieces.refuse, [(0,), (2,)])) == [0, 2]
+
+
+@pytest.mark.usefixtures("two")
+def test_a_result_that_takes_long_to_fetch_is_not_asked_for_again(monkeypatch):
+    # Dask keeps a request that was given up, and hands it to whoever asks next.
+    monkeypatch.setattr(clusters, "LOOK", 0.001)
+    fetched, fetch = [], connected().client._gather_remote
+
+    async def fetch_late(*given: Any) -> Any:
+        fetched.append(given)
+        await asyncio.sleep(0.2)
+        return await fetch(*given)
+
+    monkeypatch.setattr(connected().client, "_gather_remote", fetch_late)
+    assert list(spread(pieces.refuse, [(0,), (2,), (4,)])) == [0, 2, 4]
+    assert len(fetched) == 3
 
 
 @pytest.mark.slow
@@ -281,7 +364,7 @@ def test_a_worker_that_hangs_is_replaced(monkeypatch):
 
 @pytest.fixture(scope="module")
 def small() -> tuple[pd.DataFrame, Settings]:
-    survey = consumer_survey(400, seed=2)
+    survey = consumer_survey(200, seed=2)
     kept = [name for name in survey.columns if name not in ("education", "income")]
     settings = Settings(
         replace=["education", "income"],
@@ -294,6 +377,8 @@ def small() -> tuple[pd.DataFrame, Settings]:
         datasets=2,
         expected_tables=40,
         search_tables=40,
+        fits=3,
+        attacks="none",
         seed=5,
     )
     return survey, settings
@@ -305,65 +390,42 @@ def made_here(small, tmp_path_factory) -> dict[str, bytes]:
         return written(small, tmp_path_factory.mktemp("here") / "out")
 
 
-def written(given: tuple[pd.DataFrame, Settings], folder: Path, tell: Any = None) -> dict[str, bytes]:
-    """All bytes of a release but those that tell how long it took."""
-    made = synthesize(*given, progress=False, tell=tell).save(folder)
+def written(given: tuple[pd.DataFrame, Settings], folder: Path) -> dict[str, bytes]:
+    """All bytes of a release but those that tell how long it took; its pages, of the same evidence, are not drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(releases, "render_report", lambda *_, **__: "")
+        made = synthesize(*given, progress=False).save(folder)
     files = [path for path in made.rglob("*") if path.is_file() and path.name != "times.json"]
     return {str(path.relative_to(made)): path.read_bytes() for path in files}
 
 
 @pytest.mark.usefixtures("two")
-def test_a_release_is_the_same_bytes_though_a_worker_is_killed_in_the_search(small, made_here, tmp_path):
-    killed = []
-
-    def kill(stage: str) -> None:
-        if stage.startswith("point 1") and not killed:
-            killed.append(worker_pids()[0])
-            os.kill(killed[0], signal.SIGKILL)
-
-    assert written(small, tmp_path / "out", kill) == made_here
-    assert killed
+def test_a_release_is_the_same_bytes_though_a_worker_is_killed_in_the_search(small, made_here, tmp_path, dying):
+    dying(points)
+    assert written(small, tmp_path / "out") == made_here
 
 
 @pytest.mark.usefixtures("two")
-def test_chains_are_the_same_bytes_though_a_worker_is_killed_in_the_fit(tmp_path):
+def test_chains_are_the_same_bytes_though_a_worker_is_killed_in_the_fit(tmp_path, dying):
     with executing(None):
-        here = quick_fit(WAGES, PEOPLE)
-    folder, pids = tmp_path / "kept", worker_pids()
-
-    def interrupted(store: Any, number: int, *rest: Any) -> None:
-        write_chunk(store, number, *rest)
-        if number == 1 and pids:
-            os.kill(pids.pop(), signal.SIGKILL)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chains, "write_chunk", interrupted)
-        there = quick_fit(WAGES, PEOPLE, checkpoint=folder)
-    assert len(pids) == 1
+        here = quick_fit(WAGES, PEOPLE, chains=2)
+    dying(chains)
+    there = quick_fit(WAGES, PEOPLE, chains=2, checkpoint=tmp_path / "kept")
     assert there.draws["slope"].tobytes() == here.draws["slope"].tobytes()
     # What was kept of it is what would have been kept here.
     with executing(None):
-        again = quick_fit(WAGES, PEOPLE, checkpoint=folder)
+        again = quick_fit(WAGES, PEOPLE, chains=2, checkpoint=tmp_path / "kept")
     assert again.draws["slope"].tobytes() == here.draws["slope"].tobytes()
 
 
 @pytest.mark.usefixtures("two")
-def test_a_table_in_parts_is_measured_alike_though_a_worker_is_killed_in_the_shuffle(small, tmp_path, monkeypatch):
+def test_a_table_in_parts_is_measured_alike_though_a_worker_is_killed_in_the_shuffle(small, tmp_path, dying):
     survey, _ = small
     table = pa.Table.from_pandas(survey, preserve_index=False)
-    write_dataset([table.slice(0, 150), table.slice(150)], tmp_path / "own")
+    write_dataset([table.slice(0, 80), table.slice(80)], tmp_path / "own")
     intruder = Intruder(known=["gender", "region"], sensitive="income", radius=0.2)
-    pids = worker_pids()
-
-    def spread_and_kill(*given: Any, **named: Any) -> Iterator[Any]:
-        for made in spread(*given, **named):
-            if len(pids) == 2:
-                os.kill(pids.pop(), signal.SIGKILL)
-            yield made
-
-    monkeypatch.setattr(parts_risk, "spread", spread_and_kill)
+    dying(parts_risk)
     confidential_risk_in_parts(tmp_path / "own", intruder, order=2, buckets=6, out=tmp_path / "there")
-    assert len(pids) == 1
     there = read_table(tmp_path / "there" / "part-00000.parquet").frame
     assert there["risk"].tolist() == confidential_risk(survey, intruder, order=2).risk.tolist()
 
@@ -383,10 +445,11 @@ def test_any_number_of_workers_makes_the_same_bytes(small, made_here, tmp_path, 
 def started(*words: object, log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process of Dask, with its log."""
     command = [sys.executable, "-m", "dask", *map(str, words)]
+    path = os.pathsep.join([SUPPORT, *filter(None, [os.environ.get("PYTHONPATH")])])
     with (
         log.open("ab") as told,
         subprocess.Popen(
-            command, stdout=told, stderr=told, env=os.environ | {"PYTHONPATH": SUPPORT} | environment
+            command, stdout=told, stderr=told, env=os.environ | {"PYTHONPATH": path} | environment
         ) as process,
     ):
         try:
@@ -396,32 +459,33 @@ def started(*words: object, log: Path, **environment: str) -> Iterator[subproces
 
 
 @contextmanager
-def cluster_of(address: str, log: Path, *worker: object, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    port = address.rpartition(":")[2]
-    with (
-        started(
-            "scheduler", "--host", address.rpartition(":")[0], "--port", port, "--no-dashboard", log=log, **environment
-        ) as one,
-        started("worker", address, "--nthreads", 1, "--no-dashboard", *worker, log=log, **environment),
-    ):
-        yield one
+def scheduler(log: Path, where: str = "tcp://127.0.0.1:0", **environment: str) -> Iterator[tuple[Any, str]]:
+    """A process of a scheduler that listens, and its address; with 0 for a port it takes a free one."""
+    host, _, port = where.rpartition(":")
+    told = log.with_name(f"scheduler-{time.monotonic_ns()}.json")
+    words = ("scheduler", "--host", host, "--port", port, "--no-dashboard", "--scheduler-file", told)
+    with started(*words, log=log, **environment) as process:
+        address = ""
+
+        def find() -> bool:
+            nonlocal address
+            assert process.poll() is None, log.read_text(errors="replace")
+            with suppress(FileNotFoundError, json.JSONDecodeError):
+                address = json.loads(told.read_text(encoding="utf-8"))["address"]
+            return bool(address)
+
+        wait_for(find)
+        yield process, address
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def join(address: str) -> Any:
-    """Wait for the scheduler to listen, and connect."""
-    for _ in range(100):
-        try:
-            with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=1):
-                break
-        except OSError:
-            time.sleep(0.2)
-    return connect(address)
+@contextmanager
+def scheduler_and_worker(
+    log: Path, *worker: object, where: str = "tcp://127.0.0.1:0", **environment: str
+) -> Iterator[tuple[Any, str]]:
+    with scheduler(log, where, **environment) as (process, address):
+        words = ("worker", address, "--nthreads", 1, "--no-dashboard", *worker)
+        with started(*words, log=log, **environment):
+            yield process, address
 
 
 @pytest.fixture
@@ -445,13 +509,13 @@ def keys(tmp_path) -> dict[str, str]:
 def test_over_tls_nothing_of_the_data_is_logged_and_nobody_enters_without_keys(tmp_path, keys):
     from dask import config  # noqa: PLC0415
 
-    address, log = f"tls://127.0.0.1:{free_port()}", tmp_path / "log"
+    log = tmp_path / "log"
     shared = {"value": pd.Series([CANARY] * 3)}
     told = {f"DASK_{name.upper().replace('.', '__').replace('-', '_')}": value for name, value in keys.items()}
-    with cluster_of(address, log, **told):
-        with pytest.raises(InputError, match="keys for TLS"), join(address):
+    with scheduler_and_worker(log, where="tls://127.0.0.1:0", **told) as (_, address):
+        with pytest.raises(InputError, match="keys for TLS"), connect(address):
             pass
-        with config.set(keys), join(address):
+        with config.set(keys), connect(address):
             assert [found["value"][0] for found, _ in spread(pieces.give_back, [(1,), (2,)], shared=(shared,))] == [
                 CANARY
             ] * 2
@@ -467,42 +531,40 @@ def test_over_tls_nothing_of_the_data_is_logged_and_nobody_enters_without_keys(t
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_scheduler_that_is_restarted_is_given_the_rest_again(tmp_path, monkeypatch):
+def test_a_scheduler_that_is_restarted_is_given_the_rest_again(gate, monkeypatch):
     monkeypatch.setattr(clusters, "LOOK", 0.5)
-    address, log = f"tcp://127.0.0.1:{free_port()}", tmp_path / "log"
-    with ExitStack() as later, cluster_of(address, log) as scheduler, join(address):
+    log = gate / "log"
+    with ExitStack() as later, scheduler_and_worker(log) as (process, address), connect(address):
         made = []
-        for number in spread(pieces.note, [(number,) for number in range(6)], shared=(tmp_path,)):
+        for number in spread(pieces.note, [(number,) for number in range(6)], shared=(gate,)):
             made.append(number)
             if number == 1:
-                scheduler.kill()
-                scheduler.wait()
-                later.enter_context(cluster_of(address, log))
+                process.kill()
+                process.wait()
+                later.enter_context(scheduler_and_worker(log, where=address))
+                (gate / "go").touch()
     assert made == list(range(6))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
-def test_a_scheduler_that_stays_away_is_told_with_the_way_to_go_on(tmp_path, monkeypatch):
+def test_a_scheduler_that_stays_away_is_told_with_the_way_to_go_on(gate, monkeypatch):
     monkeypatch.setattr(clusters, "LOOK", 0.2)
     monkeypatch.setattr(clusters, "GONE", 1.0)
-    address = f"tcp://127.0.0.1:{free_port()}"
-    with cluster_of(address, tmp_path / "log") as scheduler, join(address):
-        made = spread(pieces.note, [(number,) for number in range(6)], shared=(tmp_path,))
+    with scheduler_and_worker(gate / "log") as (process, address), connect(address):
+        made = spread(pieces.note, [(number,) for number in range(6)], shared=(gate,))
         assert next(made) == 0
-        scheduler.kill()
+        process.kill()
         assert "--resume" in refusal(lambda: list(made), "executor")
 
 
 @pytest.mark.usefixtures("alone")
 def test_a_scheduler_without_workers_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(clusters, "FIRST_WORKER", 1.0)
-    port = free_port()
-    words = ("scheduler", "--host", "tcp://127.0.0.1", "--port", port, "--no-dashboard")
-    with started(*words, log=tmp_path / "log"):
+    monkeypatch.setattr(clusters, "FIRST_WORKER", 0.5)
+    with scheduler(tmp_path / "log") as (_, address):
 
         def call() -> None:
-            with join(f"tcp://127.0.0.1:{port}"):
+            with connect(address):
                 pass
 
         assert "no worker" in refusal(call, "executor")
@@ -511,8 +573,7 @@ def test_a_scheduler_without_workers_is_told(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_a_worker_out_of_memory_is_told(tmp_path):
-    address = f"tcp://127.0.0.1:{free_port()}"
-    with cluster_of(address, tmp_path / "log", "--memory-limit", "500MB"), join(address):
+    with scheduler_and_worker(tmp_path / "log", "--memory-limit", "500MB") as (_, address), connect(address):
         text = refusal(lambda: list(spread(pieces.fill_memory, [(0,), (1,)])), "executor")
     assert "too little memory" in text
 
@@ -520,15 +581,17 @@ def test_a_worker_out_of_memory_is_told(tmp_path):
 # The process that was begun with.
 
 WORKING = """
-    import os, sys
+    import os, signal, sys
     from pathlib import Path
     import pieces
     from molehill import machine
     from molehill.cluster import connect
     if __name__ == "__main__":
+        # As in a terminal: a shell lets what it starts in the background, these tests perhaps, ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with connect("local:2"):
             print(*machine._EXECUTOR.get().client.run(os.getpid).values(), flush=True)
-            list(machine.spread(pieces.note, [(n,) for n in range(200)], shared=(Path(sys.argv[1]),)))
+            list(machine.spread(pieces.note, [(n,) for n in range(2, 9)], shared=(Path(sys.argv[1]),)))
 """
 
 
@@ -539,8 +602,9 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_workers_end_with_the_process_that_began_them(tmp_path, number):
+def test_workers_end_with_the_process_that_began_them_in_the_middle_of_a_piece(tmp_path, number):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(WORKING), encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([SUPPORT, os.environ.get("PYTHONPATH", "")])}
@@ -549,13 +613,11 @@ def test_workers_end_with_the_process_that_began_them(tmp_path, number):
         assert begun.stdout is not None
         pids = [int(word) for word in begun.stdout.readline().split()]
         assert len(pids) == 2
+        wait_for(lambda: list_begun(tmp_path))
         begun.send_signal(number)
-        begun.communicate(timeout=60)
-    for _ in range(100):
-        if not any(map(is_running, pids)):
-            break
-        time.sleep(0.2)
-    assert not any(map(is_running, pids))
+        begun.communicate(timeout=PATIENCE)
+    assert begun.returncode == -number
+    wait_for(lambda: not any(map(is_running, pids)))
 
 
 # The command line.

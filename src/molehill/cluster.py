@@ -6,6 +6,7 @@ A worker that dies takes nothing along: what it held is made again by another. A
 again what is still to do. What goes wrong in a piece is raised here, as if it had run here.
 """
 
+import asyncio
 import io
 import logging
 import os
@@ -30,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from molehill.errors import InputError
-from molehill.machine import call_alone, executing, hash_code, is_spreading, prepare_xla, workers
+from molehill.machine import call_alone, executing, hash_code, is_running, is_spreading, prepare_xla, workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -161,18 +162,13 @@ def _sweep() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
         begun_by = folder.name.removeprefix(_FOLDER).partition("-")[0]
         with suppress(OSError):
-            if begun_by.isdecimal() and not _is_running(int(begun_by)) and folder.stat().st_uid == os.getuid():
+            if begun_by.isdecimal() and not is_running(int(begun_by)) and _is_own(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+def _is_own(folder: Path) -> bool:
+    # On Windows everybody has a folder of their own for such files.
+    return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
 
 
 @contextmanager
@@ -445,15 +441,25 @@ class Cluster:
 
     def _await(self, future: Any) -> Packet:
         """Wait for a piece as long as there are workers that may be at it."""
+        # Asked for once, however often it is looked for: a request that is given up in the middle would begin anew
+        # every time, and Dask would answer later ones by it.
+        loop: Any = self.client.loop
+        fetched = asyncio.run_coroutine_threadsafe(_fetch(future), loop.asyncio_loop)
         missed = 0.0
-        while True:
-            try:
-                return future.result(timeout=LOOK)
-            except TimeoutError:
-                missed = 0.0 if self._find_workers() else missed + LOOK
-                if missed > GONE:
-                    problem = f"there has been no worker for {GONE:.0f} seconds"
-                    raise InputError("executor", problem, "Start some, and go on (--resume)") from None
+        try:
+            while True:
+                try:
+                    return fetched.result(timeout=LOOK)
+                except TimeoutError:
+                    if fetched.done():
+                        raise
+                    missed = 0.0 if self._find_workers() else missed + LOOK
+                    if missed > GONE:
+                        problem = f"there has been no worker for {GONE:.0f} seconds"
+                        raise InputError("executor", problem, "Start some, and go on (--resume)") from None
+        finally:
+            # Also ends a request that nobody waits for any more.
+            future.release()
 
     def _await_return(self, *, last: bool) -> None:
         """Wait until a scheduler that went away is there again, with a worker."""
@@ -466,6 +472,10 @@ class Cluster:
         raise InputError(
             "executor", "the scheduler went away in the middle of the work", "Start it, and go on (--resume)"
         )
+
+
+async def _fetch(future: Any) -> Packet:
+    return (await future.client.gather([future], asynchronous=True))[0]
 
 
 class _ForgottenError(Exception):

@@ -62,7 +62,8 @@ def written_whole(path: str | Path, *, private: bool = False, argument: str = "p
 
 
 def _flush(path: Path) -> None:
-    with path.open("rb") as file:
+    # To write: Windows flushes no file that is open to be read.
+    with path.open("r+b") as file:
         os.fsync(file.fileno())
 
 
@@ -76,7 +77,7 @@ def _umask() -> int:
 def write_text(path: Path, text: str, *, private: bool = False, argument: str = "path") -> None:
     """Write a text file, whole or not at all."""
     with written_whole(path, private=private, argument=argument) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def hash_file(path: Path, *, advance: Callable[[int], None] | None = None) -> str:

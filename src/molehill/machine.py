@@ -3,8 +3,10 @@
 Called, never done by importing.
 """
 
+import ctypes
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -105,6 +107,21 @@ def call_alone(function: Callable[..., Any], *given: Any) -> Any:
     """
     with threadpool_limits(1, user_api="blas"):
         return function(*given)
+
+
+def is_running(process: int) -> bool:
+    """Whether there is a process of this number on this machine; one of somebody else counts, too."""
+    if sys.platform == "win32":
+        # There a signal of any number would end it; so it is asked for the right to wait for it.
+        found = ctypes.windll.kernel32.OpenProcess(0x00100000, False, process)  # noqa: FBT003
+        return bool(found and ctypes.windll.kernel32.CloseHandle(found))
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 @cache

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from drawing import drawn_once  # noqa: F401
 from molehill.cli.main import app
 from molehill.errors import InputError
 from molehill.reproduction import paper, replicates, studies
@@ -142,10 +143,10 @@ def test_a_scheme_fitted_to_the_papers_data_has_the_distance_and_risk_of_the_ref
     assert found["converged"]
 
 
-@pytest.mark.usefixtures("_without_fits")
+@pytest.mark.usefixtures("_without_fits", "drawn_once")
 def test_the_study_writes_its_page_and_goes_on_to_the_same_bytes(tmp_path):
     folder = open_folder(tmp_path / "out", resume=False)
-    data = studies.read_counts(seed=1).iloc[:300]
+    data = studies.read_counts(seed=1).iloc[:150]
     results = studies.run_simulation(data, folder, replicates=2, refits=2, workers=1)
     write_simulation(results, folder, "molehill reproduce simulation")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -295,9 +296,9 @@ def test_the_ce_sample_is_known_by_its_columns(shared):
 @pytest.mark.usefixtures("_without_fits")
 def test_the_application_writes_its_page(tmp_path):
     data, survey = studies.read_survey()
-    data = data.iloc[:800].reset_index(drop=True)
+    data = data.iloc[:300].reset_index(drop=True)
     folder = open_folder(tmp_path / "out", resume=False)
-    results = studies.run_application(data, survey, folder, replicates=2, refits=1)
+    results = studies.run_application(data, survey, folder, replicates=2, refits=1, workers=1)
     write_application(results, folder, "molehill reproduce application", "survey")
     text = (folder / "reproduction.md").read_text()
     for claim in APPLICATION_CLAIMS:

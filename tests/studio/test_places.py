@@ -8,6 +8,9 @@ import pytest
 from molehill.errors import InputError
 from molehill.studio.places import find_path, list_place, settle_folders, take_file, tidy_file_name
 
+# Links, and the modes of files.
+pytestmark = pytest.mark.posix
+
 
 @pytest.fixture
 def folders(tmp_path):

@@ -1,7 +1,5 @@
 """Projects: settings on disk with every earlier state, and nothing that others could read."""
 
-import os
-
 import pytest
 
 from molehill import Settings, read_settings
@@ -17,6 +15,7 @@ def project(tmp_path):
     return projects.begin(folder, FIRST, reasons={"pay": "money"}, notes={"known": "two"})
 
 
+@pytest.mark.posix
 def test_a_project_is_a_settings_file_that_only_its_owner_reads(project):
     assert read_settings(project.path) == FIRST
     assert "# money" in project.path.read_text(encoding="utf-8")
@@ -80,6 +79,7 @@ def test_a_damaged_state_loses_the_past_and_not_the_settings(project, content):
     assert project.settings.datasets == 6
 
 
+@pytest.mark.posix
 def test_projects_have_names_of_their_own_and_are_found_by_them(tmp_path):
     home = projects.open_home(tmp_path)
     names = [projects.make_folder(home, name).name for name in ("a", "a", "../x", "Löhne 2020", "", "...")]
@@ -94,7 +94,7 @@ def test_projects_have_names_of_their_own_and_are_found_by_them(tmp_path):
     assert "link" not in {project.name for project in projects.list_projects(home)}
 
 
-@pytest.mark.skipif(os.name != "posix", reason="rights of files are those of Unix")
+@pytest.mark.posix
 def test_a_home_that_others_may_have_made_is_refused(tmp_path):
     home = tmp_path / projects.HOME
     home.mkdir(mode=0o700)
@@ -107,6 +107,7 @@ def test_a_home_that_others_may_have_made_is_refused(tmp_path):
         projects.open_home(tmp_path)
 
 
+@pytest.mark.posix
 def test_removing_follows_no_link(project, tmp_path):
     other = tmp_path / "other"
     other.mkdir()

@@ -71,6 +71,7 @@ def test_a_change_that_is_refused_is_told_and_leaves_all_as_it_was(opened, proje
     assert settings() == before
 
 
+@pytest.mark.posix
 def test_files_outside_are_not_opened_by_any_name(opened, tmp_path):
     secret = tmp_path / "secret.csv"
     write_people(secret)
@@ -134,6 +135,7 @@ def test_text_from_a_hostile_file_is_inert(opened):
     opened.do("known", answer["project"], "intruder", column=HOSTILE, value=True)
 
 
+@pytest.mark.posix
 def test_a_file_that_was_dropped_is_copied_for_its_owner(opened):
     content = (opened.studio.folders[0] / "people.csv").read_bytes()
     answer = opened.send("dropped people.csv", content)
@@ -203,6 +205,7 @@ def test_a_project_or_file_that_is_gone_is_told(opened):
     assert "error" not in opened.do("open", "nobody", path="people.csv")
 
 
+@pytest.mark.posix
 def test_the_table_of_a_project_is_not_another_one_because_its_settings_say_so(opened, project, tmp_path):
     path = find_project(opened.studio.home, project).path
     secret = write_people(tmp_path / "secret.csv")
@@ -240,7 +243,7 @@ def test_a_sheet_of_a_workbook_is_chosen_when_it_is_opened(opened):
     path.unlink()
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.posix
 def test_a_pipe_is_no_file_and_holds_nothing_up(opened):
     for name in ("pipe.toml", "pipe.csv"):
         os.mkfifo(opened.studio.folders[0] / name)

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,33 @@ def fill_memory(number: int) -> int:
 
 
 def note(folder: Path, number: int) -> int:
-    """Leave a note that it was begun, and take a while."""
+    """Leave a note that it was begun; all but the first two then wait until there is a file `go`."""
     (folder / f"{number}-{os.getpid()}-{time.monotonic_ns()}").touch()
-    time.sleep(0.3)
+    while number > 1 and not (folder / "go").exists():
+        time.sleep(0.01)
     return number
+
+
+def note_and_die_once(folder: Path, number: int) -> int:
+    """Leave a note that it was begun; the fourth ends its worker the first time."""
+    (folder / f"{number}-{os.getpid()}-{time.monotonic_ns()}").touch()
+    if number == 3:
+        _die_once(folder / "died")
+    return number
+
+
+def work_and_die_once(died: Path, asker: int, function: Callable[..., Any], *given: Any) -> Any:
+    """Do a piece of work; the first worker that has done one is killed before it can say so."""
+    made = function(*given)
+    if os.getpid() != asker:
+        _die_once(died)
+    return made
+
+
+def _die_once(died: Path) -> None:
+    """Kill this process, unless another one was killed here before."""
+    try:
+        died.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,10 +1,8 @@
 """Who is at work on a release: one process at a time, from the first draw to the last file."""
 
-import ctypes
 import json
 import os
 import platform
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from molehill.errors import InputError
+from molehill.machine import is_running
 
 try:
     import fcntl
@@ -103,17 +102,7 @@ def _is_alive(owner: dict[str, Any]) -> bool:
         return False
     if owner["host"] != platform.node():
         return True
-    if sys.platform == "win32":
-        # There a signal of any number would end it; so it is asked for the right to wait for it.
-        process = ctypes.windll.kernel32.OpenProcess(0x00100000, False, owner["pid"])  # noqa: FBT003
-        return bool(process and ctypes.windll.kernel32.CloseHandle(process))
-    try:
-        os.kill(owner["pid"], 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return is_running(owner["pid"])
 
 
 def _name(owner: dict[str, Any]) -> str:

@@ -133,8 +133,9 @@ def pause(run: Run) -> None:
 def stop(run: Run) -> None:
     """Stop a run in order: what it has kept on the disk is there to go on from."""
     _signal(run, "SIGTERM")
-    # One that is held hears nothing.
-    _signal(run, "SIGCONT")
+    # One that is held hears nothing; one that has ended at once needs nothing more.
+    with suppress(InputError):
+        _signal(run, "SIGCONT")
     _note(run, paused=False, stopped=True)
 
 

@@ -170,7 +170,7 @@ def test_trees_differ_as_much_as_the_design_says():
     )
     # A variance from a thousand trees; without the design it is a quarter at most.
     assert_agrees(corrected / wanted, 1.0, np.sqrt(2 / 1_000), detects=0.75, of="variance of shares")
-    assert_differs(plain / wanted, 1.0, np.sqrt(2 / 1_000), effect=0.75, of="variance without the design")
+    assert_differs(plain / wanted, 1.0, np.sqrt(2 / 1_000), effect=-0.75, of="variance without the design")
 
 
 def heavy(number: int = 400) -> pd.DataFrame:
