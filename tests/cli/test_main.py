@@ -1,17 +1,23 @@
 import json
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import molehill
-from drawing import in_words  # noqa: F401
+from drawing import in_words, said_in_words  # noqa: F401
 from molehill import Table, read_table, write_table
+from molehill.cli import entry
+from molehill.cli import main as cli
+from molehill.release import runs
+from molehill.tables.formats import csv
 from molehill.tables.populations import consumer_survey
 from processes import run_command
 from small_release import make_release
@@ -146,50 +152,44 @@ def test_names_with_commas_and_markup_are_taken_whole(tmp_path):
     assert "35 and over" in grouped.stdout
 
 
+@pytest.mark.posix
 def test_a_full_disk_is_told_in_one_line(survey, tmp_path):
-    code = (
-        "import resource, signal, sys\n"
-        "import molehill.cli.main\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "molehill.cli.main.main()\n"
-    )
-    arguments = ["risk", str(survey), *SURVEY, "--out", str(tmp_path / "records.csv")]
-    # Compiled code is cached already; a process that cannot write may not be able to cache it.
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    import resource  # noqa: PLC0415
+
+    # A process that may write 1,000 bytes to a file meets the same error as a full disk.
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        done = run_command("risk", survey, *SURVEY, "--out", tmp_path / "records.csv")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert done.returncode == 1
     assert done.stderr.splitlines() == ["Error: the system refused: File too large"]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_ends_with_130_and_leaves_nothing_in_part(survey, tmp_path):
-    code = (
-        "import os, signal, molehill.cli.main as cli, molehill.tables.formats.csv as files\n"
-        "files._as_written = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
-        "cli.main()\n"
-    )
-    arguments = ["risk", str(survey), *SURVEY, "--out", str(tmp_path / "records.csv")]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+def test_ctrl_c_ends_with_130_and_leaves_nothing_in_part(survey, tmp_path, monkeypatch):
+    monkeypatch.setattr(entry, "_ASKED", [])
+    monkeypatch.setattr(csv, "_as_written", lambda *_: signal.raise_signal(signal.SIGINT))
+    done = run_command("risk", survey, *SURVEY, "--out", tmp_path / "records.csv")
     assert done.returncode == 130
     assert done.stderr.splitlines() == ["Error: interrupted; no file was written in part"]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_releases_the_survey(tmp_path):
-    code = (
-        "import molehill.cli.main as cli, molehill.release.runs as runs\n"
-        "def told(data, settings, out, **how):\n"
-        "    print(len(data), settings.replace, settings.known, out, how['overwrite'])\n"
-        "runs.run = told; cli._report_release = lambda *_, **__: None\n"
-        "cli.main()\n"
+def test_demo_releases_the_survey(tmp_path, monkeypatch):
+    called = []
+    monkeypatch.setattr(runs, "run", lambda *given, **how: called.append((given, how)))
+    monkeypatch.setattr(cli, "_report_release", lambda *_, **__: None)
+    done = run_command("demo", "--out", tmp_path / "demo", "--overwrite")
+    assert done.returncode == 0, done.stderr
+    (((data, settings, out), how),) = called
+    assert (len(data), settings.replace, settings.known) == (
+        6208,
+        ("education", "income"),
+        ("gender", "age", "region"),
     )
-    arguments = ["demo", "--out", str(tmp_path / "demo"), "--overwrite"]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert (
-        done.stdout.strip() == f"6208 ('education', 'income') ('gender', 'age', 'region') {tmp_path / 'demo'} True"
-    ), done.stderr
+    assert (Path(out), how["overwrite"]) == (tmp_path / "demo", True)
 
 
 # Anybody's files.
@@ -383,7 +383,8 @@ def test_evaluate_weights_by_the_design_of_a_survey(tmp_path):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return make_release(tmp_path_factory.mktemp("verified"))
+    with said_in_words():
+        return make_release(tmp_path_factory.mktemp("verified"))
 
 
 def test_verify_says_that_all_is_as_it_was_and_the_fingerprint(made):
