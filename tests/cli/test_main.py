@@ -16,7 +16,7 @@ from drawing import in_words, said_in_words  # noqa: F401
 from molehill import Table, read_table, write_table
 from molehill.cli import entry
 from molehill.cli import main as cli
-from molehill.release import runs
+from molehill.release import release as saving
 from molehill.tables.formats import csv
 from molehill.tables.populations import consumer_survey
 from processes import run_command
@@ -179,7 +179,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_in_part(survey, tmp_path, monke
 
 def test_demo_releases_the_survey(tmp_path, monkeypatch):
     called = []
-    monkeypatch.setattr(runs, "run", lambda *given, **how: called.append((given, how)))
+    monkeypatch.setattr(molehill, "run", lambda *given, **how: called.append((given, how)))
     monkeypatch.setattr(cli, "_report_release", lambda *_, **__: None)
     done = run_command("demo", "--out", tmp_path / "demo", "--overwrite")
     assert done.returncode == 0, done.stderr
@@ -212,34 +212,32 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
         "--against",
         f"topcoded={tmp_path / 'top.csv'}",
     ]
-    done = run_command("evaluate", *files, *known, "--out", tmp_path / "out")
+    page = tmp_path / "page.html"
+    written = ["--regression", "pay ~ town", "--out", tmp_path / "out", "--report", page]
+    done = run_command("evaluate", *files, *known, *written)
     assert done.returncode == 0, done.stderr
     assert "mean risk" in done.stdout
     assert "topcoded" in done.stdout
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"risk.csv", "utility.csv", "records.csv"}
-    bounds = ["--bound", "matches_true=0.0123,never", "--bound", "closest_records=off"]
-    content = json.loads(run_command("evaluate", *files, *known, *bounds, "--json").stdout)
-    identity = next(one for one in content["scorecard"] if one["family"] == "identity")
-    assert (
-        "amber from 0.0123, never red (set by the agency; ours: amber from 0.01, red from 0.05)" in identity["rules"][0]
-    )
-    schemes = {row["scheme"] for row in content["risk"]}
-    assert schemes == {"confidential", "released", "topcoded"}
-    assert run_command("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
-    page = tmp_path / "page.html"
-    done = run_command("evaluate", *files, *known, "--regression", "pay ~ town", "--report", page)
-    assert done.returncode == 0, done.stderr
     assert page.stat().st_mode & 0o077 == 0
     html = page.read_text(encoding="utf-8")
     assert "town[B] in pay ~ town" in html
     assert "<strong>Do not publish</strong>, because" in html
+    assert run_command("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
     assert run_command("evaluate", *files, *known, "--report", page).returncode == 2
     assert (
         "there is no column 'village'"
         in run_command("evaluate", *files, *known, "--regression", "pay ~ village").stderr
     )
-    held = [*files, *known, "--control", files[0], "--without", "singling_out", "--without", "linkability", "--json"]
-    told = {row["measure"] for row in json.loads(run_command("evaluate", *held).stdout)["risk"]}
+    bounds = ["--bound", "matches_true=0.0123,never", "--bound", "closest_records=off"]
+    held = ["--control", files[0], "--without", "singling_out", "--without", "linkability"]
+    content = json.loads(run_command("evaluate", *files, *known, *bounds, *held, "--json").stdout)
+    identity = next(one for one in content["scorecard"] if one["family"] == "identity")
+    assert (
+        "amber from 0.0123, never red (set by the agency; ours: amber from 0.01, red from 0.05)" in identity["rules"][0]
+    )
+    assert {row["scheme"] for row in content["risk"]} == {"confidential", "released", "topcoded"}
+    told = {row["measure"] for row in content["risk"]}
     assert "inference_control" in told
     assert not told & {"singling_out", "singling_out_risk", "linkability"}
     refused = run_command("evaluate", *files, *known, "--without", "singling")
@@ -301,7 +299,7 @@ def labelled_people() -> Table:
 
 
 @pytest.mark.usefixtures("in_words")
-def test_a_count_goes_from_init_to_a_release(tmp_path):
+def test_a_count_goes_from_init_to_a_release(tmp_path, monkeypatch):
     people, ending = labelled_people(), ".sav"
     write_table(people, tmp_path / f"people{ending}")
     settings = tmp_path / "settings.toml"
@@ -317,6 +315,7 @@ def test_a_count_goes_from_init_to_a_release(tmp_path):
     text = re.sub(r"(?m)^datasets = .*$", "datasets = 2", text)
     text = re.sub(r"(?m)^compare = .*$", 'compare = ["topcoding"]', text)
     text = re.sub(r"(?m)^targets = .*$", 'targets = ["U_m <= 0.5"]', text)
+    text = re.sub(r"(?m)^attacks = .*$", 'attacks = "none"', text)
     settings.write_text(re.sub(r"(?m)^expected_tables = .*$", "expected_tables = 0", text))
     out = tmp_path / "out"
     planned = run_command("plan", settings)
@@ -342,7 +341,9 @@ def test_a_count_goes_from_init_to_a_release(tmp_path):
     again = run_command("run", settings, "--out", out)
     assert again.returncode == 2
     assert "exists already" in again.stderr
+    monkeypatch.setattr(saving, "render_report", lambda *_, **__: "made again")
     assert run_command("report", out).returncode == 0
+    assert (out / "release" / "report.html").read_text() == "made again"
 
 
 def test_run_tells_every_problem_of_the_settings(tmp_path):

@@ -397,7 +397,7 @@ def hold_at(place: str, out: str) -> None:
 
     def wait(stage: str) -> None:
         if stage == place:
-            print(os.getpid(), flush=True)
+            print(os.getpid(), flush=True)  # noqa: T201
             signal.pause()
 
     # The lock is held by the run, whatever is made in it.
