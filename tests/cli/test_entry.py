@@ -45,7 +45,7 @@ def begin(answer):
 entry.answer_signals = begin
 entry.main()
 """
-EVENTS = [1, 30, 100, 300, 1000, 2000, 3000]
+EVENTS = [1, 30, 100, 300, 1000, 3000, 6000]
 
 
 def stop(program: str, *arguments: object, number: signal.Signals) -> tuple[int, str]:
