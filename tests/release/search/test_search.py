@@ -80,6 +80,7 @@ def short():
     """Confirm with fewer tables than for a real release, and fit nothing twice."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(points, "CONFIRMED_WITH", 200)
+        patch.setattr(points, "LOOKED_AT", 20)
         patch.setattr(points, "fit_quietly", fit_once)
         yield
     FITTED.clear()
