@@ -140,7 +140,7 @@ def test_of_many_at_once_one_holds_it(tmp_path, system):
         pytest.skip("needs locks of the system")
     command = [sys.executable, "-c", RACE, str(tmp_path / "out")]
     pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    racers = [subprocess.Popen(command, **pipes, text=True) for _ in range(3)]
+    racers: list[Any] = [subprocess.Popen(command, **pipes, text=True) for _ in range(3)]
     # All have imported what they need, and begin together.
     assert [racer.stdout.readline() for racer in racers] == ["here\n"] * 3
     for racer in racers:

@@ -29,6 +29,7 @@ from molehill.release.runs import run
 from molehill.report.dossier import read_dossier
 from molehill.report.trail import verify_release
 from molehill.synthesis.sampling import chains
+from molehill.synthesis.sampling.checkpoints import write_chunk
 from molehill.tables.table import as_table, hash_table
 from processes import SUPPORT
 
@@ -314,17 +315,18 @@ def die(*_: object, **__: object) -> Any:
 
 def run_until(place: str, out: str, pages: str) -> None:
     """Begin a run, or go on with it, and be killed where a stage begins, after the third chunk, or amid the report."""
-    page, write, chunks = pages_of(Path(pages)), chains.write_chunk, count(1)
+    page, chunks, patch = pages_of(Path(pages)), count(1), pytest.MonkeyPatch()
 
-    def write_chunk(*given: Any) -> None:
-        write(*given)
+    def write(*given: Any) -> None:
+        write_chunk(*given)
         if place == "after a chunk" and next(chunks) == 3:
             die()
 
     def render(*_: Any, edition: Any, **__: Any) -> str:
         return die() if place == "amid the report" and edition == "internal" else page(edition=edition)
 
-    chains.write_chunk, saving.render_report = write_chunk, render
+    patch.setattr(chains, "write_chunk", write)
+    patch.setattr(saving, "render_report", render)
     run(PEOPLE, SETTINGS, out, resume=True, progress=False, tell=lambda stage: die() if stage == place else None)
 
 
@@ -345,8 +347,8 @@ def test_killed_at_any_stage_it_goes_on_to_the_same_bytes(saved, forking, tmp_pa
         assert not out.exists()
         assert (tmp_path / ".out.unfinished" / "seed.json").exists()
     # What was sampled before is not sampled again.
-    before, sampled, write = len([*tmp_path.rglob("chunk-*.bin")]), [], chains.write_chunk
-    monkeypatch.setattr(chains, "write_chunk", lambda *given: sampled.append(given[1]) or write(*given))
+    before, sampled = len([*tmp_path.rglob("chunk-*.bin")]), []
+    monkeypatch.setattr(chains, "write_chunk", lambda *given: sampled.append(given[1]) or write_chunk(*given))
     monkeypatch.setattr(saving, "render_report", pages_of(saved))
     run(PEOPLE, SETTINGS, out, resume=True, progress=False)
     assert sampled[:1] == ([before] if places[-1] in ("after a chunk", *STAGES[:2]) else [])
