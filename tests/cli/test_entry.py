@@ -1,122 +1,126 @@
 """Signals are answered in one line, whenever they come."""
 
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from molehill import files
 from molehill.cli import entry
+from molehill.release import runs
+from processes import run_command
+
+pytestmark = pytest.mark.posix
 
 SIGNALS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
-START = "from molehill.cli.entry import main; main()"
-# The same, but it says when it has come to a place, and waits there.
+# The commands; but they say when a module is asked for, and wait there.
 WAITING = """
-import sys, time
-def wait(*_, **__):
-    print("here", flush=True)
-    time.sleep(60)
+import signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == place:
+            print("here", flush=True)
+            signal.pause()
 place = sys.argv.pop(1)
-if place == "imports":
-    class Finder:
-        def find_spec(self, name, *_):
-            if name == "typer":
-                wait()
-    sys.meta_path.insert(0, Finder())
-elif place == "pandas":
-    class Finder:
-        def find_spec(self, name, *_):
-            if name == "pandas":
-                wait()
-    sys.meta_path.insert(0, Finder())
-else:
-    import molehill.release.runs as runs
-    if place == "fitting":
-        def synthesize(*_, checkpoint, **__):
-            (checkpoint / "pairwise").mkdir(parents=True)
-            (checkpoint / "pairwise" / "chunk-00000.bin").touch()
-            wait()
-        runs.synthesize = synthesize
-    if place == "writing":
-        import molehill.files as files
-        def write(release, target):
-            with files.folder_written_whole(target) as folder:
-                (folder / "half").touch()
-                wait()
-        runs.synthesize, runs.write_release = (lambda *_, **__: None), write
+sys.meta_path.insert(0, Finder())
 from molehill.cli.entry import main
 main()
 """
+# The same, and the signal comes when a module is imported or a file opened for the so-manieth time.
+COUNTING = """
+import itertools, signal, sys
+event, number = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+counted = itertools.count(1)
+def look(name, _):
+    if name in ("import", "open") and next(counted) == event:
+        signal.raise_signal(number)
+import molehill.cli.entry as entry
+answer_signals = entry.answer_signals
+def begin(answer):
+    answer_signals(answer)
+    entry.answer_signals = answer_signals
+    sys.addaudithook(look)
+entry.answer_signals = begin
+entry.main()
+"""
+EVENTS = [1, 30, 100, 300, 1000, 3000, 6000]
 
 
-def stop(program: str, *arguments: object, number: signal.Signals, wait: float | None = None) -> tuple[int, str]:
+def stop(program: str, *arguments: object, number: signal.Signals) -> tuple[int, str]:
+    """Send a signal to a program as soon as it says that it is there."""
     command = [sys.executable, "-c", program, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        if wait is None:
-            assert process.stdout.readline() == "here\n"
-        else:
-            time.sleep(wait)
+        assert process.stdout.readline() == "here\n"
         process.send_signal(number)
-        _, told = process.communicate(timeout=100)
+        _, told = process.communicate(timeout=300)
         return process.returncode, told
 
 
-# Later places take seconds to come to: there one signal each, the other when there is time.
-LATER = {("fitting", signal.SIGTERM), ("writing", signal.SIGINT)}
-PLACES = [(place, number) for place in ("imports", "pandas", "fitting", "writing") for number in SIGNALS]
+# Where a signal that comes leaves, of a run that can go on, what it has done.
+UNFINISHED = {"fitting": [".out.unfinished"]}
+ENDED = [pytest.param(number, id=number.name) for number in SIGNALS]
 
 
-@pytest.mark.parametrize(
-    ("place", "number"),
-    [
-        pytest.param(*one, id=f"{one[0]}-{one[1].name}", marks=pytest.mark.slow if one in LATER else ())
-        for one in PLACES
-    ],
-)
-def test_a_signal_ends_in_one_line_with_nothing_in_part(tmp_path, place, number):
-    out = tmp_path / "out"
+@pytest.mark.parametrize("number", ENDED)
+@pytest.mark.parametrize("place", ["typer", "pandas"])
+def test_a_signal_while_it_imports_ends_in_one_line(tmp_path, place, number):
     code, words = SIGNALS[number]
-    ended, told = stop(WAITING, place, "demo", "--out", out, "--quiet", number=number)
+    ended, told = stop(WAITING, place, "demo", "--out", tmp_path / "out", "--quiet", number=number)
     assert (ended, told) == (code, f"Error: {words}; no file was written in part; add --resume to go on\n")
-    left = [".out.unfinished"] if place == "fitting" else []
-    assert [path.name for path in tmp_path.iterdir()] == left
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", ENDED)
+@pytest.mark.parametrize("place", ["fitting", "writing"])
+def test_a_signal_ends_in_one_line_with_nothing_in_part(tmp_path, monkeypatch, place, number):
+    def synthesize(*_, checkpoint, **__):
+        if place == "fitting":
+            (checkpoint / "pairwise").mkdir(parents=True)
+            (checkpoint / "pairwise" / "chunk-00000.bin").touch()
+            signal.raise_signal(number)
+
+    def write(_, target):
+        with files.folder_written_whole(target) as folder:
+            (folder / "half").touch()
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(entry, "_ASKED", [])
+    monkeypatch.setattr(runs, "synthesize", synthesize)
+    monkeypatch.setattr(runs, "write_release", write)
+    code, words = SIGNALS[number]
+    ended = run_command("demo", "--out", tmp_path / "out", "--quiet")
+    assert (ended.returncode, ended.stderr) == (
+        code,
+        f"Error: {words}; no file was written in part; add --resume to go on\n",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == UNFINISHED.get(place, [])
 
 
 def test_what_cannot_be_resumed_is_not_said_to_be():
-    assert stop(WAITING, "imports", "risk", number=signal.SIGINT) == (
+    assert stop(WAITING, "typer", "risk", number=signal.SIGINT) == (
         130,
         "Error: interrupted; no file was written in part\n",
     )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wait", [0.3 + 0.4 * step for step in range(30)])
-def test_a_signal_at_any_moment_ends_in_one_line(tmp_path, wait):
-    number = (signal.SIGINT, signal.SIGTERM)[int(wait * 10) % 2]
-    ended, told = stop(START, "demo", "--out", tmp_path / "out", "--quiet", number=number, wait=wait)
-    assert (ended, told.count("\n")) == (SIGNALS[number][0], 1), told
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("number", ENDED)
+def test_a_signal_at_any_moment_ends_in_one_line(tmp_path, event, number):
+    command = [sys.executable, "-c", COUNTING, str(event), str(int(number)), "demo", "--out", tmp_path / "out"]
+    done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (SIGNALS[number][0], 1), done.stderr
 
 
-def test_what_the_system_refuses_is_told_with_its_path(tmp_path):
-    program = (
-        "import os, sys\n"
-        "import molehill.release.runs as runs\n"
-        "def full(*_, **__): raise OSError(28, 'No space left on device', '/disk/file')\n"
-        "runs.synthesize = full\n"
-        "from molehill.cli.entry import main\n"
-        "main()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, "demo", "--out", str(tmp_path / "out"), "--quiet"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"COLUMNS": "200"},
-    )
+def test_what_the_system_refuses_is_told_with_its_path(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(28, "No space left on device", "/disk/file")
+
+    monkeypatch.setattr(runs, "synthesize", refuse)
+    done = run_command("demo", "--out", tmp_path / "out", "--quiet")
     assert (done.returncode, done.stderr) == (1, "Error: the system refused: No space left on device ('/disk/file')\n")
     assert list(tmp_path.iterdir()) == []
 

@@ -105,7 +105,7 @@ def answer(settings: Path) -> None:
     text = text.replace('illness = "decide"', 'illness = "keep"')
     text, limits = re.subn(r"lower = [\d.]+, upper = [\d.]+", "lower = 0.0, upper = 60000.0", text)
     assert limits == 1
-    cheap = {"datasets": "2", "compare": "[]", "expected_tables": "0", "synthesizer": '"normal_linear"'}
+    cheap = {"datasets": "2", "compare": "[]", "expected_tables": "0", "attacks": '"none"', "leaf": "20"}
     for name, value in cheap.items():
         text, found = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
         assert found == 1, name

@@ -27,6 +27,7 @@ from molehill.plan.settings import (
     write_settings,
 )
 from molehill.surveys import SurveyDesign
+from properties import examples
 
 PLAIN = Settings(replace=("income",), known=("gender", "age"), data="survey.csv")
 
@@ -75,6 +76,7 @@ def test_every_setting_stands_in_the_file_with_its_comment():
     assert "# 40 patterns\n# none alone\nknown" in text
 
 
+@examples(50)
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4, unique=True))
 def test_any_name_goes_through_the_file(names):
     settings = Settings(

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,13 +115,14 @@ def test_a_lock_of_another_machine_is_believed_where_the_system_cannot_tell(tmp_
 
 
 RACE = """
-import sys, time
+import sys
 from pathlib import Path
 from molehill.errors import InputError
 from molehill.release.locks import held
-end = time.monotonic() + 2
-taken = 0
-while time.monotonic() < end:
+print("here", flush=True)
+sys.stdin.readline()
+taken = refused = 0
+while taken < 30 and refused < 3000:
     try:
         with held(Path(sys.argv[1])) as folder:
             (folder / "mine").touch(exist_ok=False)
@@ -128,6 +130,7 @@ while time.monotonic() < end:
             taken += 1
     except InputError as error:
         assert "is at work" in str(error)
+        refused += 1
 print(taken)
 """
 
@@ -136,10 +139,17 @@ def test_of_many_at_once_one_holds_it(tmp_path, system):
     if system != "locked by the system":
         pytest.skip("needs locks of the system")
     command = [sys.executable, "-c", RACE, str(tmp_path / "out")]
-    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    racers: list[Any] = [subprocess.Popen(command, **pipes, text=True) for _ in range(3)]
+    # All have imported what they need, and begin together.
+    assert [racer.stdout.readline() for racer in racers] == ["here\n"] * 3
+    for racer in racers:
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
     told = [racer.communicate() for racer in racers]
     assert [racer.returncode for racer in racers] == [0, 0, 0], told
-    assert sum(int(out) for out, _ in told) > 10
+    # Whoever is last meets nobody any more.
+    assert max(int(out) for out, _ in told) == 30
     assert list(tmp_path.iterdir()) == []
 
 

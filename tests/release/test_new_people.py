@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from agreement import assert_agrees, assert_rate
+from drawing import in_words  # noqa: F401
 from molehill import InputError, Intruder, Settings, evaluate, synthesize
 from molehill.models import forest, normal_linear
 from molehill.release.making import prepare
@@ -65,16 +67,17 @@ def test_more_people_than_were_asked_have_the_same_distribution_and_the_same_beg
     table = people()
     job = prepare(table, settings(leaf=20))
     posterior = fit(job.model, job.table, seed=1, progress=False)
-    few, many = (draw(posterior, datasets=2, seed=4, records=number) for number in (150, 1000))
+    few, many = (draw(posterior, datasets=2, seed=4, records=number) for number in (150, 6000))
     for one, other in zip(few, many, strict=True):
         pd.testing.assert_frame_equal(one, other.head(150).reset_index(drop=True))
-        assert len(other) == 1000
-        # Draws of one distribution: the first 400 and the others.
-        first, rest = other["age"].iloc[:400] == "old", other["age"].iloc[400:] == "old"
-        assert abs(first.mean() - rest.mean()) < 4 * np.sqrt(0.25 / 400 + 0.25 / 600)
+        assert len(other) == 6000
+        # Draws of one distribution: the first 2000 and the others; of the age they would differ by 0.2 if any was even.
+        first, rest = other["age"].iloc[:2000] == "old", other["age"].iloc[2000:] == "old"
+        assert_agrees(first.mean(), rest.mean(), np.sqrt(0.25 / 2000 + 0.25 / 4000), detects=0.2)
         assert not other.iloc[:400].reset_index(drop=True).equals(other.iloc[400:800].reset_index(drop=True))
 
 
+@pytest.mark.usefixtures("in_words")
 def test_it_is_saved_with_a_report_in_both_editions_that_speaks_of_new_people(release, tmp_path):
     folder = release.save(tmp_path / "out")
     note = (folder / "release" / "methods.md").read_text(encoding="utf-8")
@@ -169,7 +172,7 @@ def test_the_largest_parts_that_keep_how_columns_go_together_are_taken():
 
 def test_intervals_of_new_people_hold_the_truth_whatever_their_number():
     # Means and a slope of a normal pair, drawn by conjugate-like models of the right form: 300 samples.
-    random, covered = np.random.default_rng(7), {}
+    random = np.random.default_rng(7)
     for share in (0.5, 1.0, 3.0):
         hits = []
         for _ in range(300):
@@ -181,9 +184,9 @@ def test_intervals_of_new_people_hold_the_truth_whatever_their_number():
             errors = [(one[:, 0].var(ddof=1) / len(one), _slope_variance(one)) for one in made]
             found = combine(points, errors, size=share)
             hits.append((found.low <= np.array([0.0, 0.5])) & (found.high >= np.array([0.0, 0.5])))
-        covered[share] = np.mean(hits, axis=0)
-    for share, rates in covered.items():
-        assert (np.abs(rates - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 300)).all(), (share, rates)
+        # Were their number not counted, three times as many would be as sure as three samples: 0.75 are held.
+        for hit in np.sum(hits, axis=0):
+            assert_rate(hit, 300, 0.95, detects=0.15, of=f"intervals of {share} times as many")
 
 
 def _slope_variance(pair):
@@ -208,6 +211,7 @@ def test_anybodys_tables_of_new_people_can_be_judged():
     assert again["itself", "rent"] == pytest.approx(gain["itself", "rent"])
 
 
+@pytest.mark.usefixtures("in_words")
 def test_a_column_that_is_constant_in_half_of_the_records_stops_nothing_and_leaves_something_open():
     table = people().assign(prize=np.where(np.arange(400) == 7, 1234.5, 0.0))
     limits = {end: {**HOW[end], "prize": value} for end, value in (("lower", 0), ("upper", 5000))}

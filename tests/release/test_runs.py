@@ -7,15 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
-import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from drawing import in_words, said_in_words  # noqa: F401
 from molehill import files
 from molehill.errors import InputError
 from molehill.plan.settings import Settings
@@ -24,11 +26,14 @@ from molehill.release import release as saving
 from molehill.release import runs as running
 from molehill.release.release import Release, make_dossier
 from molehill.release.runs import run
-from molehill.report import render_report
 from molehill.report.dossier import read_dossier
 from molehill.report.trail import verify_release
+from molehill.synthesis.sampling import chains
+from molehill.synthesis.sampling.checkpoints import write_chunk
 from molehill.tables.table import as_table, hash_table
+from processes import SUPPORT
 
+pytestmark = pytest.mark.usefixtures("in_words")
 RNG = np.random.default_rng(9)
 # A rare value that nobody else has, a rare town, and a strange name: none may reach what is published.
 PLANTED = 918273
@@ -51,8 +56,9 @@ SETTINGS = Settings(
     lower=0,
     upper=2000,
     datasets=2,
-    compare=("unweighted", "topcoding"),
-    expected_tables=40,
+    compare=("topcoding",),
+    expected_tables=0,
+    attacks="none",
     seed=SEED,
 )
 
@@ -60,7 +66,8 @@ SETTINGS = Settings(
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> tuple[Path, Release]:
     folder = tmp_path_factory.mktemp("releases") / "out"
-    return folder, run(PEOPLE, SETTINGS, folder, progress=False)
+    with said_in_words():
+        return folder, run(PEOPLE, SETTINGS, folder, progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +78,13 @@ def saved(made) -> Path:
 @pytest.fixture(scope="module")
 def release(made) -> Release:
     return made[1]
+
+
+def pages_of(folder: Path) -> Callable[..., str]:
+    """Stand in for the writing of reports, most of the time of a run: give those that a folder has."""
+    places = {"public": folder / "release", "internal": folder / "internal"}
+    pages = {edition: (place / "report.html").read_text(encoding="utf-8") for edition, place in places.items()}
+    return lambda *_, edition, **__: pages[edition]
 
 
 def test_two_folders_and_nothing_left_over(saved):
@@ -126,7 +140,7 @@ def test_the_dossier_comes_back_as_it_was(saved):
     again = read_dossier(saved)
     assert again.settings.seed == SEED
     assert again.scheme == "pairwise"
-    assert again.evaluation.schemes == ("pairwise", "unweighted", "topcoding")
+    assert again.evaluation.schemes == ("pairwise", "topcoding")
     assert len(again.weights) == 120
     assert again.fits["converged"].dtype == bool
 
@@ -145,9 +159,8 @@ def test_the_report_is_made_again_to_the_same_bytes(saved, tmp_path):
 def test_reports_made_again_otherwise_are_written_down(saved, tmp_path, monkeypatch):
     copy, told = Path(shutil.copytree(saved, tmp_path / "copy")), []
     before = verify_release(saved)
-    monkeypatch.setattr(
-        saving, "render_report", lambda *given, **named: render_report(*given, **named) + "<!-- later -->"
-    )
+    pages = pages_of(saved)
+    monkeypatch.setattr(saving, "render_report", lambda *given, **named: pages(*given, **named) + "<!-- later -->")
     saving.rebuild_report(copy, tell=told.append)
     after = verify_release(copy)
     assert after.holds
@@ -164,7 +177,8 @@ def test_reports_made_again_otherwise_are_written_down(saved, tmp_path, monkeypa
     assert [(one.kind, one.file) for one in verify_release(copy).problems] == [("changed", "release/synthetic_01.csv")]
 
 
-def test_a_release_of_an_earlier_version_gets_its_dossier_for_archives(saved, tmp_path):
+def test_a_release_of_an_earlier_version_gets_its_dossier_for_archives(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(saving, "render_report", pages_of(saved))
     copy = Path(shutil.copytree(saved, tmp_path / "copy"))
     internal = copy / "internal"
     (internal / "dossier.json").unlink()
@@ -185,10 +199,17 @@ def test_a_release_of_an_earlier_version_gets_its_dossier_for_archives(saved, tm
     assert json.loads((internal / "dossier.json").read_text())["inputs"]["confidential"] is None
 
 
-def test_a_report_is_made_again_without_a_manifest(saved, tmp_path):
-    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+def test_a_report_is_made_again_without_a_manifest(saved, tmp_path, monkeypatch):
+    copy, pages, fingerprints = Path(shutil.copytree(saved, tmp_path / "copy")), pages_of(saved), []
+
+    def render(*_, edition, fingerprint=None):
+        fingerprints.append(fingerprint)
+        return pages(edition=edition)
+
+    monkeypatch.setattr(saving, "render_report", render)
     (copy / "internal" / "manifest.json").write_text("{")
     saving.rebuild_report(copy)
+    assert fingerprints == [None, json.loads((saved / "internal" / "manifest.json").read_text())["fingerprint"]]
     assert (copy / "internal" / "manifest.json").read_text() == "{"
     for name in ("release/report.html", "internal/report.html", "internal/dossier.json"):
         assert (copy / name).read_bytes() == (saved / name).read_bytes()
@@ -246,36 +267,98 @@ def test_when_it_was_made_and_how_long_it_took_is_in_one_file(saved):
             assert day not in path.read_text(encoding="utf-8"), path
 
 
-PROGRAM = """
-    import sys
-    sys.path.insert(0, {tests!r})
-    import test_runs as t
-    t.run(t.PEOPLE, t.SETTINGS, sys.argv[1], resume=True, progress=False)
+# Killed, and two at once: in processes that are forked from one in which all is imported.
+
+FORKING = """
+import json, os, sys
+sys.path[:0] = sys.argv[1:]
+import test_runs
+for line in iter(sys.stdin.readline, ""):
+    name, arguments = json.loads(line)
+    process = os.fork()
+    if not process:
+        getattr(test_runs, name)(*arguments)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
 """
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
-def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(saved, tmp_path, times):
-    program = textwrap.dedent(PROGRAM).format(tests=str(Path(__file__).parent))
+class Forking:
+    """Calls of functions of this file, each in a process of its own."""
+
+    def __init__(self, process: Any) -> None:
+        self.process = process
+
+    def begin(self, call: Callable[..., None], *arguments: object) -> None:
+        print(json.dumps([call.__name__, [*map(str, arguments)]]), file=self.process.stdin, flush=True)
+
+    def read(self) -> str:
+        """A line that the process has printed; at last its exit code."""
+        return self.process.stdout.readline().strip()
+
+    def call(self, call: Callable[..., None], *arguments: object) -> int:
+        self.begin(call, *arguments)
+        return int(self.read())
+
+
+@pytest.fixture(scope="module")
+def forking() -> Iterator[Forking]:
+    command = [sys.executable, "-c", FORKING, str(Path(__file__).parent), SUPPORT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Forking(process)
+        process.stdin.close()  # type: ignore[union-attr]
+
+
+def die(*_: object, **__: object) -> Any:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run_until(place: str, out: str, pages: str) -> None:
+    """Begin a run, or go on with it, and be killed where a stage begins, after the third chunk, or amid the report."""
+    page, chunks, patch = pages_of(Path(pages)), count(1), pytest.MonkeyPatch()
+
+    def write(*given: Any) -> None:
+        write_chunk(*given)
+        if place == "after a chunk" and next(chunks) == 3:
+            die()
+
+    def render(*_: Any, edition: Any, **__: Any) -> str:
+        return die() if place == "amid the report" and edition == "internal" else page(edition=edition)
+
+    patch.setattr(chains, "write_chunk", write)
+    patch.setattr(saving, "render_report", render)
+    run(PEOPLE, SETTINGS, out, resume=True, progress=False, tell=lambda stage: die() if stage == place else None)
+
+
+STAGES = ["measuring the risk", "fitting: pairwise", "drawing tables", "measuring risk and utility"]
+EVERYWHERE = [[stage] for stage in (*STAGES, "writing the report", "after a chunk", "amid the report")]
+
+
+@pytest.mark.linux
+@pytest.mark.parametrize(
+    "places",
+    [["after a chunk", "amid the report"], *(pytest.param(one, marks=pytest.mark.slow) for one in EVERYWHERE)],
+    ids=", ".join,
+)
+def test_killed_at_any_stage_it_goes_on_to_the_same_bytes(saved, forking, tmp_path, monkeypatch, places):
     out = tmp_path / "out"
-    random = np.random.default_rng(4)
-    for wait in (*random.uniform(2, 9 if times > 1 else 7, times), 300.0):
-        process = subprocess.Popen([sys.executable, "-c", program, str(out)], stderr=subprocess.DEVNULL)
-        try:
-            process.wait(float(wait))
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-        assert not out.exists() or (out / "internal" / "manifest.json").exists()
-        if out.exists():
-            break
-        time.sleep(0.1)
-    assert out.exists()
-    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".out.writing")] == ["out"]
+    for place in places:
+        assert forking.call(run_until, place, out, saved) == -signal.SIGKILL
+        assert not out.exists()
+        assert (tmp_path / ".out.unfinished" / "seed.json").exists()
+    # What was sampled before is not sampled again.
+    before, sampled = len([*tmp_path.rglob("chunk-*.bin")]), []
+    monkeypatch.setattr(chains, "write_chunk", lambda *given: sampled.append(given[1]) or write_chunk(*given))
+    monkeypatch.setattr(saving, "render_report", pages_of(saved))
+    run(PEOPLE, SETTINGS, out, resume=True, progress=False)
+    assert sampled[:1] == ([before] if places[-1] in ("after a chunk", *STAGES[:2]) else [])
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
     same_release(saved, out)
 
 
-def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, tmp_path):
+@pytest.mark.linux
+def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(saving, "render_report", pages_of(saved))
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
@@ -302,46 +385,46 @@ def test_a_failed_save_leaves_nothing_behind(release, tmp_path, monkeypatch):
 
 def test_what_a_dossier_says_of_the_fits(release):
     fits = make_dossier(release).fits
-    assert list(fits["scheme"]) == ["pairwise", "unweighted"]
+    assert list(fits["scheme"]) == ["pairwise"]
     assert (fits["effective_size"] > 0).all()
     assert "seconds" not in fits
     assert release.fits["seconds"].notna().all()
 
 
-# Two runs at once. What the first one compares is of no matter.
-
-QUICK = SETTINGS.but(compare=(), expected_tables=0)
-
-HOLDING = """
-    import sys, time
-    sys.path.insert(0, {tests!r})
-    import test_runs as t
-    def wait(stage):
-        if stage == sys.argv[2]:
-            print("here", flush=True)
-            time.sleep(300)
-    t.run(t.PEOPLE, t.QUICK, sys.argv[1], overwrite=True, progress=False, tell=wait)
-"""
+# Two runs at once.
 
 
-@pytest.mark.parametrize("stage", ["measuring the risk", "writing the report"])
-def test_a_second_run_is_told_who_holds_the_folder_from_the_first_stage_to_the_last(saved, tmp_path, stage):
+def hold_at(place: str, out: str) -> None:
+    """Begin a run in place of a release, say who it is where a stage begins, and stay there."""
+
+    def wait(stage: str) -> None:
+        if stage == place:
+            print(os.getpid(), flush=True)  # noqa: T201
+            signal.pause()
+
+    # The lock is held by the run, whatever is made in it.
+    running.synthesize = lambda *_, tell, **__: tell(STAGES[0])  # type: ignore[assignment]
+    run(PEOPLE, SETTINGS, out, overwrite=True, progress=False, tell=wait)
+
+
+@pytest.mark.linux
+@pytest.mark.parametrize("stage", [STAGES[0], "writing the report"])
+def test_a_second_run_is_told_who_holds_the_folder_from_the_first_stage_to_the_last(saved, forking, tmp_path, stage):
     out = Path(shutil.copytree(saved, tmp_path / "out"))
-    program = textwrap.dedent(HOLDING).format(tests=str(Path(__file__).parent))
-    with subprocess.Popen([sys.executable, "-c", program, str(out), stage], stdout=subprocess.PIPE, text=True) as first:
-        try:
-            assert first.stdout is not None
-            assert first.stdout.readline() == "here\n"
-            before = sorted(tmp_path.rglob("*"))
-            for resume in (False, True):
-                with pytest.raises(InputError, match=rf"out: process {first.pid}, since 2.* UTC, is at work") as caught:
-                    run(PEOPLE, SETTINGS, out, resume=resume, overwrite=True, progress=False)
-                assert "remove" not in str(caught.value)
-            with pytest.raises(InputError, match="is at work"):
-                saving.save_release(None, out, overwrite=True)  # type: ignore[arg-type]
-            assert sorted(tmp_path.rglob("*")) == before
-        finally:
-            first.kill()
+    forking.begin(hold_at, stage, out)
+    first = int(forking.read())
+    try:
+        before = sorted(tmp_path.rglob("*"))
+        for resume in (False, True):
+            with pytest.raises(InputError, match=rf"out: process {first}, since 2.* UTC, is at work") as caught:
+                run(PEOPLE, SETTINGS, out, resume=resume, overwrite=True, progress=False)
+            assert "remove" not in str(caught.value)
+        with pytest.raises(InputError, match="is at work"):
+            saving.save_release(None, out, overwrite=True)  # type: ignore[arg-type]
+        assert sorted(tmp_path.rglob("*")) == before
+    finally:
+        os.kill(first, signal.SIGKILL)
+        assert int(forking.read()) == -signal.SIGKILL
     same_release(saved, out)
     # The killed one holds nothing any more.
     with locks.held(out) as folder:
@@ -350,55 +433,62 @@ def test_a_second_run_is_told_who_holds_the_folder_from_the_first_stage_to_the_l
 
 # Replaced: the old release or the new one, whatever happens.
 
-# A process for every line that is read, forked so that all is imported once.
-REPLACING = """
-    import os, signal, sys, threading, time
-    from molehill import files
-    from molehill.release import release as saving
-    if sys.argv[2] == "without exchange":
-        files._exchange = lambda *_: False
-    def fill(release, target):
+FILES = 5
+
+
+def replace_until(number: str, out: str, how: str) -> None:
+    """Replace a release, and be killed before the system is asked for the so-manieth time to do something to a file."""
+
+    def fill(release: Any, target: Path) -> None:
+        del release
         with files.folder_written_whole(target) as folder:
             (folder / "internal").mkdir()
-            for name in ("facts.json", *map(str, range(50))):
-                (folder / "internal" / name).write_text("new" * 1000)
+            for name in ("facts.json", *map(str, range(1, FILES))):
+                (folder / "internal" / name).write_text("new")
+
+    asked = count(1)
+
+    def look(event: str, _: object) -> None:
+        if event.startswith(("open", "os.", "shutil.")) and next(asked) == int(number):
+            die()
+
+    if how == "without exchange":
+        files._exchange = lambda *_: False
     saving.write_release = fill
-    def kill(wait):
-        time.sleep(wait)
-        os.kill(os.getpid(), signal.SIGKILL)
-    for line in iter(sys.stdin.readline, ""):
-        process = os.fork()
-        if process:
-            print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
-            continue
-        threading.Thread(target=kill, args=(float(line),), daemon=True).start()
-        while True:
-            saving.save_release(None, sys.argv[1], overwrite=True)
-"""
+    sys.addaudithook(look)
+    saving.save_release(None, out, overwrite=True)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("how", ["with exchange", "without exchange"])
-@pytest.mark.parametrize("times", [2, pytest.param(40, marks=pytest.mark.slow)])
-def test_killed_while_it_replaces_a_release_the_old_or_the_new_one_is_there(tmp_path, how, times):
-    out = tmp_path / "out"
+def old_release(out: Path) -> None:
+    shutil.rmtree(out, ignore_errors=True)
     (out / "internal").mkdir(parents=True)
     (out / "internal" / "facts.json").write_text("old")
-    command = [sys.executable, "-c", textwrap.dedent(REPLACING), str(out), how]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as replacing:
-        assert replacing.stdin is not None
-        assert replacing.stdout is not None
-        for wait in np.random.default_rng(6).uniform(0.01, 0.2, times):
-            print(wait, file=replacing.stdin, flush=True)
-            assert int(replacing.stdout.readline()) == -signal.SIGKILL
-            if how == "with exchange":
-                assert out.exists()
-            told = []
-            with locks.held(out):
-                saving.take_back(out, told.append)
-            if told:
-                assert "the earlier release is back" in told[0]
-            content = (out / "internal" / "facts.json").read_text()
-            assert content == "old" or (content == "new" * 1000 and len(list((out / "internal").iterdir())) == 51)
+
+
+@pytest.mark.linux
+@pytest.mark.parametrize("how", ["with exchange", "without exchange"])
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_while_it_replaces_a_release_the_old_or_the_new_one_is_there(forking, tmp_path, how, every):
+    out, found = tmp_path / "out", []
+    for number in count(1, every):
+        old_release(out)
+        code = forking.call(replace_until, number, out, how)
+        if how == "with exchange":
+            assert out.exists()
+        told = []
+        with locks.held(out):
+            saving.take_back(out, told.append)
+        if told:
+            assert "the earlier release is back" in told[0]
+        content = (out / "internal" / "facts.json").read_text()
+        assert content == "old" or (content == "new" and len([*(out / "internal").iterdir()]) == FILES)
+        found.append(content)
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+    # Killed early it is the old one, and late the new one; what a killed one left is first removed by the next.
+    assert (found[0], found[-1]) == ("old", "new")
+    assert len(found) > 5
     with files.folder_written_whole(out) as folder:
         (folder / "last").write_text("")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -407,6 +497,7 @@ def test_killed_while_it_replaces_a_release_the_old_or_the_new_one_is_there(tmp_
 def test_a_release_that_was_set_aside_is_found_by_report_and_by_run(saved, tmp_path, monkeypatch):
     out = Path(shutil.copytree(saved, tmp_path / "out"))
     told = []
+    monkeypatch.setattr(saving, "render_report", pages_of(saved))
     out.rename(tmp_path / ".out.replaced")
     assert saving.rebuild_report(out, tell=told.append)[-1].exists()
     same = [f"the earlier release is back in {str(out)!r}: a run was killed that was about to replace it"]

@@ -1,5 +1,6 @@
-"""Charts that are drawn once in a process, for tests that read what a page says in words."""
+"""Charts that are drawn once in a process, or not at all, for tests that read what a page says in words."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,15 +41,34 @@ def drawn_once() -> Iterator[None]:
         yield
 
 
+def sketch(specification: Any, **_: Any) -> str:
+    """Stand in for a drawing, in no time: the same for the same specification, and another for any other."""
+    digest = hashlib.sha256(json.dumps(specification, sort_keys=True).encode()).hexdigest()
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><desc>{digest}</desc></svg>'
+
+
+@pytest.fixture(scope="session")
+def sketched() -> Iterator[None]:
+    """Every chart is a sketch, in tests of what becomes of a release; those of reports and charts draw truly."""
+    with drawing(sketch):
+        yield
+
+
 def _list_public(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
     return [] if edition == "internal" else list_pictures(dossier, shown, edition)
+
+
+@contextmanager
+def said_in_words() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_LISTING, _list_public)
+        yield
 
 
 @pytest.fixture
 def in_words() -> Iterator[None]:
     """The internal edition without its figures, most of its time, for tests of what it says; the public one has all."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_LISTING, _list_public)
+    with said_in_words():
         yield
 
 
