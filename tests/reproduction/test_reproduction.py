@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from agreement import assert_agrees
 from drawing import drawn_once  # noqa: F401
 from molehill.cli.main import app
 from molehill.errors import InputError
@@ -91,6 +92,11 @@ def small_study(radii: tuple[float, ...], *, step: float = 0.2) -> Study:
     return Study(Survey("y"), "negative_binomial", (), radii, step, seed=1)
 
 
+def reference_error(sd: float) -> float:
+    """Standard error of four of our replicates less the mean of 100 reference replicates, each with that sd."""
+    return sd * np.sqrt(1 / 4 + 1 / 100)
+
+
 def test_the_papers_row_of_the_data_comes_out_digit_for_digit(shared):
     values = pd.read_csv(shared / "nb_mixture_paper.csv")["outcome"].to_numpy(float)
     for name, statistic in (("mean", np.mean), ("median", np.median)):
@@ -115,8 +121,9 @@ def test_random_numbers_are_those_of_r():
 @pytest.mark.slow
 def test_distances_of_the_papers_data_are_those_of_the_reference_runs(reproduced):
     table = ecdf_table(reproduced, paper.SIMULATION_ECDF).query("measure == 'U_m'").set_index("scheme")
+    # Marginal weights more than double the distance of the synthesizer: far less is found.
     for scheme, (mean, sd) in REFERENCE_U_M.items():
-        assert table.loc[scheme, "ours"] == pytest.approx(mean, abs=3 * sd), scheme
+        assert_agrees(table.loc[scheme, "ours"], mean, reference_error(sd), detects=0.02, of=scheme)
 
 
 @pytest.mark.slow
@@ -126,7 +133,7 @@ def test_lengths_of_the_papers_data_are_within_monte_carlo_error(reproduced):
     known = {1: 0.17, 5: 1.13, 10: 0.97, 20: 0.73, 30: 0.64}
     for row in table.to_dict("records"):
         error = known[row["tables"]] * np.sqrt(1 + 1 / 4)
-        assert row["pooled_length"] == pytest.approx(row["paper_length"], abs=3 * error), row
+        assert_agrees(row["pooled_length"], row["paper_length"], error, detects=8 * error, of=row)
 
 
 @pytest.mark.parametrize("scheme", [studies.COUNT_SCHEMES[0], studies.COUNT_SCHEMES[5]], ids=lambda scheme: scheme.name)
@@ -135,11 +142,12 @@ def test_a_scheme_fitted_to_the_papers_data_has_the_distance_and_risk_of_the_ref
     study = Study(studies.COUNTS, "negative_binomial", ("mean",), (0.15,), 0.2, seed=3)
     found = replicates.measure_scheme(study.look(data), study, replace(scheme, tables=(20,)), 0, 4)
     mean, sd = REFERENCE_U_M[scheme.name]
-    assert found["U_m"].mean() == pytest.approx(mean, abs=3 * sd)
-    risk, spread_of_risk = {"Synthesizer": (0.1831, 0.0019), "Pairwise r=.15": (0.1864, 0.0020)}[scheme.name]
-    assert found["risk/0.15"].mean() == pytest.approx(risk, abs=3 * spread_of_risk)
-    centre = {"Synthesizer": 100.7, "Pairwise r=.15": 101.2}[scheme.name]
-    assert found["combined/mean"][0, :, 0].mean() == pytest.approx(centre, abs=3 * 0.35)
+    assert_agrees(found["U_m"].mean(), mean, reference_error(sd), detects=0.02)
+    # The reference means are rounded to the last digit that is printed.
+    risk, sd = {"Synthesizer": (0.1831, 0.0019), "Pairwise r=.15": (0.1864, 0.0020)}[scheme.name]
+    assert_agrees(found["risk/0.15"].mean(), risk, reference_error(sd), detects=0.01)
+    centre, sd = {"Synthesizer": (100.7, 0.35), "Pairwise r=.15": (101.2, 0.33)}[scheme.name]
+    assert_agrees(found["combined/mean"][0, :, 0].mean(), centre, reference_error(sd), detects=2.0)
     assert found["converged"]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from browser import CHROMIUM, Browser
 from molehill.report.trail import hash_files
+from molehill.studio.comparing import read_signatures
 from molehill.studio.projects import find_project, list_projects
 from molehill.studio.running import list_runs
 from molehill.studio.serving import STEPS
@@ -47,13 +48,35 @@ def people(tmp_path_factory):
     return write_people(tmp_path_factory.mktemp("elsewhere") / "people.csv", RECORDS).read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def page(browser, studio):
+def new_page(browser, studio):
     browser.look(width=1300, height=1000)
     browser.call("Page.navigate", url="about:blank")
+    browser.messages.clear()
     shown = StudioPage(browser, studio.address)
     shown.click("[data-action=close]") if shown.text(".project") else None
     return shown
+
+
+@pytest.fixture(scope="module")
+def walked(browser, studio, people):
+    """A project that went from the dropped file to a signed release, click by click."""
+    walk(new_page(browser, studio), studio, people)
+    return last_project(studio)
+
+
+@pytest.fixture
+def page(browser, studio, walked):
+    """The page of the studio, with that project among those to open."""
+    assert walked is not None
+    return new_page(browser, studio)
+
+
+@pytest.fixture
+def project_page(page, walked):
+    """The page with that project opened."""
+    page.browser.ask(f"document.querySelector('[data-action=project][data-name={json.dumps(walked.name)}]').click()")
+    page.settle()
+    return page
 
 
 def set_all(page, changes):
@@ -84,7 +107,7 @@ def same_bytes(run, out):
     return own == other
 
 
-def test_the_whole_job_from_a_dropped_file_to_a_signed_release(page, studio, people):
+def walk(page, studio, people):
     assert "token" not in page.browser.ask("location.href")
     page.drop("people.csv", people)
     assert f"{RECORDS}" in page.text("main")
@@ -125,6 +148,11 @@ def test_the_whole_job_from_a_dropped_file_to_a_signed_release(page, studio, peo
     assert page.browser.messages == []
 
 
+def test_the_whole_job_from_a_dropped_file_to_a_signed_release(walked):
+    (run,) = list_runs(walked)
+    assert [one["name"] for one in read_signatures(run)] == ["A. Board"]
+
+
 def decide_columns(page):
     page.go("columns")
     page.change("#fate-4", "replace")
@@ -153,20 +181,21 @@ def meet_intruder(page):
     assert page.text("#figure-patterns") == patterns
 
 
-def test_a_point_of_the_search_becomes_the_settings(page, studio):
-    page.click("[data-action=project]")
+def test_a_point_of_the_search_becomes_the_settings(project_page, studio, walked):
+    page = project_page
     page.go("compare")
     page.browser.ask("document.querySelector('input[name=point]:not(:checked)').click()")
     page.click("form[data-action=point] button[type=submit]")
     assert page.text("h1") == "Run"
-    assert isinstance(last_project(studio).settings.leaf, float)
+    home = studio.studio.home
+    assert isinstance(find_project(home, walked.name).settings.leaf, float)
     page.click("#undo")
-    assert last_project(studio).settings.leaf == "auto"
+    assert find_project(home, walked.name).settings.leaf == "auto"
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1300, False), (420, True)])
-def test_every_step_fits_on_the_screen_and_says_nothing_on_the_console(page, width, dark):
-    page.click("[data-action=project]")
+def test_every_step_fits_on_the_screen_and_says_nothing_on_the_console(project_page, width, dark):
+    page = project_page
     page.browser.look(width=width, height=900, dark=dark)
     for step in STEPS:
         page.go(step)
@@ -175,8 +204,8 @@ def test_every_step_fits_on_the_screen_and_says_nothing_on_the_console(page, wid
     assert page.browser.messages == []
 
 
-def test_every_control_has_a_name_and_can_be_reached(page):
-    page.click("[data-action=project]")
+def test_every_control_has_a_name_and_can_be_reached(project_page):
+    page = project_page
     nameless = (
         "[...document.querySelectorAll('main input, main select, main textarea, main button')].filter(one =>"
         "!(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim())).map(one => one.outerHTML)"
@@ -208,8 +237,8 @@ def press(page, key, code, number, modifiers=0):
     page.settle()
 
 
-def test_the_focus_stays_with_what_is_moved_and_is_never_lost(page):
-    page.click("[data-action=project]")
+def test_the_focus_stays_with_what_is_moved_and_is_never_lost(project_page):
+    page = project_page
     page.go("columns")
     page.change("#fate-4", "replace")
     page.browser.ask("document.querySelector('#down-4').focus()")
@@ -232,8 +261,8 @@ def test_the_focus_stays_with_what_is_moved_and_is_never_lost(page):
     assert page.text("h1").startswith("Rule")
 
 
-def test_steps_and_undo_by_keyboard_alone(page):
-    page.click("[data-action=project]")
+def test_steps_and_undo_by_keyboard_alone(project_page):
+    page = project_page
     page.go("intruder")
     page.browser.ask("document.querySelector('#radius').focus()")
     press(page, "ArrowRight", "ArrowRight", 39)
@@ -274,10 +303,8 @@ def test_a_hostile_file_runs_nothing(page):
     assert page.browser.messages == []
 
 
-def test_reports_open_in_a_tab_of_their_own_and_draw(page, studio):
-    names = [project.name for project in list_projects(studio.studio.home) if list_runs(project)]
-    page.browser.ask(f"document.querySelector('[data-action=project][data-name={json.dumps(names[0])}]').click()")
-    page.settle()
+def test_reports_open_in_a_tab_of_their_own_and_draw(project_page):
+    page = project_page
     page.go("sign")
     before = {one["targetId"] for one in page.browser.call("Target.getTargets")["targetInfos"]}
     page.click("#open-internal")
