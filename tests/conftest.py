@@ -1,9 +1,14 @@
+import gc
 import os
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Before NumPy is loaded: one thread for linear algebra, or idle ones would spin on the core of the other worker.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -25,6 +30,12 @@ def pytest_collection_modifyitems(items):
         for marker, (is_here, name) in _SYSTEMS.items():
             if not is_here and item.get_closest_marker(marker) is not None:
                 item.add_marker(pytest.mark.skip(reason=f"this system is not {name}"))
+
+
+def pytest_collection_finish():
+    """Leave what was imported out of every later collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
