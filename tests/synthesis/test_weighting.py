@@ -41,8 +41,12 @@ PLACE = {"mean": 0.3, "sigma": -0.2}
 
 
 @cache
-def compiled(model) -> Any:
-    """The potential, without weights where they are None, and its gradient: compiled once for every shape."""
+def compiled(model, checked) -> Any:
+    """The potential, without weights where they are None, and its gradient: compiled once for every shape.
+
+    It depends on whether NumPyro checks values at the time.
+    """
+    del checked
 
     def value(place, weights, x, y):
         return potential_energy(model if weights is None else weighted(model, weights), (x, y), {}, place)
@@ -54,7 +58,7 @@ def both_of(weights, x, y, model, place) -> Any:
     with jax.enable_x64(True):
         given = None if weights is None else jnp.asarray(np.array(weights, dtype=np.float64))
         place = {name: jnp.asarray(value, dtype=jnp.float64) for name, value in place.items()}
-        return compiled(model)(place, given, jnp.asarray(x), jnp.asarray(y))
+        return compiled(model, dist.Distribution._validate_args)(place, given, jnp.asarray(x), jnp.asarray(y))
 
 
 def potential(weights, x=X, y=Y, model=regression, place=None) -> float:
