@@ -190,7 +190,9 @@ def test_no_confidential_value_is_in_what_is_compiled():
     def found_in(programs: list[bytes]) -> int:
         found = 0
         for program in programs:
-            starts = [np.frombuffer(program[start:][: (len(program) - start) // 8 * 8], np.uint64) for start in range(8)]
+            starts = [
+                np.frombuffer(program[start:][: (len(program) - start) // 8 * 8], np.uint64) for start in range(8)
+            ]
             words = np.concatenate(starts)
             found += int(np.isin(secrets, words[marked[words & 0xFFFF]]).sum())
         return found

@@ -227,9 +227,7 @@ def test_a_release_has_the_risk_and_utility_that_it_has_in_memory(table, number,
 
 
 # Sums of more than eight tables are taken in another order.
-@pytest.mark.parametrize(
-    ("sensitive", "tables"), [("pay", 9), (["pay", "job"], 2), (["pay", "rent", "tax", "job"], 2)]
-)
+@pytest.mark.parametrize(("sensitive", "tables"), [("pay", 9), (["pay", "job"], 2), (["pay", "rent", "tax", "job"], 2)])
 def test_a_larger_release_is_the_same_to_the_last_bit(tmp_path, sensitive, tables):
     frame = people(1000, gaps=True)
     check_release(frame, released(frame, tables), replace(PAY, sensitive=sensitive, missing="keep"), tmp_path, 7)

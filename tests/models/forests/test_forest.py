@@ -644,7 +644,15 @@ def test_levels_may_have_an_order_that_settings_give():
 def test_an_order_of_levels_goes_through_settings():
     random = np.random.default_rng(4)
     table = pd.DataFrame({"sex": random.choice(["f", "m"], 300), "grade": random.choice(["low", "mid", "high"], 300)})
-    how = {"replace": ["grade"], "keep": ["sex"], "known": ["sex"], "datasets": 2, "compare": (), "seed": 1}
+    how = {
+        "replace": ["grade"],
+        "keep": ["sex"],
+        "known": ["sex"],
+        "datasets": 2,
+        "compare": (),
+        "seed": 1,
+        "expected_tables": 0,
+    }
     release = synthesize(table, Settings(**how, leaf=20, levels={"grade": ["low", "mid", "high"]}), progress=False)
     assert release.posterior.learned.facts["levels"] == ("low", "mid", "high")
     with pytest.raises(InputError, match="1 levels of 'grade' are not among them"):

@@ -316,6 +316,13 @@ SHARED = """
     engine = model_engine(Synthesizer(wages, ("pay",)), data, warmup=10, draws=20)
     # Of the same length throughout, so that it is compiled once for each device.
     sampling.LONGEST_CHUNK = 5
+    compile_, made = sampling._compile, {}
+    def compile_once(engine, inputs, length, mesh=None):
+        devices = str(mesh and mesh.devices)
+        if devices not in made:
+            made[devices] = compile_(engine, inputs, length, mesh)
+        return made[devices]
+    sampling._compile = compile_once
 
     def run(shards, **settings):
         return sampling.sample(engine, data, seed=1, shards=shards, progress=False, **settings).draws["slope"]
