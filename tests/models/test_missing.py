@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 
 from agreement import assert_agrees
-from drawing import in_words  # noqa: F401
 from molehill import Settings, synthesize
 from molehill.models import multinomial, normal_linear, semicontinuous
 from molehill.models.missing import model_missing
 from molehill.release.making import choose_synthesizer
+from molehill.release.release import make_dossier
+from molehill.report import methods_note
 from molehill.synthesis.fitting import draw
 from molehill.synthesis.posterior import spread_draws
 from molehill.synthesis.synthesizer import Composite, Synthesizer
@@ -70,17 +71,14 @@ def test_settings_ask_for_it_where_values_are_missing():
     assert chosen.name == plain.name == "normal_linear"
 
 
-@pytest.mark.usefixtures("in_words")
-def test_a_release_with_other_missing_values_says_so(tmp_path):
+def test_a_release_with_other_missing_values_says_so():
     gaps = WHOLE.assign(pay=WHOLE["pay"].where(WHOLE.index >= 36))
     quickly = ASKED.but(synthesizer="forest", compare=(), expected_tables=0, datasets=2)
     release = synthesize(gaps, quickly, progress=False)
     gone = np.array([table["pay"].isna() for table in release.datasets])
     assert gone[:, 36:].any()
     assert not gone[:, :36].all()
-    release.save(tmp_path / "out")
-    note = (tmp_path / "out" / "release" / "methods.md").read_text()
-    assert "Which values are missing was predicted" in note
+    assert "Which values are missing was predicted" in methods_note(make_dossier(release))
 
 
 def test_parts_that_can_be_done_without_still_can():

@@ -168,14 +168,14 @@ def population(*, rounded: bool) -> Mapping[str, float]:
     return {name: found[0] for name, found in estimates(sample_people(300_000, 999, rounded=rounded)).items()}
 
 
-def check_coverage(chain: Chain, replicates: int, records: int, *, rounded: bool) -> None:
+def check_coverage(chain: Chain, replicates: int, records: int, *, rounded: bool, datasets: int = 5) -> None:
     """Of estimates that the combining rule joins: the mean over replicates is true, and 95% intervals cover."""
     true = population(rounded=rounded)
     points: dict[str, list[float]] = {name: [] for name in true}
     covered = dict.fromkeys(true, 0)
     for replicate in range(replicates):
         posterior = grown(chain, sample_people(records, replicate, rounded=rounded), seed=replicate)
-        found = [estimates(table) for table in tables_of(posterior, 10, replicate + 1000)]
+        found = [estimates(table) for table in tables_of(posterior, datasets, replicate + 1000)]
         for name in true:
             one = combine(*np.transpose([each[name] for each in found]))
             points[name].append(one.point)
@@ -193,7 +193,7 @@ def test_correlations_and_regressions_between_replaced_columns_are_unbiased_and_
     check_coverage(EXACT, replicates, 300, rounded=False)
 
 
-@pytest.mark.parametrize("replicates", [10, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("replicates", [6, pytest.param(40, marks=pytest.mark.slow)])
 def test_so_are_those_of_forests_where_amounts_have_few_values(replicates):
     kinds = {"pay": "continuous", "spend": "continuous"}
     chain = forests(*DEPENDENCE, leaf=10, trees=40, kinds=kinds)
@@ -375,7 +375,7 @@ def with_rules(posterior: Posterior, texts: Any, **about: Any) -> Posterior:
     return replace(posterior, synthesizer=replace(chain, rules=rules), **about)
 
 
-def check_kept(posterior: Posterior, datasets: int = 2) -> None:
+def check_kept(posterior: Posterior, datasets: int = 1) -> None:
     chain = posterior.synthesizer
     assert isinstance(chain, Chain)
     for table in tables_of(posterior, datasets):
@@ -458,8 +458,8 @@ def test_random_constraints_are_kept_or_refused(texts, order):
 
 def test_a_record_that_cannot_keep_a_constraint_is_refused_and_no_value_is_told():
     # Nobody can have more than three, whatever the kept column asks for.
-    posterior = with_rules(small_fit(ALL), ["a > k"])
-    text = refusal(lambda: tables_of(posterior), "constraints")
+    posterior = with_rules(small_fit(("a",)), ["a > k"])
+    text = refusal(lambda: tables_of(posterior, 1), "constraints")
     number = int((small()["k"] == 3).sum())
     assert f"{number} record(s) cannot be drawn so that they keep them" in text
     assert "3.0" not in text

@@ -81,8 +81,8 @@ AUTHORS: dict[str, tuple[float, list[tuple[float, float]]]] = {
 }
 
 
-# Without weights, and the wide ones: the others are like them.
-FIRST = ("notw", "marg_r030")
+# The wide weights: the others are like them, and weights of 1 are no weights (test_weighting.py).
+FIRST = ("marg_r030",)
 
 
 @pytest.mark.parametrize(
@@ -372,18 +372,20 @@ SHORT: dict[str, Any] = {"warmup": WARMUP, "draws": 1000, "patience": 2}
 
 def test_what_does_not_converge_is_followed_by_what_is_simpler(tmp_path):
     seed = next(seed for seed in range(20) if apart(seed))
-    posterior = quick_fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **SHORT)
+    # Chains 100 apart do not converge however few draws there are.
+    how: dict[str, Any] = {**SHORT, "draws": 200, "effective": 50}
+    posterior = quick_fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **how)
     assert posterior.variant == posterior.evidence["variant"] == "small"
     assert len(posterior.given_up) == 1
     assert posterior.given_up[0].startswith("large: R-hat of place is")
     assert "large" in posterior.evidence["remarks"]
     # It is what the simpler one gives by itself, and what a call made again reads.
-    alone = quick_fit(WAGES, PEOPLE, WEIGHTS, seed=seed, **SHORT)
-    again = quick_fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **SHORT)
+    alone = quick_fit(WAGES, PEOPLE, WEIGHTS, seed=seed, **how)
+    again = quick_fit(LARGE, PEOPLE, WEIGHTS, seed=seed, checkpoint=tmp_path / "kept", **how)
     for other in (alone, again):
         np.testing.assert_array_equal(other.draws["slope"], posterior.draws["slope"])
     # Another fit that starts from it does not try the larger one again.
-    other = quick_fit(LARGE, PEOPLE, seed=seed, start_from=posterior, **SHORT)
+    other = quick_fit(LARGE, PEOPLE, seed=seed, start_from=posterior, **how)
     assert (other.variant, other.given_up) == ("small", ())
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from agreement import assert_agrees
-from molehill.models import multinomial, normal_linear
+from molehill.models import forest, normal_linear
 from molehill.synthesis import fitting
 from molehill.synthesis.fitting import _learn_by_name, draw
 from molehill.synthesis.posterior import Posterior, spread_draws
@@ -258,7 +258,7 @@ def spied(synthesizer: Synthesizer, seen: list[pd.DataFrame]) -> Synthesizer:
 def test_levels_survive_a_chain_and_the_design_is_made_again_from_them():
     seen: list[pd.DataFrame] = []
     gaps = PEOPLE.assign(job=PEOPLE["job"].where(PEOPLE.index > 1), pay=PEOPLE["pay"] + 20.0 * (PEOPLE["job"] == "top"))
-    links = multinomial("job", "region"), spied(normal_linear("pay", "job", lower=-40, upper=40), seen)
+    links = forest("job", ["region"], trees=20), spied(normal_linear("pay", "job", lower=-40, upper=40), seen)
     posterior = quick_fit(Chain(links), gaps)
     # Once before the fit, to see that it can be done.
     pd.testing.assert_frame_equal(seen.pop(), gaps)

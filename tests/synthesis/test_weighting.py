@@ -1,5 +1,6 @@
 """Weights, on the potential itself."""
 
+from functools import cache
 from typing import Any
 
 import jax
@@ -39,17 +40,33 @@ X, Y = np.array([0.5, -1.0, 2.0, 3.5, 1.0]), np.array([0.4, 1.9, 1.2, 4.0, 0.7])
 PLACE = {"mean": 0.3, "sigma": -0.2}
 
 
-def potential(weights, x=X, y=Y, model=regression, place=None) -> float:
+@cache
+def compiled(model, checked) -> Any:
+    """The potential, without weights where they are None, and its gradient: compiled once for every shape.
+
+    It depends on whether NumPyro checks values at the time.
+    """
+    del checked
+
+    def value(place, weights, x, y):
+        return potential_energy(model if weights is None else weighted(model, weights), (x, y), {}, place)
+
+    return jax.jit(jax.value_and_grad(value))
+
+
+def both_of(weights, x, y, model, place) -> Any:
     with jax.enable_x64(True):
-        weighed = model if weights is None else weighted(model, jnp.asarray(np.array(weights, dtype=np.float64)))
-        return float(potential_energy(weighed, (jnp.asarray(x), jnp.asarray(y)), {}, place or PLACE))
+        given = None if weights is None else jnp.asarray(np.array(weights, dtype=np.float64))
+        place = {name: jnp.asarray(value, dtype=jnp.float64) for name, value in place.items()}
+        return compiled(model, dist.Distribution._validate_args)(place, given, jnp.asarray(x), jnp.asarray(y))
+
+
+def potential(weights, x=X, y=Y, model=regression, place=None) -> float:
+    return float(both_of(weights, x, y, model, place or PLACE)[0])
 
 
 def slope_of(weights, y, model) -> dict[str, Any]:
-    with jax.enable_x64(True):
-        arguments = (jnp.asarray(X), jnp.asarray(y))
-        place = {name: jnp.asarray(value) for name, value in PLACE.items()}
-        return jax.grad(lambda z: potential_energy(weighted(model, jnp.asarray(weights)), arguments, {}, z))(place)
+    return both_of(weights, X, y, model, PLACE)[1]
 
 
 def by_hand(weights, x=X, y=Y, mean=0.3, log_sigma=-0.2) -> float:

@@ -55,6 +55,7 @@ def settings(**changes):
         "datasets": 3,
         "compare": (),
         "attacks": "none",
+        "expected_tables": 0,
         "seed": 4,
     }
     return Settings(**{**given, **changes})

@@ -243,12 +243,13 @@ def test_pairs_are_the_expectation_where_only_one_column_was_replaced(method, pe
     rng, columns = np.random.default_rng(3), ["age", "pay"]
     by_pairs, by_tables = [], []
     how: Any = {"method": method, "permutations": permutations}
-    for _ in range(runs):
+    for run in range(runs):
         data, released = one_replaced(rng)
         by_pairs.append(propensity(data, released, columns, **how).value("pmse_ratio"))
-        by_tables.append(propensity(data, released, columns, pairs=False, **how).value("pmse_ratio"))
+        if run < 16:
+            by_tables.append(propensity(data, released, columns, pairs=False, **how).value("pmse_ratio"))
     assert_mean(by_pairs, 1.0, detects=detects)
-    assert np.mean(by_tables) < np.mean(by_pairs) - 0.1
+    assert np.mean(by_tables) < np.mean(by_pairs[:16]) - 0.1
 
 
 def test_pairs_that_are_swapped_have_the_expectation_of_the_formula():

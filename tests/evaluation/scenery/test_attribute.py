@@ -268,7 +268,7 @@ def test_what_is_simulated_is_what_is_compared():
     frame = kinds()
     posterior = fit(Chain((forest("sex", ["town"]), forest("kind", ["town", "sex"]))), frame, seed=1, progress=False)
     # The first two are alone with their level, and whether they are there decides nearly everything.
-    rows = np.arange(2, 20)
+    rows = np.arange(2, 8)
     other = np.where(frame["sex"].iloc[rows] == "f", "m", "f").astype(object)[:, None]
     about = {"datasets": 1, "releases": 4000, "seed": 1}
     first, later = posterior.guesses(rows, "sex", other, **about)
@@ -321,7 +321,7 @@ def test_the_records_of_a_forest():
 
 
 def test_an_evaluation_tells_it_of_the_first_release():
-    frame = shop(200)
+    frame = shop(100)
     chain = Chain((forest("kind", ["town"]), forest("pay", ["town", "kind"], lower=0)))
     posterior = fit(chain, frame, seed=1, progress=False)
     intruder = Intruder(known=["town"], sensitive=["kind", "pay"], radius=0.2)
