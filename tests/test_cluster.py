@@ -406,7 +406,7 @@ def test_a_release_is_the_same_bytes_though_a_worker_is_killed_in_the_search(sma
     assert written(small, tmp_path / "out") == made_here
 
 
-# The release above is made with a killed worker in every run of the tests, chains and tables in parts only in slow ones.
+# A release is made with a killed worker in every run of the tests; chains and tables in parts only in slow ones.
 KILLED = pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "killed"])
 
 
