@@ -120,8 +120,10 @@ def test_another_confidential_table_in_the_same_ranges_makes_the_same_page():
             about, own = public[row["measure"]], [row[name] for name in ("value", "low", "high")]
             if not about["public"] or (about["release_only"] and row["scheme"] != dossier.scheme):
                 ends.append([1234.5, 1000.5, 2000.5])
+            elif about["coarse"] == "exact":
+                ends.append(own)
             else:
-                ends.append(own if about["coarse"] == "exact" else coarsen(about["unit"], about["coarse"], own, RECORDS))
+                ends.append(coarsen(about["unit"], about["coarse"], own, RECORDS))
         frames[family] = rows.assign(**dict(zip(("value", "low", "high"), np.array(ends).T, strict=True)))
     changed = replace(dossier, evaluation=replace(dossier.evaluation, **frames))
     inside = Teller("internal", RECORDS)
