@@ -49,6 +49,7 @@ from report_dossier import (
     make_search,
     plain_dossier,
     searched_dossier,
+    small_dossier,
     with_few_measures,
 )
 
@@ -92,6 +93,7 @@ def page(edition, *, hostile=False):
     return with_figures(hostile_dossier() if hostile else plain_dossier(), edition)
 
 
+@cache
 def own_content(html):
     """What the page says and draws, with its pictures decoded and without the drawing library."""
     pictures = [b64decode(found).decode() for found in re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', html)]
@@ -126,6 +128,16 @@ class Reader(HTMLParser):
     def handle_data(self, data):
         if self._cell is not None and not self._explains:
             self._cell.append(data)
+
+
+@cache
+def read(edition):
+    return Reader(page(edition))
+
+
+@cache
+def plain_note():
+    return methods_note(plain_dossier())
 
 
 def change(dossier, measure, value, *, of=None, at=None, **ends):
@@ -176,7 +188,7 @@ def test_attacks_and_scorecard_stay_inside():
 def test_the_scorecard_says_the_colour_in_words_with_its_rule():
     dossier = plain_dossier()
     scores = score(dossier.evaluation, dossier.scheme)
-    table = next(table for table in Reader(page("internal")).tables if table[0] == ["family", "standing", "why"])
+    table = next(table for table in read("internal").tables if table[0] == ["family", "standing", "why"])
     assert [row[:2] for row in table[1:]] == [[one.family, one.colour] for one in scores]
     for row, one in zip(table[1:], scores, strict=True):
         assert row[2].lower() == one.why.partition(": ")[2].lower()
@@ -209,7 +221,7 @@ def test_an_unknown_edition_is_refused():
 
 def test_numbers_of_the_page_are_those_of_the_evaluation():
     risk = plain_dossier().evaluation.risk.query("measure == 'risk_mean'")
-    row = next(row for table in Reader(page("internal")).tables for row in table if row[0] == "mean risk")
+    row = next(row for table in read("internal").tables for row in table if row[0] == "mean risk")
     figures = risk[["value", "low", "high"]].to_numpy(dtype=float)
     assert len(row) == 1 + len(figures) == 6
     for cell, (value, low, high) in zip(row[1:], figures, strict=True):
@@ -227,13 +239,13 @@ def test_a_report_can_be_made_again_from_disk(tmp_path):
 def test_the_public_side_tells_no_tuned_number(secret):
     assert f"{secret}" in own_content(page("internal"))
     assert f"{secret}" not in own_content(page("public"))
-    assert f"{secret}" not in methods_note(plain_dossier())
+    assert f"{secret}" not in plain_note()
 
 
 def test_the_public_side_tells_no_value_of_a_record():
     values = {round(value) for value in plain_dossier().weights["value"] if abs(value) >= 10_000}
     assert round(RARE) in values
-    for text in (own_content(page("public")), methods_note(plain_dossier())):
+    for text in (own_content(page("public")), plain_note()):
         numbers = {int(found.replace(",", "")) for found in re.findall(r"\d[\d,]{4,}", text) if found.strip(",")}
         # Ends of ranges are round numbers, which people tell as well.
         assert not {number for number in values & numbers if number % 5000}
@@ -252,9 +264,7 @@ def test_the_public_side_tells_no_estimate_of_tables_that_are_not_published():
 
 
 def test_public_counts_are_in_tens_and_never_small():
-    rows = [
-        row for table in Reader(page("public")).tables for row in table if row[0].startswith(("records w", "unique"))
-    ]
+    rows = [row for table in read("public").tables for row in table if row[0].startswith(("records w", "unique"))]
     assert len(rows) >= 5
     cells = [cell for row in rows for cell in row[1:] if cell]
     told = re.compile(r"fewer than 10|all but fewer than 10|about \d*0( \d*0 to \d*0)?")
@@ -341,7 +351,7 @@ OWN = (
 
 
 def test_a_measure_of_the_user_s_own_stands_in_its_table_with_its_unit():
-    html = said(with_few_measures(plain_dossier(*OWN), more=[one.id for one in OWN]), "internal")
+    html = said(small_dossier(*OWN), "internal")
     sections = dict(re.findall(r'<section id="(\w+)"(.*?)</section>', html, re.DOTALL))
     assert "Companies &amp; co" in sections["utility"]
     assert "Our rule" in sections["risk"]
@@ -352,10 +362,10 @@ def test_a_measure_of_the_user_s_own_stands_in_its_table_with_its_unit():
 
 
 def test_a_measure_that_is_not_marked_public_stays_inside():
-    text = own_content(said(plain_dossier(*OWN), "public"))
+    text = own_content(said(small_dossier(*OWN), "public"))
     assert "our open figure" in text
     assert not [words for words in ("corporate", "72,370", "largest risk", "0.988") if words in text]
-    public = redact(plain_dossier(*OWN)).evaluation
+    public = redact(small_dossier(*OWN)).evaluation
     assert {"corporate", "sharp"} & {
         *public.risk["measure"],
         *public.utility["measure"],
@@ -364,7 +374,7 @@ def test_a_measure_that_is_not_marked_public_stays_inside():
 
 
 def test_a_public_measure_may_ask_for_more():
-    public = redact(plain_dossier(*OWN)).evaluation.risk
+    public = redact(small_dossier(*OWN)).evaluation.risk
     everyone = {"confidential", "this release", "unweighted", "scheme 1", "topcoding"}
     schemes = {"open": everyone, "narrow": {"this release"}, "enough": everyone, "more": set()}
     for measure, wanted in schemes.items():
@@ -565,6 +575,23 @@ def test_names_from_data_are_inert(edition):
     assert "49" not in re.search("<h1>(.*?)</h1>", html, re.DOTALL)[1]  # pyright: ignore[reportOptionalSubscript]
 
 
+def test_hostile_names_and_labels_are_inert_and_cut():
+    note = methods_note(hostile_dossier())
+    for text in (note, page("public", hostile=True)):
+        for piece in ("<script>alert('dropped')", "<script>alert('label')", "\u202e", "\x1b", "z" * 200, "w" * 200):
+            assert piece not in re.sub(r"`[^`\n]*`", "", text)
+    # The settings at the end are what they are: there names are escaped, and not cut.
+    internal = page("internal", hostile=True).partition('<section id="repeat"')[0]
+    for piece in ("<script>alert('dropped')", "<script>alert('label')", "\u202e", "\x1b", "z" * 200, "w" * 200):
+        assert piece not in internal
+    assert "&lt;/td&gt;&lt;script&gt;alert(" in internal
+    # In Markdown a backtick of a name cannot end the code that it stands in.
+    dropped = re.search(r"Not published: (.*)\.\n", note)
+    assert dropped is not None
+    assert dropped[1].count("`") == 2
+    assert HOSTILE[DROPPED][:20].replace("`", "'") in dropped[1]
+
+
 def test_long_names_are_cut_where_they_can_be_seen():
     html = page("public", hostile=True)
     assert "x" * 200 not in html
@@ -592,8 +619,9 @@ def test_the_page_needs_no_network_and_runs_its_own_scripts_only(edition):
 
 def test_every_figure_has_a_picture_and_words():
     html = page("internal")
-    figures = [attrs for tag, attrs in Reader(html).elements if tag == "figure"]
-    pictures = [attrs for tag, attrs in Reader(html).elements if tag == "img"]
+    elements = read("internal").elements
+    figures = [attrs for tag, attrs in elements if tag == "figure"]
+    pictures = [attrs for tag, attrs in elements if tag == "img"]
     assert len(figures) == len(pictures) == 17
     assert all(len(picture["alt"] or "") > 60 for picture in pictures)
     (specifications,) = re.findall(r'id="specifications">(.*?)</script>', html, re.DOTALL)
@@ -601,7 +629,7 @@ def test_every_figure_has_a_picture_and_words():
 
 
 def test_tables_have_headings_for_screen_readers():
-    elements = Reader(page("internal")).elements
+    elements = read("internal").elements
     headings = [attrs for tag, attrs in elements if tag == "th"]
     assert headings
     assert {attrs.get("scope") for attrs in headings} == {"row", "col"}
@@ -615,6 +643,11 @@ def searched_page(edition):
         return with_figures(searched_dossier(), "public")
     with showing(lambda dossier, *_: list(_search(dossier))):
         return render_report(searched_dossier(), edition="internal")
+
+
+@cache
+def searched_note():
+    return methods_note(searched_dossier())
 
 
 def test_how_a_release_was_found_is_told_after_the_verdict():
@@ -651,7 +684,7 @@ def test_the_public_side_tells_nothing_of_the_search_but_that_there_was_one(word
     sentence = " The scheme was found by a search, under rules that the agency set on risk and utility."
     # The page of the same release without a search, with one sentence more.
     assert searched_page("public").replace(sentence, "") == page("public")
-    note = methods_note(searched_dossier())
+    note = searched_note()
     assert words not in note
     assert "could be drawn anew" in note
 
@@ -801,7 +834,7 @@ def test_a_categorical_column_has_a_report():
 
 
 def test_the_methods_note_says_how_to_combine():
-    note = methods_note(plain_dossier())
+    note = plain_note()
     assert "4 tables of 300 records" in note
     assert "the values of `income` are not those that were collected" in note
     assert "*T* = *v* + *b* / 4" in note
@@ -815,7 +848,7 @@ def test_the_methods_note_says_how_to_combine():
 
 
 def test_a_note_promises_95_percent_only_without_weights():
-    note = " ".join(methods_note(plain_dossier()).split())
+    note = " ".join(plain_note().split())
     assert "did so 84 times for a mean, 85 for a 90% quantile, 68 for a standard deviation and 55 for the slope" in note
     flat = replace(plain_dossier(), weights=plain_dossier().weights.assign(weight=1.0))
     plain = " ".join(methods_note(flat).split())
@@ -843,7 +876,7 @@ def test_the_code_of_the_note_combines_as_the_library_does(tmp_path, monkeypatch
     tables = [multiply_noise(consumer_survey(n=300, seed=1), "income", most=0.5, seed=seed) for seed in range(4)]
     for number, table in enumerate(tables, 1):
         table.to_csv(tmp_path / f"synthetic_{number:02}.csv", index=False)
-    said = run_code(methods_note(plain_dossier()), tmp_path, monkeypatch, capsys)
+    said = run_code(plain_note(), tmp_path, monkeypatch, capsys)
     found = [float(number) for number in re.findall(r"-?\d+\.\d*", said)]
     points, variances = (
         np.array(part) for part in zip(*((t["income"].mean(), t["income"].var() / 300) for t in tables), strict=True)

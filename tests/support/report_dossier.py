@@ -51,6 +51,13 @@ def plain_dossier(*added):
 FEW = ("risk_mean", "matches_true", "U_m", "U_m_fresh", "overlap", "estimate")
 
 
+@cache
+def small_dossier(*added):
+    """Make a dossier with few of the measures that ship and any that are added."""
+    measures = (*(one for one in MEASURES if one.id in FEW), *added)
+    return _make(consumer_survey(n=300, seed=1), "income", ["gender", "age"], RELEASED, "swapped", measures)
+
+
 def with_few_measures(dossier, more=()):
     """The dossier with a few measures and no shapes, for tests that look for a sentence of the page."""
     evaluation, kept = dossier.evaluation, [*FEW, *more]
