@@ -1,7 +1,7 @@
 """What tests of charts share: an evaluation of a few baselines, every chart of it, and charts as what can be read."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import unescape
@@ -93,11 +93,12 @@ def _parts_of(node):
 
 
 def _draw(chart):
-    return Drawn(specify(chart))
+    return Drawn(specify(chart, validate=False))
 
 
 @pytest.fixture(scope="session")
 def draw():
+    """Specify a variant of a chart: `charts` has the same form, and checks it against the schema."""
     return _draw
 
 
@@ -167,28 +168,47 @@ def _with_levels(evaluation):
     return replace(evaluation, shapes=pd.concat(parts, ignore_index=True))
 
 
+class Charts(Mapping[str, Drawn]):
+    """Charts by their names, each specified when a test first asks for it."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Any]], *, validate: bool) -> None:
+        self._makers, self._validate, self._made = makers, validate, {}
+
+    def __getitem__(self, name: str) -> Drawn:
+        if name not in self._made:
+            with debug_mode(arg=self._validate):
+                self._made[name] = Drawn(specify(self._makers[name](), validate=self._validate))
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
 def _all_charts(data, released, evaluation, expected, search, bins):
     column = next(name for name in data if name not in {"gender", "age"} and data[name].dtype.kind in "if")
     names, weights = list(evaluation.schemes), np.linspace(0, 1, len(data))
     return {
-        "histogram": risk_histogram(bins),
-        "violins": risk_violins(evaluation),
-        "expected violins": risk_violins(expected, measure="expected"),
-        "scatter": risk_scatter(evaluation, names[2], names[1]),
-        "expected scatter": risk_scatter(expected, names[2], names[1]),
-        "intervals": estimate_intervals(evaluation),
-        "map": risk_utility_map(evaluation),
-        "any two": measure_map(evaluation, "overlap", "matches_true"),
-        "search": search_map(*search, fresh=0.0311, chosen=1, column=column),
-        "radii": radius_lines(evaluation, radius=0.2),
-        "densities": densities(data, released, column),
-        "ecdfs": ecdfs(data, released, column),
-        "weights": weights_scatter(weights, data[column], column=column),
-        "tail": shape_curve(evaluation, column, names[1], curve="above"),
-        "density by group": shape_curve(evaluation, column, names[1], curve="density", by="gender"),
-        "within groups": group_spread(evaluation, column, names[1]),
-        "levels": level_shares(_with_levels(evaluation), column, names[1]),
-        "weights by scheme": weights_scatter(dict.fromkeys(names[:2], weights), data[column], column=column),
+        "histogram": lambda: risk_histogram(bins),
+        "violins": lambda: risk_violins(evaluation),
+        "expected violins": lambda: risk_violins(expected, measure="expected"),
+        "scatter": lambda: risk_scatter(evaluation, names[2], names[1]),
+        "expected scatter": lambda: risk_scatter(expected, names[2], names[1]),
+        "intervals": lambda: estimate_intervals(evaluation),
+        "map": lambda: risk_utility_map(evaluation),
+        "any two": lambda: measure_map(evaluation, "overlap", "matches_true"),
+        "search": lambda: search_map(*search, fresh=0.0311, chosen=1, column=column),
+        "radii": lambda: radius_lines(evaluation, radius=0.2),
+        "densities": lambda: densities(data, released, column),
+        "ecdfs": lambda: ecdfs(data, released, column),
+        "weights": lambda: weights_scatter(weights, data[column], column=column),
+        "tail": lambda: shape_curve(evaluation, column, names[1], curve="above"),
+        "density by group": lambda: shape_curve(evaluation, column, names[1], curve="density", by="gender"),
+        "within groups": lambda: group_spread(evaluation, column, names[1]),
+        "levels": lambda: level_shares(_with_levels(evaluation), column, names[1]),
+        "weights by scheme": lambda: weights_scatter(dict.fromkeys(names[:2], weights), data[column], column=column),
     }
 
 
@@ -196,7 +216,7 @@ def _all_charts(data, released, evaluation, expected, search, bins):
 def charts(data, released, evaluation, expected, points, baselines, bins):
     """Every chart, checked against the schema of Vega-Lite."""
     made = _all_charts(data, released, evaluation, expected, (points, baselines), bins)
-    return {name: _draw(chart) for name, chart in made.items()}
+    return Charts(made, validate=True)
 
 
 def _rename(frame):
@@ -221,6 +241,5 @@ def nasty_charts(data, released, evaluation, expected, points, baselines, bins):
     )
     search = (points.assign(scheme=[*list(NASTY.values())[:2], "x"]), _rename(baselines))
     # As charts of the same form are checked against the schema, these are not.
-    with debug_mode(arg=False):
-        made = _all_charts(data.rename(columns=about), tables, worse, worse_expected, search, bins)
-        return {name: Drawn(specify(chart, validate=False)) for name, chart in made.items()}
+    made = _all_charts(data.rename(columns=about), tables, worse, worse_expected, search, bins)
+    return Charts(made, validate=False)

@@ -70,7 +70,8 @@ def test_what_has_one_of_two_figures_is_a_line(evaluation, draw):
 
 def test_figures_are_chosen_by_column_of_and_at(evaluation, draw):
     radii: Any = evaluation.risk.query("measure == 'radius_mean' and scheme == 'noise'").set_index("at")["value"]
-    for at in radii.index:
+    assert len(radii) == 3
+    for at in radii.index[[0, -1]]:
         rows = draw(measure_map(evaluation, "U_m", Which("radius_mean", at=at))).data_with("left")
         assert rows.set_index("scheme").loc["noise", "up"] == pytest.approx(radii[at], rel=1e-3)
     for which, words in [

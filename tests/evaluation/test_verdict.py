@@ -5,7 +5,7 @@ import pytest
 from few_figures import FINE, NAN, evaluation
 from molehill.evaluation.scorecard import RULES
 from molehill.evaluation.telling import Teller
-from molehill.evaluation.verdict import judge, list_findings, remark_shape
+from molehill.evaluation.verdict import decide, judge, list_findings, remark_shape
 
 
 def test_a_release_without_a_flaw_is_published_with_its_numbers():
@@ -113,10 +113,17 @@ def test_only_three_reasons_stand_in_the_sentence():
 )
 def test_the_verdict_goes_by_the_bounds_of_the_scorecard(measure, value, bounds, decision):
     given = evaluation({measure: bounds}, mine={**FINE, measure: (value, NAN, NAN)})
-    assert judge(given).decision == decision
-    notes = [one.text for one in list_findings(given, "mine", Teller("internal", 900)) if one.section == "scorecard"]
+    teller = Teller("internal", 900)
+    findings = list_findings(given, "mine", teller)
+    assert decide(given, "mine", findings, teller).decision == decision
+    notes = [one.text for one in findings if one.section == "scorecard"]
     done = "turned 1 rule off" if bounds == "off" else "set 1 bound of its own"
     assert notes[-1] == f"The agency {done}: scorecard and verdict go by that."
+
+
+@pytest.mark.parametrize("bounds", [{"red": 0.25}, "off"])
+def test_the_public_edition_tells_nothing_of_bounds(bounds):
+    given = evaluation({"isolated_mean": bounds}, mine={**FINE, "isolated_mean": (0.3, NAN, NAN)})
     assert not [one for one in list_findings(given, "mine", Teller("public", 900)) if one.section == "scorecard"]
 
 

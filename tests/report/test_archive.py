@@ -45,6 +45,13 @@ def search_dossier():
     return replace(plain_dossier(), search=make_search(("U_m <= 0.1987",), way=way))
 
 
+@cache
+def short_text():
+    """The dossier of a search with the first two of every list: the others are looked at in the same way."""
+    content = archived(search_dossier)
+    return json.dumps({name: part[:2] if isinstance(part, list) else part for name, part in content.items()})
+
+
 def test_the_schema_is_one_and_names_its_version():
     jsonschema.Draft202012Validator.check_schema(read_schema())
     assert read_schema()["$id"] == read_schema()["properties"]["schema"]["const"] == SCHEMA
@@ -69,6 +76,11 @@ def test_other_dossiers_are_too(make):
     VALIDATOR.validate(archived(make))
 
 
+def test_a_short_one_is_valid():
+    """The tests below take a field from it, or put one into it."""
+    VALIDATOR.validate(json.loads(short_text()))
+
+
 def required_parts():
     """Every field that the schema requires, by the path to it in the dossier of a search."""
     schema = read_schema()
@@ -81,12 +93,11 @@ def required_parts():
 
 @pytest.mark.parametrize("path", required_parts(), ids=lambda path: ".".join(map(str, path)))
 def test_without_a_required_field_it_is_not_valid(path):
-    content = archived(search_dossier)
+    content = json.loads(short_text())
     inner = content
     for step in path[:-1]:
         inner = inner[step]
     del inner[path[-1]]
-    # The whole one is valid, as the test above shows.
     assert not VALIDATOR.is_valid(content)
 
 
@@ -104,7 +115,7 @@ def test_without_a_required_field_it_is_not_valid(path):
     ],
 )
 def test_what_does_not_belong_there_is_not_valid(path, value):
-    content = archived(search_dossier)
+    content = json.loads(short_text())
     inner = content
     for step in path[:-1]:
         inner = inner[step]

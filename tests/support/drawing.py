@@ -62,9 +62,16 @@ def _list_public(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
 
 
 @contextmanager
-def said_in_words() -> Iterator[None]:
+def showing(listing: Any) -> Iterator[None]:
+    """Pages with the figures that a function lists from a dossier, what is shown of it, and the edition."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_LISTING, _list_public)
+        patch.setattr(_LISTING, listing)
+        yield
+
+
+@contextmanager
+def said_in_words() -> Iterator[None]:
+    with showing(_list_public):
         yield
 
 

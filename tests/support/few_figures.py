@@ -1,5 +1,7 @@
 """Evaluations of a few figures that are said, and not measured."""
 
+from functools import cache
+
 import pandas as pd
 
 from molehill.evaluation.evaluation import Evaluation
@@ -23,9 +25,20 @@ FINE = {
 }
 
 
+@cache
+def _about():
+    """The family and the words of every measure."""
+    return describe_measures(MEASURES).set_index("id")[["family", "words"]].to_dict()
+
+
+@cache
+def _rules():
+    return describe_rules(set_rules(read_bounds({}), MEASURES))
+
+
 def evaluation(bounds=None, **schemes):
     """An evaluation of a confidential table with mean risk 0.87, and of schemes by their measures."""
-    about = describe_measures(MEASURES).set_index("id")
+    about = _about()
     rows = {"risk": [], "utility": []}
     for scheme, measures in {"confidential": {"risk_mean": (0.87, NAN, NAN)}, **schemes}.items():
         for name, ends in measures.items():
@@ -34,5 +47,5 @@ def evaluation(bounds=None, **schemes):
             rows[about["family"][name]].append(row)
     frames = {name: pd.DataFrame(found, columns=COLUMNS) for name, found in rows.items()}
     nothing = pd.DataFrame()
-    rules = describe_rules(set_rules(read_bounds(bounds or {}), MEASURES))
+    rules = describe_rules(set_rules(read_bounds(bounds), MEASURES)) if bounds else _rules()
     return Evaluation(**frames, groups=nothing, top=nothing, records=nothing, rules=rules)

@@ -47,6 +47,27 @@ def plain_dossier(*added):
     return _make(survey, "income", ["gender", "age"], RELEASED, "swapped", measures)
 
 
+# Measures without which a page would look like that of another kind of release.
+FEW = ("risk_mean", "matches_true", "U_m", "U_m_fresh", "overlap", "estimate")
+
+
+@cache
+def small_dossier(*added):
+    """Make a dossier with few of the measures that ship and any that are added."""
+    measures = (*(one for one in MEASURES if one.id in FEW), *added)
+    return _make(consumer_survey(n=300, seed=1), "income", ["gender", "age"], RELEASED, "swapped", measures)
+
+
+def with_few_measures(dossier, more=()):
+    """The dossier with a few measures and no shapes, for tests that look for a sentence of the page."""
+    evaluation, kept = dossier.evaluation, [*FEW, *more]
+    frames = {name: getattr(evaluation, name) for name in ("risk", "utility")}
+    frames = {name: rows[rows["measure"].isin(kept)] for name, rows in frames.items()}
+    frames |= {name: getattr(evaluation, name).iloc[:0] for name in ("groups", "shapes")}
+    measures = evaluation.measures[evaluation.measures["id"].isin(kept)]
+    return replace(dossier, evaluation=replace(evaluation, **frames, measures=measures))
+
+
 @cache
 def hostile_dossier():
     survey = consumer_survey(n=300, seed=1)

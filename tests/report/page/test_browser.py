@@ -4,13 +4,14 @@ import json
 import math
 import re
 import zlib
+from contextlib import nullcontext
 
 import pytest
 
 from browser import CHROMIUM, shared_browser
-from drawing import sketching
+from drawing import said_in_words, sketching
 from molehill.report import render_report
-from report_dossier import hostile_dossier, plain_dossier
+from report_dossier import hostile_dossier, plain_dossier, with_few_measures
 
 pytestmark = [
     pytest.mark.posix,
@@ -30,6 +31,9 @@ MARK = """(() => {
 })()"""
 
 
+FINGERPRINT = "0123456789abcdef" * 2
+
+
 @pytest.fixture(scope="module")
 def browser():
     return shared_browser()
@@ -41,34 +45,34 @@ def pages(tmp_path_factory):
     made = {}
     for kind, dossier in (("plain", plain_dossier()), ("hostile", hostile_dossier())):
         for edition in ("internal", "public"):
-            made[kind, edition] = folder / f"{kind}-{edition}.html"
-            made[kind, edition].write_text(render_report(dossier, edition=edition), encoding="utf-8")
-    return made
+            # What is drawn without scripts is looked at in the plain ones.
+            with sketching() if kind == "hostile" else nullcontext():
+                made[kind, edition] = render_report(dossier, edition=edition)
+    # For what has nothing to do with figures.
+    with said_in_words():
+        made["words", "internal"] = render_report(
+            with_few_measures(plain_dossier()), edition="internal", fingerprint=FINGERPRINT
+        )
+    paths = {about: folder / f"{'-'.join(about)}.html" for about in made}
+    for about, html in made.items():
+        paths[about].write_text(html, encoding="utf-8")
+    return paths
 
 
-@pytest.mark.parametrize("kind", ["plain", "hostile"])
-@pytest.mark.parametrize(("edition", "figures"), [("internal", 17), ("public", 2)])
-def test_every_figure_draws_and_nothing_is_logged(browser, pages, kind, edition, figures):
-    # The hostile one comes from a search, which has a figure of its own.
-    figures += kind == "hostile" and edition == "internal"
-    browser.open(pages[kind, edition])
+def look_at_figures(browser, number):
+    """Every figure is drawn, and stands in place of its picture."""
     drawn = browser.ask(DRAWN)
-    assert len(drawn) == figures
+    assert len(drawn) == number
     assert min(drawn) > 5
     browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert browser.ask(f"[...document.querySelectorAll('figure .live svg')].every({SEEN})")
     assert not browser.ask(f"[...document.querySelectorAll('figure .still')].some({SEEN})")
-    # Every box unticked and ticked again: still without a word.
-    browser.ask("[...document.querySelectorAll('#schemes input')].forEach(box => box.click())")
-    browser.settle()
-    browser.ask("[...document.querySelectorAll('#schemes input')].forEach(box => box.click())")
-    browser.settle()
-    assert browser.messages == []
 
 
-@pytest.mark.parametrize("edition", ["internal", "public"])
-def test_choosing_a_scheme_changes_every_figure_that_shows_schemes(browser, pages, edition):
+@pytest.mark.parametrize(("edition", "figures"), [("internal", 17), ("public", 2)])
+def test_choosing_a_scheme_changes_every_figure_that_shows_schemes(browser, pages, edition, figures):
     browser.open(pages["plain", edition])
+    look_at_figures(browser, figures)
     content = "[...document.querySelectorAll('figure .live svg')].map(svg => svg.outerHTML)"
     names = browser.ask("[...document.querySelectorAll('figure')].map(figure => figure.dataset.figure)")
     before = browser.ask(content)
@@ -81,7 +85,6 @@ def test_choosing_a_scheme_changes_every_figure_that_shows_schemes(browser, page
     assert not browser.ask("document.activeElement.checked")
     after = browser.ask(content)
     changed = {name for name, old, new in zip(names, before, after, strict=True) if old != new}
-    browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
     about_schemes = {"violins", "map", "two", "intervals", "radius"} if edition == "internal" else {"histogram", "map"}
     assert changed == about_schemes
     heading = "[...document.querySelectorAll('thead th')].filter(th => th.textContent.trim() == 'unweighted')"
@@ -92,6 +95,7 @@ def test_choosing_a_scheme_changes_every_figure_that_shows_schemes(browser, page
     assert browser.ask(f"{heading}.every({SEEN})")
     # What comes back is drawn last, so that the order is another one.
     assert [sorted(elements(svg)) for svg in browser.ask(content)] == [sorted(elements(svg)) for svg in before]
+    assert browser.messages == []
 
 
 def elements(svg):
@@ -153,12 +157,14 @@ def test_the_reader_chooses_any_two_measures(browser, pages):
     assert browser.messages == []
 
 
-@pytest.mark.parametrize("width", [1300, 420])
-def test_the_boxes_of_measures_are_labelled_reached_by_key_and_not_cut(browser, pages, width):
-    browser.open(pages["hostile", "internal"], width=width)
+def test_the_boxes_of_measures_are_labelled_reached_by_key_and_not_cut(browser, pages):
+    browser.open(pages["hostile", "internal"], width=1300)
     assert browser.ask("[...document.querySelectorAll('#choices select')].every(box => box.labels.length == 1)")
-    inside = f"[...document.querySelectorAll('#choices *')].every(one => one.getBoundingClientRect().right <= {width})"
-    assert browser.ask(inside)
+    inside = "[...document.querySelectorAll('#choices *')].every(one => one.getBoundingClientRect().right <= WIDTH)"
+    assert browser.ask(inside.replace("WIDTH", "1300"))
+    browser.open(pages["hostile", "internal"], width=400)
+    assert browser.ask(inside.replace("WIDTH", "400"))
+    look_at_narrow_page(browser, dark=False)
     before = browser.ask(f"{TWO}.ariaLabel")
     browser.ask("document.getElementById('choose-up').focus()")
     for kind in ("keyDown", "keyUp"):
@@ -169,13 +175,6 @@ def test_the_boxes_of_measures_are_labelled_reached_by_key_and_not_cut(browser, 
     after = browser.ask(f"{TWO}.ariaLabel")
     assert after.startswith(browser.ask(chosen))
     assert browser.messages == []
-
-
-def test_without_scripts_the_map_of_two_measures_is_a_picture(browser, pages):
-    browser.open(pages["plain", "internal"], scripts=False)
-    assert browser.ask(f"{SEEN}(document.querySelector('#two .still'))")
-    assert not browser.ask(f"{SEEN}(document.getElementById('choices'))")
-    assert "all others stand in the tables" in browser.ask("document.getElementById('two').innerText")
 
 
 @pytest.mark.parametrize("edition", ["internal", "public"])
@@ -195,10 +194,8 @@ def test_the_print_view_has_every_figure_and_every_scheme(browser, pages, editio
     assert browser.ask("document.documentElement.scrollWidth") <= 690
 
 
-def test_the_block_to_sign_has_the_name_of_the_folder_and_is_not_broken_on_paper(browser, tmp_path):
-    # What there is to sign stands below the figures, which other tests look at.
-    with sketching():
-        page = render_report(plain_dossier(), edition="internal", fingerprint="0123456789abcdef" * 2)
+def test_the_block_to_sign_has_the_name_of_the_folder_and_is_not_broken_on_paper(browser, pages, tmp_path):
+    page = pages["words", "internal"].read_text(encoding="utf-8")
     path = tmp_path / "sur <b>vey 100% ü" / "internal" / "report.html"
     path.parent.mkdir(parents=True)
     path.write_text(page, encoding="utf-8")
@@ -222,7 +219,7 @@ def test_the_block_to_sign_has_the_name_of_the_folder_and_is_not_broken_on_paper
 
 
 def test_a_heading_sorts_the_schemes_by_the_mouse_and_by_the_keyboard(browser, pages):
-    browser.open(pages["plain", "internal"])
+    browser.open(pages["words", "internal"])
     heading = "document.querySelectorAll('table.sortable thead th')[1]"
     values = "[...document.querySelectorAll('table.sortable tbody tr')].map(row => row.cells[1].dataset.value)"
     browser.ask(f"{heading}.querySelector('button').click()")
@@ -252,14 +249,19 @@ def test_without_scripts_the_pictures_are_there(browser, pages):
     browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert browser.ask(f"[...document.querySelectorAll('figure .still')].filter({SEEN}).length") == 17
     assert not browser.ask(f"[...document.querySelectorAll('#schemes, figure .live')].some({SEEN})")
+    assert browser.ask(f"{SEEN}(document.querySelector('#two .still'))")
+    assert not browser.ask(f"{SEEN}(document.getElementById('choices'))")
+    assert "all others stand in the tables" in browser.ask("document.getElementById('two').innerText")
 
 
-@pytest.mark.parametrize(
-    ("kind", "edition", "dark"),
-    [("plain", "internal", True), ("plain", "public", False), ("hostile", "internal", False)],
-)
+@pytest.mark.parametrize(("kind", "edition", "dark"), [("words", "internal", True), ("plain", "public", False)])
 def test_a_narrow_window_scrolls_inside_tables_and_figures_only(browser, pages, kind, edition, dark):
     browser.open(pages[kind, edition], width=400, dark=dark)
+    look_at_narrow_page(browser, dark=dark)
+
+
+def look_at_narrow_page(browser, *, dark):
+    """A window of 400 points."""
     assert browser.ask("document.documentElement.scrollWidth") == 400
     wide = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
     assert browser.ask(f"{wide}.length") > 3
@@ -268,9 +270,11 @@ def test_a_narrow_window_scrolls_inside_tables_and_figures_only(browser, pages, 
     assert light != dark
 
 
-@pytest.mark.parametrize("edition", ["internal", "public"])
-def test_hostile_names_run_no_script(browser, pages, edition):
+# This one comes from a search, which has a figure of its own.
+@pytest.mark.parametrize(("edition", "figures"), [("internal", 18), ("public", 2)])
+def test_hostile_names_run_no_script(browser, pages, edition, figures):
     browser.open(pages["hostile", edition])
+    look_at_figures(browser, figures)
     # Hovering shows names in a box of its own.
     hovered = 0
     for number in range(browser.ask("document.querySelectorAll('figure').length")):
@@ -288,6 +292,10 @@ def test_hostile_names_run_no_script(browser, pages, edition):
         == 0
     )
     assert browser.ask("document.scripts.length") == 3
+    # Every box unticked and ticked again: still without a word.
+    for _ in range(2):
+        browser.ask("[...document.querySelectorAll('#schemes input')].forEach(box => box.click())")
+        browser.settle()
     assert browser.messages == []
 
 
@@ -311,7 +319,7 @@ def test_a_script_that_is_not_the_page_s_own_is_stopped(browser, pages, tmp_path
 
 
 def test_the_page_has_landmarks_and_a_skip_link(browser, pages):
-    browser.open(pages["plain", "internal"])
+    browser.open(pages["words", "internal"])
     assert (
         browser.ask("['header', 'nav', 'main', 'footer'].map(name => document.querySelectorAll(name).length)")
         == [1] * 4
