@@ -23,7 +23,7 @@ from molehill.plan.settings import read_settings, write_settings
 from molehill.plan.targets import read_targets
 from molehill.release import release as saving
 from molehill.release.making import fit_quietly, prepare
-from molehill.release.search import points
+from molehill.release.search import outcome, points
 from molehill.release.search.judging import judge
 from molehill.release.search.outcome import Found
 from molehill.release.search.points import CONFIRMED_WITH, fresh_distance, open_bench
@@ -395,6 +395,7 @@ def test_the_command_writes_a_release_like_any_other_and_can_repeat_it(project, 
     assert "`molehill run` with this file finds the same again." in written
     (project / "settings.toml").write_text(written)
     monkeypatch.setattr(saving, "render_report", lambda *_, **__: "the report was looked at above")
+    monkeypatch.setattr(outcome, "evaluate_schemes", lambda *_, **__: dossier.evaluation)
     again = run_rule(project, "--out", str(project / "again"), "--json")
     assert again.exit_code == 0
     assert json.loads(again.stdout)["search"]["met"]
@@ -405,7 +406,7 @@ def test_the_command_writes_a_release_like_any_other_and_can_repeat_it(project, 
 
 
 @pytest.mark.usefixtures("in_words")
-def test_nothing_found_is_kept_and_nothing_released(project):
+def test_nothing_found_is_kept_and_nothing_released(project, monkeypatch):
     settings = read_settings(project / "settings.toml")
     write_settings(settings.but(targets="mean expected <= 0.9"), project / "settings.toml")
     out = project / "out"
@@ -421,8 +422,11 @@ def test_nothing_found_is_kept_and_nothing_released(project):
     report = (out / "internal" / "report.html").read_text()
     assert "Nothing was released." in report[: report.index("<nav")]
     assert "Records that stand in the way" in report
+    # That it is made again to the same bytes, tests/release/test_runs.py shows.
+    monkeypatch.setattr(saving, "render_report", lambda *_, edition, **__: f"{edition} again")
     assert saving.rebuild_report(out) == (out / "internal" / "report.html",)
-    assert (out / "internal" / "report.html").read_text() == report
+    assert [path.name for path in out.iterdir()] == ["internal"]
+    assert (out / "internal" / "report.html").read_text() == "internal again"
     # What the search says is in ranges: the list of who stands in the way, and the words.
     section = report[report.index('<section id="found"') : report.index('<section id="done"')]
     assert not [value for value in PEOPLE["pay"] if f"{value}" in section or f"{value:,.2f}" in section]
