@@ -446,13 +446,3 @@ def test_verify_refuses_what_is_no_release_in_one_line(made, tmp_path):
         assert said.returncode == 2
         assert words in said.stderr
         assert said.stdout == ""
-
-
-def test_verify_does_not_wait_for_jax(made):
-    code = (
-        f"import sys; sys.argv = ['molehill', 'verify', {str(made)!r}]\n"
-        "from molehill.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print('jax' in sys.modules)"
-    )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()[-1] == "False"
