@@ -342,7 +342,7 @@ def write_until(place: str, out: str) -> None:
             die()
 
     running.synthesize = lambda *_, **__: None  # type: ignore[assignment]
-    running.write_release = write
+    running.write_release = write  # type: ignore[attr-defined]
     run(PEOPLE, SETTINGS, out, resume=True, progress=False)
 
 
