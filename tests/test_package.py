@@ -1,5 +1,7 @@
 """The public names, and what importing them loads and sets."""
 
+import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -48,6 +50,13 @@ import os, sys, molehill
 print("pandas" in sys.modules, "jax" in sys.modules)
 molehill.confidential_risk, molehill.Settings
 print("jax" in sys.modules)
+sys.argv = ["molehill", "verify", sys.argv[1]]
+from molehill.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+print("jax" in sys.modules)
 import jax
 def settings():
     told = jax.config.jax_compilation_cache_dir, jax.config.jax_enable_x64, jax.config.jax_num_cpu_devices
@@ -60,11 +69,21 @@ print(callable(molehill.synthesize), callable(molehill.run), callable(molehill.e
 """
 
 
-def test_importing_loads_little_sets_nothing_and_names_stay_themselves():
+def test_importing_loads_little_sets_nothing_and_names_stay_themselves(tmp_path):
+    # What `molehill verify` needs to take a folder for a release, and to compare a file with its hash.
+    content = b"pay"
+    for name in ("release", "internal"):
+        (tmp_path / name).mkdir(mode=0o700)
+    (tmp_path / "release" / "synthetic_01.csv").write_bytes(content)
+    manifest = {"files": {"release/synthetic_01.csv": hashlib.sha256(content).hexdigest()}}
+    (tmp_path / "internal" / "manifest.json").write_text(json.dumps(manifest))
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
-    told = subprocess.check_output([sys.executable, "-c", CODE], text=True, env=environment).splitlines()
+    command = [sys.executable, "-c", CODE, str(tmp_path)]
+    told = subprocess.check_output(command, text=True, env=environment).splitlines()
     # Neither pandas nor JAX before a name is used, and no JAX for risk and settings.
     assert told[:2] == ["False False", "False"]
-    assert told[2] == "True False"
+    # A folder is verified without JAX.
+    assert any(line.startswith("Fingerprint of release/") for line in told)
+    assert told[-3:-1] == ["False", "True False"]
     # Loading a module of a package of the same name must not put the module in the place of the function.
-    assert told[3] == "True True True"
+    assert told[-1] == "True True True"

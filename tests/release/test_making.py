@@ -1,5 +1,8 @@
 """The one-call door: the schemes it makes, the choices it makes for the user, and that it repeats itself."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,20 +45,32 @@ CALL: dict[str, Any] = {
     "regressions": ["visits ~ sex"],
     "order": 2,
     "seed": 5,
+    "attacks": "none",
 }
 # Nothing but the release, and what is quickly measured of it.
-FEW: Any = {"compare": (), "expected_tables": 0, "regressions": (), "attacks": "none"}
+FEW: Any = {"compare": (), "expected_tables": 0, "regressions": ()}
+
+
+@contextmanager
+def looks() -> Iterator[tuple[list[Any], list[Any]]]:
+    """How often the table is looked at, and its patterns learned."""
+    looked, learned, whole = [], [], intruder._see
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intruder, "_see", lambda *given: looked.append(given) or whole(*given))
+        patch.setattr(intruder, "learn_patterns", lambda *given: learned.append(given) or learn_patterns(*given))
+        yield looked, learned
 
 
 @pytest.fixture(scope="module")
 def made():
     stages = []
-    release = synthesize(PEOPLE, Settings(**CALL), tell=stages.append, progress=False)
-    return release, stages
+    with looks() as counted:
+        release = synthesize(PEOPLE, Settings(**CALL), tell=stages.append, progress=False)
+    return release, stages, [len(calls) for calls in counted]
 
 
 def test_it_makes_the_release_and_what_it_is_compared_with(made):
-    release, stages = made
+    release, stages, _ = made
     assert release.scheme == "pairwise"
     assert list(release.comparisons) == ["marginal", "unweighted", "topcoding"]
     assert release.evaluation.schemes == ("pairwise", "marginal", "unweighted", "topcoding")
@@ -178,16 +193,12 @@ def test_bad_input_is_told_before_any_work(change, argument):
     assert caught.value.argument == argument
 
 
-def test_the_table_is_looked_at_once(monkeypatch):
-    looked = []
-    whole = intruder._see
-    monkeypatch.setattr(intruder, "_see", lambda *given: looked.append(given) or whole(*given))
-    learned = []
-    monkeypatch.setattr(intruder, "learn_patterns", lambda *given: learned.append(given) or learn_patterns(*given))
+def test_the_table_is_looked_at_once(made):
+    assert made[2] == [1, 1]
     baselines = ("topcoding", "noise", "swapping", "microaggregation")
-    few: Any = {"compare": ("marginal", *baselines), "expected_tables": 40}
-    release = synthesize(PEOPLE, Settings(**CALL | few), progress=False)
-    assert release.evaluation.schemes == ("pairwise", "marginal", *baselines)
+    with looks() as (looked, learned):
+        tables = make_baselines(prepare(PEOPLE, Settings(**CALL | {"compare": baselines})))
+    assert tuple(tables) == baselines
     assert (len(looked), len(learned)) == (1, 1)
 
 
@@ -234,8 +245,9 @@ def visits_model(visits=None):
         numpyro.sample("visits", dist.Poisson(rate), obs=visits)
 
 
-def test_a_model_of_ones_own_is_told_in_its_authors_words(tmp_path, monkeypatch):
+def test_a_model_of_ones_own_is_told_in_its_authors_words(made, tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "render_report", lambda *_, **__: "this is about the note and the settings")
+    monkeypatch.setattr(sys.modules[synthesize.__module__], "evaluate_schemes", lambda *_, **__: made[0].evaluation)
     own = Synthesizer(visits_model, ("visits",), name="one_rate", words="one rate for everybody")
     release = synthesize(PEOPLE, Settings(**CALL | FEW), synthesizer=own, progress=False)
     release.save(tmp_path / "out")
@@ -256,11 +268,13 @@ def test_a_synthesizer_of_another_column_makes_no_release():
         prepare(people, Settings(**CALL | {"keep": ["town", "sex", "age"]}), synthesizer=other)
 
 
-def test_values_that_were_collected_are_never_published():
+def test_values_that_were_collected_are_never_published(monkeypatch):
     def parrot(key, draw, inputs):
         del key, draw
         return Prediction({"visits": inputs["visits"]})
 
+    # What is found of the tables does not matter.
+    monkeypatch.setattr(sys.modules[synthesize.__module__], "evaluate_schemes", lambda *_, **__: None)
     copied = Synthesizer(visits_model, ("visits",), predict=parrot)
     with pytest.raises(InputError, match="are the collected ones"):
         synthesize(PEOPLE, Settings(**CALL | FEW), synthesizer=copied, progress=False)
@@ -292,6 +306,8 @@ def test_a_fit_that_fails_stops_the_run_before_anything_is_compared_with_it():
     assert "synthesizer =" in str(caught.value)
 
 
+# Of forests, and by a chain alone, tests/release/test_several.py and tests/synthesis/test_chains_of_columns.py show it.
+@pytest.mark.slow
 def test_several_columns_are_replaced_one_after_the_other():
     people = PEOPLE.assign(pay=np.exp(RNG.normal(8, 1, 120)).round(2) + PEOPLE["visits"])
     limits = {"visits": 100_000.0, "pay": 1e6}

@@ -26,6 +26,7 @@ from molehill.release import release as saving
 from molehill.release import runs as running
 from molehill.release.release import Release, make_dossier
 from molehill.release.runs import run
+from molehill.release.synthesize import synthesize
 from molehill.report.dossier import read_dossier
 from molehill.report.trail import verify_release
 from molehill.synthesis.sampling import chains
@@ -330,20 +331,38 @@ def run_until(place: str, out: str, pages: str) -> None:
     run(PEOPLE, SETTINGS, out, resume=True, progress=False, tell=lambda stage: die() if stage == place else None)
 
 
+def write_until(place: str, out: str) -> None:
+    """Go on with a run whose release is made in no time, and be killed amid the writing of it."""
+
+    def write(release: Any, target: Path) -> None:
+        del release
+        with files.folder_written_whole(target) as folder:
+            (folder / "release").mkdir()
+            (folder / "release" / "synthetic_01.csv").write_text(place)
+            die()
+
+    running.synthesize = lambda *_, **__: None  # type: ignore[assignment]
+    running.write_release = write  # type: ignore[attr-defined]
+    run(PEOPLE, SETTINGS, out, resume=True, progress=False)
+
+
+AMID = "amid the writing"
 STAGES = ["measuring the risk", "fitting: pairwise", "drawing tables", "measuring risk and utility"]
-EVERYWHERE = [[stage] for stage in (*STAGES, "writing the report", "after a chunk", "amid the report")]
+ALONE = (*STAGES, "writing the report", "after a chunk", "amid the report")
+EVERYWHERE = [*([stage] for stage in ALONE), ["after a chunk", "amid the report"]]
 
 
 @pytest.mark.linux
 @pytest.mark.parametrize(
     "places",
-    [["after a chunk", "amid the report"], *(pytest.param(one, marks=pytest.mark.slow) for one in EVERYWHERE)],
+    [["after a chunk", AMID], *(pytest.param(one, marks=pytest.mark.slow) for one in EVERYWHERE)],
     ids=", ".join,
 )
 def test_killed_at_any_stage_it_goes_on_to_the_same_bytes(saved, forking, tmp_path, monkeypatch, places):
     out = tmp_path / "out"
     for place in places:
-        assert forking.call(run_until, place, out, saved) == -signal.SIGKILL
+        call = (write_until, place, out) if place == AMID else (run_until, place, out, saved)
+        assert forking.call(*call) == -signal.SIGKILL
         assert not out.exists()
         assert (tmp_path / ".out.unfinished" / "seed.json").exists()
     # What was sampled before is not sampled again.
@@ -351,14 +370,17 @@ def test_killed_at_any_stage_it_goes_on_to_the_same_bytes(saved, forking, tmp_pa
     monkeypatch.setattr(chains, "write_chunk", lambda *given: sampled.append(given[1]) or write_chunk(*given))
     monkeypatch.setattr(saving, "render_report", pages_of(saved))
     run(PEOPLE, SETTINGS, out, resume=True, progress=False)
-    assert sampled[:1] == ([before] if places[-1] in ("after a chunk", *STAGES[:2]) else [])
+    assert sampled[:1] == ([before] if places[-1] in ("after a chunk", AMID, *STAGES[:2]) else [])
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     same_release(saved, out)
 
 
 @pytest.mark.linux
-def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, tmp_path, monkeypatch):
+def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, release, tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "render_report", pages_of(saved))
+    # What is found of the tables is the same as of the first run.
+    making = sys.modules[synthesize.__module__]
+    monkeypatch.setattr(making, "evaluate_schemes", lambda *_, **__: release.evaluation)
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
