@@ -59,8 +59,17 @@ def fill_memory(number: int) -> int:
     return number
 
 
+def note_only(folder: Path, number: int) -> int:
+    """Leave a note that it was begun."""
+    (folder / f"{number}-{os.getpid()}-{time.monotonic_ns()}").touch()
+    return number
+
+
 def note(folder: Path, number: int) -> int:
-    """Leave a note that it was begun; all but the first two then wait until there is a file `go`."""
+    """Leave a note that it was begun; all but the first two then wait until there is a file `go`.
+
+    For one worker alone: of two, both could wait while the first piece is in the queue of one of them.
+    """
     (folder / f"{number}-{os.getpid()}-{time.monotonic_ns()}").touch()
     while number > 1 and not (folder / "go").exists():
         time.sleep(0.01)
