@@ -49,6 +49,7 @@ CODE = """
 import os, sys, molehill
 print("pandas" in sys.modules, "jax" in sys.modules)
 molehill.confidential_risk, molehill.Settings
+import molehill.plan.plan
 print("jax" in sys.modules)
 sys.argv = ["molehill", "verify", sys.argv[1]]
 from molehill.cli.main import main
@@ -80,7 +81,7 @@ def test_importing_loads_little_sets_nothing_and_names_stay_themselves(tmp_path)
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     command = [sys.executable, "-c", CODE, str(tmp_path)]
     told = subprocess.check_output(command, text=True, env=environment).splitlines()
-    # Neither pandas nor JAX before a name is used, and no JAX for risk and settings.
+    # Neither pandas nor JAX before a name is used, and no JAX for risk, settings and plans.
     assert told[:2] == ["False False", "False"]
     # A folder is verified without JAX.
     assert any(line.startswith("Fingerprint of release/") for line in told)

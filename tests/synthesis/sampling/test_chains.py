@@ -258,8 +258,9 @@ CACHED = """
 """
 
 
-# That of a mixture is among those which tests/models/test_contract.py searches.
-@pytest.mark.parametrize("models", [1, pytest.param(2, marks=pytest.mark.slow)])
+# What chains of every model compile is searched in tests/models/test_contract.py, in every run of the tests.
+@pytest.mark.slow
+@pytest.mark.parametrize("models", [1, 2])
 def test_no_confidential_value_is_in_the_compile_cache(tmp_path, models):
     done = run_python(
         CACHED.format(rare=123456.789012345),
