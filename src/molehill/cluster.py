@@ -451,8 +451,9 @@ class Cluster:
                 try:
                     return fetched.result(timeout=LOOK)
                 except TimeoutError:
+                    # It came just now, or the piece itself raised such an error.
                     if fetched.done():
-                        raise
+                        return fetched.result()
                     missed = 0.0 if self._find_workers() else missed + LOOK
                     if missed > GONE:
                         problem = f"there has been no worker for {GONE:.0f} seconds"

@@ -1,4 +1,4 @@
-"""The first run on a real file, with what `init` proposes: it converges, whatever the seed, and nothing beats it."""
+"""The first run on a real file, with what `init` proposes: it converges, and no comparison dominates it."""
 
 from typing import Any
 
@@ -13,7 +13,6 @@ from molehill.tables.populations import consumer_survey
 from molehill.tables.table import Table
 
 FILES = ("survey", "ce_sample.csv", "nist_ma.csv")
-FEW: dict[str, Any] = {"compare": (), "expected_tables": 0, "datasets": 2}
 
 
 def proposed(shared: Any, name: str) -> tuple[Table, Any]:
@@ -24,18 +23,10 @@ def proposed(shared: Any, name: str) -> tuple[Table, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("name", FILES)
-def test_the_default_fit_converges(shared, name, seed):
-    table, settings = proposed(shared, name)
-    release = synthesize(table, settings.but(seed=seed, **FEW), progress=False)
-    assert release.fits["converged"].all(), release.fits["problems"].tolist()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FILES)
-def test_the_default_release_is_beaten_by_none_of_its_comparisons(shared, name):
+def test_default_release_is_dominated_by_no_comparison(shared, name):
     table, settings = proposed(shared, name)
     release = synthesize(table, settings.but(seed=1), progress=False)
+    assert release.fits["converged"].all(), release.fits["problems"].tolist()
     found = list_findings(release.evaluation, release.scheme, Teller("internal", len(table.frame)))
     assert not [remark.text for remark in found if remark.section == "map"]

@@ -47,9 +47,12 @@ def sketch(specification: Any, **_: Any) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><desc>{digest}</desc></svg>'
 
 
-@pytest.fixture(scope="session")
-def sketched() -> Iterator[None]:
-    """Every chart is a sketch, in tests of what becomes of a release; those of reports and charts draw truly."""
+@pytest.fixture(scope="module", autouse=True)
+def without_drawings() -> Iterator[None]:
+    """Every chart of the file is a sketch, for tests of what becomes of a release: drawing is most of a report's time.
+
+    Tests of reports and charts draw truly.
+    """
     with drawing(sketch):
         yield
 

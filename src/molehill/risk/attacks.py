@@ -217,28 +217,18 @@ def _count_picks(
     right: Floats,
 ) -> None:
     """Add the expected number of right picks among the candidates of one cell, for every row of `taken`."""
-    tables, number, columns = values.shape
+    tables, number, _ = values.shape
     close, score = np.empty((tables, number)), np.empty(number)
     for target in range(len(low)):
         for table in range(tables):
-            total = 0
-            for member in range(number):
-                inside = here[table, member]
-                for column in range(columns):
-                    value = values[table, member, column]
-                    inside &= (low[target, column] <= value) & (value <= high[target, column])
-                close[table, member] = inside
-                total += inside
-            for member in range(number):
-                close[table, member] /= max(total, 1)
+            _divide_pick(values[table], here[table], low[target], high[target], close[table])
         for row in range(len(taken)):
             most, picked = 0.0, 0
             for member in range(number):
                 score[member] = 0.0
             for table in range(tables):
-                if taken[row, table] > 0:
-                    for member in range(number):
-                        score[member] += taken[row, table] * close[table, member]
+                for member in range(number):
+                    score[member] += taken[row, table] * close[table, member]
             for member in range(number):
                 most = max(most, score[member])
             # Sums of the same fractions may differ in the last digit; who is close in no table is nobody's pick.
@@ -247,6 +237,21 @@ def _count_picks(
                 picked += score[member] >= least
             if places[target] >= 0 and score[places[target]] >= least:
                 right[row] += 1.0 / picked
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _divide_pick(values: Floats, here: Booleans, low: Floats, high: Floats, close: Floats) -> None:
+    """Share a pick equally among the candidates of one dataset that are close."""
+    number, columns = values.shape
+    total = 0
+    for member in range(number):
+        inside = here[member]
+        for column in range(columns):
+            inside &= (low[column] <= values[member, column]) & (values[member, column] <= high[column])
+        close[member] = inside
+        total += inside
+    for member in range(number):
+        close[member] /= max(total, 1)
 
 
 # Levels of a categorical column are counted for about this many pairs of record and level at a time.
