@@ -45,7 +45,7 @@ def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floo
     The share is of the records that are not in S + {i}; as the paper has it, of all records of the pattern. A record
     without any sensitive value is not there.
     """
-    keys = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
+    keys = [tuple(row) for row in frame[list(known)].to_numpy(dtype=object)]
     table = as_lists(frame)
     there = [i for i in range(len(frame)) if takes_part(table, i, sensitive)]
     risk = np.full(len(frame), np.nan)
@@ -69,8 +69,8 @@ def release_counts(frame, released, known, sensitive, radius, floor: Any = 0.0, 
 
     A released record without any sensitive value is not there.
     """
-    ours = [tuple(row) for row in frame[list(known)].itertuples(index=False)]
-    theirs = [tuple(row) for row in released[list(known)].itertuples(index=False)]
+    ours = [tuple(row) for row in frame[list(known)].to_numpy(dtype=object)]
+    theirs = [tuple(row) for row in released[list(known)].to_numpy(dtype=object)]
     both = {name: frame[name].tolist() + released[name].tolist() for name in sensitive}
     n = len(frame)
     counts = []

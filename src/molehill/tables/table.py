@@ -289,6 +289,9 @@ def series_from_arrow(column: pa.ChunkedArray, *, gaps: bool = False) -> pd.Seri
         return column.cast(pa.float64(), safe=False).to_pandas()
     if gaps and pa.types.is_integer(kind):
         return column.cast(pa.int64()).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    if pa.types.is_dictionary(kind) and pa.types.is_unsigned_integer(kind.index_type):
+        # Categories of polars, which PyArrow before 23 does not turn into those of pandas.
+        column = column.cast(pa.dictionary(pa.int64(), kind.value_type, kind.ordered))
     return column.to_pandas(date_as_object=False)
 
 

@@ -146,7 +146,9 @@ def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tup
     _check_rank(side, design)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            # Not what statsmodels uses that others deprecate: that says nothing of the fit.
+            for kind in (RuntimeWarning, UserWarning):
+                warnings.simplefilter("error", kind)
             if analysis.family == "linear":
                 found: Any = OLS(outcome, design).fit()
             else:

@@ -471,7 +471,7 @@ def _name_rows(dossier: Dossier, rows: pd.DataFrame) -> pd.DataFrame:
         keys.append((row["column"], row["measure"], row["of"], f"{row['at']}", row["group"]))
         within = f", within {row['group']}" if row["group"] else ""
         labels.append(f"{row['of']}{within}" if row["measure"] in _OF_ANALYSES else row["name"])
-    rows = rows.assign(key=pd.Series(keys, rows.index, dtype=object), label=pd.Series(labels, rows.index, dtype=object))
+    rows = rows.assign(key=pd.Series(keys, rows.index, dtype=object), label=pd.Series(labels, rows.index, dtype="str"))
     # The same measure of several columns, whose words do not say which.
     alike = rows.groupby("label")["column"].transform("nunique") > 1
     return _add_unit(dossier, rows.assign(label=rows["label"].where(~alike, rows["label"] + ", " + rows["column"])))
