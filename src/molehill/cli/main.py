@@ -483,6 +483,8 @@ def demo(
         regressions=("income ~ region + urban + earner",),
         lower={"income": -100_000.0},
         upper={"income": 2_000_000.0},
+        datasets=10,
+        compare=("pairwise", "topcoding"),
         seed=1,
         executor=scheduler,
     )
