@@ -43,7 +43,8 @@ clean:
 	$(PIP) .
 	touch $@
 
-# And the tools of a developer.
-.venv/developer: .venv/molehill
+# The same, with the tools of a developer.
+.venv/developer: pyproject.toml
+	$(PYTHON) -m venv .venv
 	$(PIP) '.[dev]'
-	touch $@
+	touch .venv/molehill $@
