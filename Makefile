@@ -4,6 +4,9 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
+# Bytecode is kept, whatever the shell says: every worker of the tests would compile all of them anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-slow test-random lint docs bench clean
 
 demo: .venv/molehill

@@ -223,7 +223,7 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
     assert page.stat().st_mode & 0o077 == 0
     html = page.read_text(encoding="utf-8")
     assert "town[B] in pay ~ town" in html
-    assert "<strong>Do not publish</strong>, because" in html
+    assert "<strong>Do not release</strong>, because" in html
     assert run_command("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
     assert run_command("evaluate", *files, *known, "--report", page).returncode == 2
     assert (

@@ -1,37 +1,38 @@
 """Verdicts on evaluations of a few numbers, worked out by hand."""
 
+import numpy as np
 import pytest
 
 from few_figures import FINE, NAN, evaluation
-from molehill.evaluation.scorecard import RULES
+from molehill.evaluation.scorecard import RULES, score
 from molehill.evaluation.telling import Teller
 from molehill.evaluation.verdict import decide, judge, list_findings, remark_shape
 
 
-def test_a_release_without_a_flaw_is_published_with_its_numbers():
+def test_there_is_no_objection_to_a_release_without_a_flaw():
     verdict = judge(evaluation(mine=FINE))
-    assert verdict.decision == "publish"
+    assert verdict.decision == "no objection"
     assert verdict.sentence == (
-        "Publish: the expected risk of a record is 0.120, 0.870 before, 0.2% of the records are matched uniquely and "
-        "rightly and the intervals of 1 estimates overlap by 0.90 on average."
+        "No objection: the expected risk of a record is 0.120, 0.870 before, 0.2% of the records are matched uniquely "
+        "and rightly and the intervals of 1 estimates overlap by 0.90 on average."
     )
 
 
 @pytest.mark.parametrize(
     ("measure", "value", "decision", "words"),
     [
-        ("spread_ratio", 1.3, "decide", "the standard deviation of income is 1.30 times the confidential one"),
-        ("spread_ratio", 2.1, "do not publish", "is 2.10 times"),
-        ("spread_ratio", 0.3, "do not publish", "is 0.30 times"),
-        ("reach_ratio", 5.0, "decide", "the largest income lies 5 times as far out"),
-        ("reach_ratio", 19_000.0, "do not publish", "lies 19,000 times as far out"),
-        ("risk_mean", 0.5, "do not publish", "most of the risk is left: 0.500 of 0.870 before"),
-        ("pooled_mean", 0.23, "decide", "raises the mean risk from 0.120 to 0.230"),
-        ("isolated_mean", 0.3, "decide", "the mean risk of the most isolated 1% is 0.300"),
-        ("largest_mean", 0.772, "do not publish", "the mean risk of the largest 1% is 0.772"),
-        ("overlap", 0.3, "decide", "1 of 1 estimates overlap by less than 0.5 (mean of income)"),
-        ("U_m", 0.05, "decide", "3.1 times what a fresh sample would show"),
-        ("pmse_ratio", 4.0, "decide", "a classifier tells released records"),
+        ("spread_ratio", 1.3, "no objection", "the standard deviation of income is 1.30 times the confidential one"),
+        ("spread_ratio", 2.1, "do not release", "is 2.10 times"),
+        ("spread_ratio", 0.3, "do not release", "is 0.30 times"),
+        ("reach_ratio", 5.0, "no objection", "the largest income lies 5 times as far out"),
+        ("reach_ratio", 19_000.0, "do not release", "lies 19,000 times as far out"),
+        ("risk_mean", 0.5, "do not release", "most of the risk is left: 0.500 of 0.870 before"),
+        ("pooled_mean", 0.23, "board decision needed", "raises the mean risk from 0.120 to 0.230"),
+        ("isolated_mean", 0.3, "no objection", "the mean risk of the most isolated 1% is 0.300"),
+        ("largest_mean", 0.772, "do not release", "the mean risk of the largest 1% is 0.772"),
+        ("overlap", 0.3, "board decision needed", "1 of 1 estimates overlap by less than 0.5 (mean of income)"),
+        ("U_m", 0.05, "board decision needed", "3.1 times what a fresh sample would show"),
+        ("pmse_ratio", 4.0, "no objection", "a classifier tells released records"),
     ],
 )
 def test_what_is_wrong_with_a_release_is_in_the_sentence(measure, value, decision, words):
@@ -43,21 +44,22 @@ def test_what_is_wrong_with_a_release_is_in_the_sentence(measure, value, decisio
 
 def test_what_no_release_can_take_away_stops_none():
     near = {**FINE, "risk_mean": (0.5, NAN, NAN)}
-    assert judge(evaluation(mine={**near, "risk_floor": (0.45, NAN, NAN)})).decision == "publish"
-    assert judge(evaluation(mine={**near, "risk_floor": (0.10, NAN, NAN)})).decision == "do not publish"
+    assert judge(evaluation(mine={**near, "risk_floor": (0.45, NAN, NAN)})).decision == "no objection"
+    assert judge(evaluation(mine={**near, "risk_floor": (0.10, NAN, NAN)})).decision == "do not release"
 
 
 def test_who_is_beaten_is_told_by_how_much_and_for_whom_it_helped():
     better = {**FINE, "risk_mean": (0.10, 0.095, 0.105), "U_m": (0.017, 0.016, 0.0175)}
     safer = {**better, "isolated_mean": (0.08, 0.07, 0.09)}
     verdict = judge(evaluation(pairwise=FINE, unweighted=safer))
-    assert verdict.decision == "decide"
+    assert verdict.decision == "board decision needed"
     assert verdict.sentence == (
-        "Decide, because the scheme unweighted is better in mean risk (0.1 against 0.12) and U_m (0.017 against 0.02), "
-        "and in nothing clearly worse; this release is safer for the most isolated 1% (0.050 against 0.080)."
+        "Board decision needed, because the scheme unweighted is better in mean risk (0.1 against 0.12) and U_m "
+        "(0.017 against 0.02), and in nothing clearly worse; this release is safer for the most isolated 1% (0.050 "
+        "against 0.080)."
     )
     verdict = judge(evaluation(pairwise=FINE, unweighted=better))
-    assert verdict.decision == "do not publish"
+    assert verdict.decision == "do not release"
     assert verdict.sentence.endswith("and in nothing clearly worse, for anybody.")
 
 
@@ -72,12 +74,12 @@ def test_who_is_beaten_is_told_by_how_much_and_for_whom_it_helped():
 )
 def test_one_clear_loss_in_the_vector_saves_a_release(worse):
     better = {**FINE, "risk_mean": (0.10, 0.095, 0.105), **worse}
-    assert judge(evaluation(mine=FINE, other=better)).decision == "publish"
+    assert judge(evaluation(mine=FINE, other=better)).decision == "no objection"
 
 
 def test_what_lies_within_its_error_beats_nobody():
     near = {**FINE, "risk_mean": (0.115, 0.105, 0.125), "overlap": (0.94, NAN, NAN)}
-    assert judge(evaluation(mine=FINE, other=near)).decision == "publish"
+    assert judge(evaluation(mine=FINE, other=near)).decision == "no objection"
 
 
 def test_an_ignored_comparison_and_the_public_edition_tell_nothing_of_who_is_better():
@@ -87,28 +89,52 @@ def test_an_ignored_comparison_and_the_public_edition_tell_nothing_of_who_is_bet
     assert list_findings(both, "mine", Teller("public", 900)) == []
 
 
-def test_only_three_reasons_stand_in_the_sentence():
+def test_every_reason_and_every_point_is_named():
     bad = {**FINE, "pooled_mean": (0.23, NAN, NAN), "overlap": (0.3, NAN, NAN), "U_m": (0.05, NAN, NAN)}
     verdict = judge(evaluation(mine={**bad, "pmse_ratio": (4.0, NAN, NAN), "spread_ratio": (3.0, NAN, NAN)}))
-    assert verdict.sentence.startswith("Do not publish, because the standard deviation")
-    assert verdict.sentence.endswith("; and 2 further points.")
+    assert verdict.sentence.startswith("Do not release, because the standard deviation of income is 3.00 times")
+    reasons, _, points = verdict.sentence.partition(" Points for the board: ")
+    assert all(words in reasons for words in ("raises the mean risk", "overlap by less than 0.5", "(U_m)"))
+    assert points.startswith("a classifier tells released records")
+
+
+# What the scorecard rated amber or red beside a "publish": a value of each, as every rule of ours has.
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.measure)
+@pytest.mark.parametrize("colour", ["amber", "red"])
+def test_no_measure_is_amber_or_red_without_being_named(rule, colour):
+    if colour == "red" and np.isinf(rule.red):
+        pytest.skip("this measure is never red")
+    step = -1 if rule.side == "below" else 1
+    value = (rule.amber if colour == "amber" else rule.red) + 1e-6 * step
+    given = evaluation(mine={**FINE, rule.measure: (value, value - 1e-9, value + 1e-9)})
+    [rated] = [one for one in score(given, "mine") if one.family == rule.family]
+    assert rated.colour == colour
+    findings = [one for one in list_findings(given, "mine", Teller("internal", 900)) if one.weight != "note"]
+    verdict = judge(given)
+    assert findings
+    assert all(one.because in verdict.sentence for one in findings)
+    if colour == "red":
+        assert verdict.decision != "no objection"
+        if rule.family in ("identity", "attribute", "membership"):
+            assert verdict.decision == "do not release"
 
 
 @pytest.mark.parametrize(
     ("measure", "value", "bounds", "decision"),
     [
-        ("isolated_mean", 0.3, {"amber": 0.35}, "publish"),
-        ("isolated_mean", 0.3, {"red": 0.25}, "do not publish"),
-        ("largest_mean", 0.772, {"red": "never"}, "decide"),
-        ("largest_mean", 0.772, "off", "publish"),
-        ("spread_ratio", 0.3, {"amber": 4.0, "red": 5.0}, "publish"),
-        ("reach_ratio", 5.0, {"amber": 2.0, "red": 4.5}, "do not publish"),
-        ("overlap", 0.57, {"amber": 0.6}, "decide"),
-        ("pmse_ratio", 4.0, "off", "publish"),
-        # Neither asks these without the agency.
-        ("matches_true", 0.002, {"amber": 0.0005, "red": 0.001}, "decide"),
-        ("U_m", 0.02, {"amber": 0.01, "red": 0.015}, "decide"),
-        ("U_m", 0.02, {"amber": 0.01, "red": 0.03}, "publish"),
+        ("isolated_mean", 0.3, {"amber": 0.35}, "no objection"),
+        ("isolated_mean", 0.3, {"red": 0.25}, "do not release"),
+        ("largest_mean", 0.772, {"red": "never"}, "no objection"),
+        ("largest_mean", 0.772, "off", "no objection"),
+        ("spread_ratio", 0.3, {"amber": 4.0, "red": 5.0}, "no objection"),
+        ("reach_ratio", 5.0, {"amber": 2.0, "red": 4.5}, "do not release"),
+        ("overlap", 0.57, {"amber": 0.6}, "board decision needed"),
+        ("pmse_ratio", 4.0, "off", "no objection"),
+        ("matches_true", 0.08, {"amber": 0.1, "red": 0.2}, "no objection"),
+        ("matches_true", 0.002, {"amber": 0.0005, "red": 0.001}, "do not release"),
+        # Not rated without the agency.
+        ("U_m", 0.02, {"amber": 0.01, "red": 0.015}, "board decision needed"),
+        ("U_m", 0.02, {"amber": 0.01, "red": 0.03}, "no objection"),
     ],
 )
 def test_the_verdict_goes_by_the_bounds_of_the_scorecard(measure, value, bounds, decision):
@@ -118,7 +144,7 @@ def test_the_verdict_goes_by_the_bounds_of_the_scorecard(measure, value, bounds,
     assert decide(given, "mine", findings, teller).decision == decision
     notes = [one.text for one in findings if one.section == "scorecard"]
     done = "turned 1 rule off" if bounds == "off" else "set 1 bound of its own"
-    assert notes[-1] == f"The agency {done}: scorecard and verdict go by that."
+    assert notes[-1] == f"The agency {done}: scorecard and recommendation go by that."
 
 
 @pytest.mark.parametrize("bounds", [{"red": 0.25}, "off"])

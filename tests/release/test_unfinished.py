@@ -68,6 +68,7 @@ def refusal(call) -> str:
     return text
 
 
+@pytest.mark.posix
 def test_the_notes_are_private_and_hold_no_value(interrupted):
     assert {path.name for path in interrupted.iterdir()} == {"seed.json", "begun.json", "checkpoints", "lock"}
     for path in interrupted.rglob("*.json"):
@@ -163,6 +164,7 @@ def test_what_was_removed_is_made_again(interrupted, lost):
         go_on(interrupted)
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("name", ["seed.json", "begun.json"])
 def test_a_note_that_cannot_be_read_is_told(interrupted, name):
     (interrupted / name).unlink()
@@ -171,8 +173,9 @@ def test_a_note_that_cannot_be_read_is_told(interrupted, name):
     assert f"the folder {str(interrupted)!r} cannot be used (Is a directory)" in text
 
 
+@pytest.mark.posix
 def test_a_folder_of_somebody_else_is_told(interrupted):
-    if os.name != "posix" or os.getuid() != 0:
+    if os.getuid() != 0:
         pytest.skip("needs root, to become another user")
     program = (
         "import os, sys\n"

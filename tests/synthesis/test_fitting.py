@@ -429,7 +429,7 @@ def test_draws_that_begin_with_some_of_the_records_are_those_of_all_of_them(monk
     ours, theirs = begun.diagnostics.table, plain.diagnostics.table
     assert len(ours) > 50
     error = np.hypot(ours["error"], theirs["error"])
-    assert_agrees(ours["mean"], theirs["mean"], error, detects=theirs["sd"], of="functionals")
+    assert_agrees(ours["mean"], theirs["mean"], error, detects=1.5 * theirs["sd"], of="functionals")
 
 
 def test_modes_that_change_nothing_of_a_release_are_told_and_refuse_nothing():

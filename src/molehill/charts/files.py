@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ def vega_lite_version() -> str:
     return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
+@cache
 def drawing_library() -> str:
     """Give the script that draws charts in a page."""
     # The library's own stub leaves out that the snippet is optional.

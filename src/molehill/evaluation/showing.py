@@ -17,7 +17,7 @@ from molehill.evaluation.verdict import SIDE_BY_SIDE, Verdict
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-_COLOURS = {"publish": "#0b6b3a", "decide": "#8a3b00", "do not publish": "#a01c1c"}
+_COLOURS = {"no objection": "#0b6b3a", "board decision needed": "#8a3b00", "do not release": "#a01c1c"}
 
 
 def side_by_side(evaluation: "Evaluation") -> pd.DataFrame:

@@ -1,4 +1,8 @@
-"""The verdict on a release: what stands out in its evaluation, how gravely, and one sentence that says what to do.
+"""The recommendation on a release: what stands out in its evaluation, how serious it is, and what follows from it.
+
+No measure of the scorecard is amber or red without a remark. An amber is a point for the board. A red excludes "no
+objection"; a red of identity, attribute or membership means "do not release". The thresholds are those of the
+scorecard, so that they are the agency's where the agency set them.
 
 Nothing here improves by publishing more tables: risks are expected ones, or means over the tables, which estimate them;
 counts of records above a risk are of the expected risk where it is known.
@@ -14,15 +18,13 @@ import pandas as pd
 from molehill.evaluation.measure import CONFIDENTIAL
 from molehill.evaluation.scorecard import (
     ABOVE_HIGH,
-    CONSISTENCY,
+    ATTRIBUTE,
     FAR,
     HIGH_RISK,
-    INFERENCE,
-    LINKABILITY,
+    IDENTITY,
+    MEMBERSHIP,
     POOLED_STEP,
-    RECONSTRUCTION,
     RISK_STEP,
-    SINGLING_OUT,
     STANDING_OUT,
     UNPROTECTED,
     Colour,
@@ -30,7 +32,6 @@ from molehill.evaluation.scorecard import (
     asked_rules,
     judge_rule,
     list_rules,
-    score,
 )
 from molehill.evaluation.telling import (
     Teller,
@@ -48,8 +49,10 @@ from molehill.tables.intervals import Figure
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-Weight = Literal["stop", "decide", "note"]
-Decision = Literal["publish", "do not publish", "decide"]
+Weight = Literal["stop", "decide", "point", "note"]
+Decision = Literal["no objection", "board decision needed", "do not release"]
+# The most serious first.
+WEIGHTS: tuple[Weight, ...] = ("stop", "decide", "point", "note")
 
 # What the schemes are set side by side by.
 SIDE_BY_SIDE = (
@@ -71,21 +74,24 @@ SIDE_BY_SIDE = (
 )
 # A mean over a few estimates has no interval; less than this, on either side, is no difference.
 _OVERLAP_ERROR = 0.1
-# Reasons that the sentence names; the others are listed below it.
-_REASONS = 3
-_GRAVE: dict[Colour, Weight] = {"red": "stop", "amber": "decide"}
-# Families whose colour is a remark, and measures that remarks of their own ask by the bounds of their rules.
-_BY_COLOUR = (SINGLING_OUT, LINKABILITY, INFERENCE, RECONSTRUCTION, CONSISTENCY)
+# A red of these families means that people can be identified, or that something can be learned of a person.
+_OF_A_PERSON = (IDENTITY, ATTRIBUTE, MEMBERSHIP)
+# Spread, tails and extremes: in red, values that no user would believe.
+_SHAPES = ("spread_ratio", "tail_ratio", "reach_ratio")
+# Measures with a remark of their own, by the thresholds of the scorecard.
 _BY_RULE = (
     *("isolated_mean", "largest_mean", "guess_right_gain", "alike_gain", "members", "members_isolated"),
-    *("overlap", "pmse_ratio", "spread_ratio", "tail_ratio", "reach_ratio"),
+    *("overlap", "pmse_ratio", *_SHAPES),
 )
-_WORDS = {"publish": "Publish", "do not publish": "Do not publish", "decide": "Decide"}
 
 
 @dataclass(frozen=True)
 class Remark:
-    """Something to look at: the section where it is, how grave it is, and the same as a clause after "because"."""
+    """Something to look at: the section where it is, how serious it is, and the same as a clause after "because".
+
+    A "stop" means "do not release", and a "decide" excludes "no objection"; a "point" is named in the recommendation
+    and excludes nothing.
+    """
 
     text: str
     section: str
@@ -102,17 +108,13 @@ class Verdict:
 
 
 def decide(evaluation: "Evaluation", scheme: str, remarks: Sequence[Remark], teller: Teller) -> Verdict:
-    """Say whether to publish: not if a remark stops it, without ado if none needs a decision."""
-    stops = [remark.because for remark in remarks if remark.weight == "stop"]
-    opens = [remark.because for remark in remarks if remark.weight == "decide"]
+    """Recommend: do not release if a remark stops it, no objection if no remark needs a decision."""
+    stops, opens, points = ([one.because for one in remarks if one.weight == weight] for weight in WEIGHTS[:3])
+    more = f" Points for the board: {'; '.join(points)}." if points else ""
     if not stops and not opens:
-        return Verdict("publish", f"Publish: {_tell_facts(evaluation, scheme, teller)}.")
-    decision: Decision = "do not publish" if stops else "decide"
-    reasons = [*stops, *opens]
-    named = "; ".join(reasons[:_REASONS])
-    left = len(reasons) - _REASONS
-    more = f"; and {left} further point{'s' if left > 1 else ''}" if left > 0 else ""
-    return Verdict(decision, f"{_WORDS[decision]}, because {named}{more}.")
+        return Verdict("no objection", f"No objection: {_tell_facts(evaluation, scheme, teller)}.{more}")
+    decision: Decision = "do not release" if stops else "board decision needed"
+    return Verdict(decision, f"{decision.capitalize()}, because {'; '.join([*stops, *opens])}.{more}")
 
 
 def judge(evaluation: "Evaluation", scheme: str | None = None) -> Verdict:
@@ -146,8 +148,7 @@ def list_findings(
         *_remark_utility(evaluation, scheme, teller),
         *_remark_scores(evaluation, scheme, teller),
     ]
-    order = ("stop", "decide", "note")
-    return sorted(found, key=lambda remark: order.index(remark.weight))
+    return sorted(found, key=lambda remark: WEIGHTS.index(remark.weight))
 
 
 def mean_risk(evaluation: "Evaluation", scheme: str) -> Figure | None:
@@ -201,30 +202,31 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
 
 
 def _remark_scores(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
-    """Families of attacks that the scorecard has in red, or amber; the others are remarked on by measures of theirs."""
+    """Measures that the scorecard rates amber or red, but for those with a remark of their own."""
     if teller.edition == "public":
         return
-    # Where people's own records keep columns, these single out and link whatever is drawn: the plan has decided on it.
-    told = (SINGLING_OUT, LINKABILITY, RECONSTRUCTION) if evaluation.is_linked else ()
-    for one in score(evaluation, scheme):
-        if one.family in _BY_COLOUR and one.colour in ("amber", "red"):
-            clause = f"{one.family} is {one.why[0].lower()}{one.why[1:].rstrip('.')}"
-            weight: Weight = "decide" if one.colour == "red" and one.family not in told else "note"
-            yield Remark(_sentence(clause), "attacks", weight, clause)
-    changed = [rule for rule in list_rules(evaluation) if rule.ours]
-    for rule in changed:
-        if not rule.asked or rule.family in _BY_COLOUR or rule.measure in _BY_RULE:
+    rules = list_rules(evaluation)
+    for rule in rules:
+        if not rule.asked or rule.measure in _BY_RULE:
             continue
         for colour, why in judge_rule(evaluation, scheme, rule):
             if colour in ("amber", "red"):
                 clause = f"{rule.family} is {colour}: {why}"
-                yield Remark(_sentence(clause), "scorecard", "decide" if colour == "red" else "note", clause)
+                yield Remark(_sentence(clause), "scorecard", weigh(rule, colour), clause)
+    changed = [rule for rule in rules if rule.ours]
     if changed:
         off = sum(not rule.asked for rule in changed)
         number = len(changed) - off
         parts = [f"set {number} bound{'' if number == 1 else 's'} of its own"] if number else []
         parts += [f"turned {off} rule{'' if off == 1 else 's'} off"] if off else []
-        yield Remark(f"The agency {' and '.join(parts)}: scorecard and verdict go by that.", "scorecard")
+        yield Remark(f"The agency {' and '.join(parts)}: scorecard and recommendation go by that.", "scorecard")
+
+
+def weigh(rule: Rule, colour: Colour) -> Weight:
+    """How serious a rating is: an amber is a point for the board, a red of a person's risk stops the release."""
+    if colour == "red":
+        return "stop" if rule.family in _OF_A_PERSON or rule.measure in _SHAPES else "decide"
+    return "point" if colour == "amber" else "note"
 
 
 def remark_shape(evaluation: "Evaluation", scheme: str, rules: Sequence[Rule] | None = None) -> Iterator[Remark]:
@@ -244,8 +246,8 @@ def remark_shape(evaluation: "Evaluation", scheme: str, rules: Sequence[Rule] | 
 def _list_bad(frame: pd.DataFrame, scheme: str, rule: Rule | None) -> Iterator[tuple[dict[Any, Any], Weight]]:
     """List the figures that a rule has in amber or red; none where the agency turned it off."""
     for row in [] if rule is None else list_figures(frame, scheme, rule.measure):
-        weight = _GRAVE.get(rule.colour(row["value"])) if rule is not None else None
-        if weight is not None:
+        weight: Weight = "note" if rule is None else weigh(rule, rule.colour(row["value"]))
+        if weight != "note":
             yield row, weight
 
 
@@ -372,10 +374,10 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
     if moles is not None and moles.value > 0:
         clause = f"moles, records at more risk because of the weights: {teller.count(moles.value)}"
         yield Remark(_sentence(clause), "risk", "decide", clause)
-    for row, _ in _list_bad(risk, scheme, rules.get("guess_right_gain")):
+    for row, weight in _list_bad(risk, scheme, rules.get("guess_right_gain")):
         of = name_column(evaluation, row["column"])
         clause = f"a person's own record makes guesses of the value{of} right in {teller.percentage(row['value'])}"
-        yield Remark(_sentence(f"{clause} more of the cases"), "risk", "decide", f"{clause} more of the cases")
+        yield Remark(_sentence(f"{clause} more of the cases"), "risk", weight, f"{clause} more of the cases")
     yield from _remark_radius(evaluation, scheme, realised)
 
 
@@ -402,7 +404,7 @@ def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) ->
         if found is None or rule is None or not found.low > 0.5:
             continue
         clause = f"tables lie nearer to {who} who was in the data in {teller.percentage(found.value)} of the cases"
-        weight = _GRAVE.get(rule.colour(found.value), "note")
+        weight = weigh(rule, rule.colour(found.value))
         yield Remark(f"{_sentence(clause)} Half would be no sign of it.", "risk", weight, clause)
     for row, weight in _list_bad(evaluation.risk, scheme, rules.get("alike_gain")):
         share = teller.percentage(row["value"])
@@ -439,10 +441,10 @@ def _remark_utility(evaluation: "Evaluation", scheme: str, teller: Teller) -> It
             clause = f"the distribution{name_column(evaluation, column)} differs from the confidential one by {upto}"
             clause += f"{distance.value / fresh.value:.1f} times what a fresh sample would show (U_m)"
             yield Remark(_sentence(clause), "utility", "decide", clause)
-    for row, _ in _list_bad(evaluation.utility, scheme, rules.get("pmse_ratio")):
+    for row, weight in _list_bad(evaluation.utility, scheme, rules.get("pmse_ratio")):
         told = f"{row['name']} {teller.figure('number', as_figure(row), 'ratio').text}"
         clause = f"a classifier tells released records from confidential ones: {cut_measure(told)}"
-        yield Remark(_sentence(clause), "utility", "decide", clause)
+        yield Remark(_sentence(clause), "utility", weight, clause)
 
 
 def _sentence(clause: str) -> str:

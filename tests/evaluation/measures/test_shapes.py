@@ -38,7 +38,7 @@ def test_an_absurd_release_is_seen_by_its_shape(doubled):
     assert value(doubled, "spread_ratio") > 1000
     assert spread_ratio(2 * PEOPLE["pay"].to_numpy(), PEOPLE["pay"].to_numpy()) == pytest.approx(2)
     assert tail_ratio(3 * PEOPLE["pay"].to_numpy(), PEOPLE["pay"].to_numpy()) == pytest.approx(3)
-    assert str(doubled).startswith("released: Do not publish, because the standard deviation of pay is")
+    assert str(doubled).startswith("released: Do not release, because the standard deviation of pay is")
 
 
 def test_heaps_are_counted(doubled):
@@ -114,7 +114,7 @@ def test_a_tail_is_not_followed_for_ever():
 def test_a_notebook_shows_verdict_table_and_figures():
     evaluation = evaluate(PEOPLE, {"<b>": PEOPLE, "other": PEOPLE}, TOWN, propensity_methods=())
     html = evaluation._repr_html_()
-    assert "Do not publish, because most of the risk is left" in html
+    assert "Do not release, because most of the risk is left" in html
     assert "mean risk, tables pooled" in html
     assert html.count("data:image/svg+xml;base64,") == 2
     assert "<b>" not in html

@@ -18,6 +18,7 @@ from molehill.evaluation.telling import (
     list_figures,
 )
 from molehill.evaluation.verdict import (
+    WEIGHTS,
     Remark,
     Verdict,
     decide,
@@ -165,8 +166,7 @@ def list_remarks(dossier: Dossier, teller: Teller) -> list[Remark]:
         remarks.append(Remark(text, "policies"))
     if int(dossier.facts["tables"]) == 1:
         remarks.append(Remark("One table alone: no figure has an interval over tables.", "done"))
-    order = ("stop", "decide", "note")
-    return sorted(remarks, key=lambda remark: order.index(remark.weight))
+    return sorted(remarks, key=lambda remark: WEIGHTS.index(remark.weight))
 
 
 def _list_low(dossier: Dossier) -> list[str]:
