@@ -30,7 +30,7 @@ from numpyro.infer import MCMC, NUTS
 import molehill
 from molehill.machine import prepare_jax
 from molehill.models import tdp_engine
-from molehill.models.tdp_mixture import tdp_mixture
+from molehill.models.mixtures import tdp_mixture
 from molehill.synthesis.sampling.chains import Run, sample
 from molehill.synthesis.sampling.diagnostics import diagnose
 from molehill.synthesis.synthesizer import Data

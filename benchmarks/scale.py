@@ -39,7 +39,7 @@ from molehill import Intruder, Settings, confidential_risk, evaluate, machine, r
 from molehill.cluster import connect
 from molehill.machine import prepare_jax
 from molehill.models import forest, multinomial, normal_linear, poisson, tdp_engine
-from molehill.models.tdp_mixture import tdp_mixture
+from molehill.models.mixtures import tdp_mixture
 from molehill.release.making import prepare
 from molehill.release.search.moves import try_moves
 from molehill.release.search.points import open_bench

@@ -58,6 +58,10 @@ try:
 except SystemExit:
     pass
 print("jax" in sys.modules)
+import pandas, molehill.release.runs
+table = pandas.DataFrame({"town": ["A", "B"] * 30, "pay": range(60)})
+molehill.draw(molehill.fit(molehill.models.forest("pay", ["town"]), table, seed=1), datasets=1, seed=2)
+print([name for name in ("jax", "numpyro", "optax", "blackjax") if name in sys.modules])
 import jax
 def settings():
     told = jax.config.jax_compilation_cache_dir, jax.config.jax_enable_x64, jax.config.jax_num_cpu_devices
@@ -83,8 +87,8 @@ def test_importing_loads_little_sets_nothing_and_names_stay_themselves(tmp_path)
     told = subprocess.check_output(command, text=True, env=environment).splitlines()
     # Neither pandas nor JAX before a name is used, and no JAX for risk, settings and plans.
     assert told[:2] == ["False False", "False"]
-    # A folder is verified without JAX.
+    # A folder is verified, and a forest fitted and drawn from, without JAX.
     assert any(line.startswith("Fingerprint of release/") for line in told)
-    assert told[-3:-1] == ["False", "True False"]
+    assert told[-4:-1] == ["False", "[]", "True False"]
     # Loading a module of a package of the same name must not put the module in the place of the function.
     assert told[-1] == "True True True"

@@ -200,6 +200,18 @@ def prepare_xla() -> None:
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """Let JAX compute in double precision in this thread, if it is loaded: a forest does without it."""
+    if "jax" not in sys.modules:
+        yield
+        return
+    import jax  # noqa: PLC0415
+
+    with jax.enable_x64(new_val=True):
+        yield
+
+
 @cache
 def prepare_jax() -> None:
     """Let JAX use every core for chains, and keep compiled code for the next run; what is set already stays.

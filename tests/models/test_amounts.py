@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from molehill.models.amounts import draw_truncated_normal
+from molehill.models.truncated_normals import draw_truncated_normal
 
 drawing = jax.jit(draw_truncated_normal)
 

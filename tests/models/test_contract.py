@@ -81,7 +81,7 @@ def made(name: str) -> Any:
 @cache
 def contract_fit(name: str) -> Posterior:
     # Of 120 records, so that there are mixtures of them.
-    with patch.object(sys.modules["molehill.models.semicontinuous"], "LEAST_FOR_MIXTURE", 50):
+    with patch.object(sys.modules["molehill.models.signed_amounts"], "LEAST_FOR_MIXTURE", 50):
         return quick_fit(made(name), PEOPLE_WITH_GAPS, draws=CASES[name].draws)
 
 

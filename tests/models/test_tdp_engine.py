@@ -11,7 +11,7 @@ from numpyro.distributions import biject_to, constraints
 from numpyro.infer.util import potential_energy
 
 from molehill.models import tdp_engine
-from molehill.models.tdp_mixture import mixture_model
+from molehill.models.mixtures import mixture_model
 from molehill.synthesis.synthesizer import Data
 from molehill.synthesis.weighting import weighted
 from processes import run_python

@@ -12,7 +12,7 @@ from scipy import stats
 
 from molehill import InputError
 from molehill.models import tdp_mixture
-from molehill.models.tdp_mixture import (
+from molehill.models.mixtures import (
     log_mass_between,
     mixture_functionals,
     predict_mixture,

@@ -15,7 +15,8 @@ from molehill.surveys.design import SurveyDesign
 from molehill.synthesis.fitting import _count_records, _learn_by_name
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import trust_independent
-from molehill.synthesis.sandwich import correct_draws, read_survey
+from molehill.synthesis.sandwich import correct_draws
+from molehill.synthesis.survey_fit import read_survey
 from molehill.synthesis.synthesizer import Chain, Composite, Learned, Synthesizer
 from molehill.tables.table import Table
 

@@ -120,7 +120,7 @@ def find_cases(name: str) -> dict[str, Case]:
     synthesizer = getattr(models, name)(columns.get(name, "visits"), ["age", "region"])
     table = as_table(make_table())
     # The table is too small for a mixture, but the mixtures are what is to be calibrated.
-    with patch.object(sys.modules["molehill.models.semicontinuous"], "LEAST_FOR_MIXTURE", 0):
+    with patch.object(sys.modules["molehill.models.signed_amounts"], "LEAST_FOR_MIXTURE", 0):
         parts = synthesizer.parts(table) if isinstance(synthesizer, Composite) else {"": synthesizer}
     cases = {}
     for number, (part, inner) in enumerate(parts.items()):

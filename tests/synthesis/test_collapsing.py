@@ -8,9 +8,9 @@ import pytest
 from numpyro.infer.util import potential_energy
 
 from agreement import assert_agrees
+from molehill.models.categories import multinomial
 from molehill.models.counts import negative_binomial, poisson
-from molehill.models.multinomial import multinomial
-from molehill.models.normal_linear import normal_linear
+from molehill.models.linear import normal_linear
 from molehill.synthesis.collapsing import collapse_records, number_rows, padded_number
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.synthesizer import Data

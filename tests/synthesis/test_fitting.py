@@ -19,12 +19,12 @@ from arviz_stats.base.array import array_stats
 
 from agreement import assert_agrees
 from molehill.models.counts import negative_binomial
-from molehill.models.normal_linear import normal_linear
-from molehill.models.tdp_mixture import tdp_mixture
+from molehill.models.linear import normal_linear
+from molehill.models.mixtures import tdp_mixture
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.intruder import Intruder
 from molehill.risk.weights import risk_weights
-from molehill.synthesis import fitting
+from molehill.synthesis import fitting, model_fit
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.sampling import chains as sampling
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
@@ -229,7 +229,7 @@ def test_a_column_without_any_value_is_refused():
 
 
 def test_models_that_cannot_predict_are_refused_before_they_are_fitted(monkeypatch):
-    monkeypatch.setattr("molehill.synthesis.fitting.sample", None)
+    monkeypatch.setattr("molehill.synthesis.model_fit.sample", None)
 
     def misnamed(age, pay=None):
         with numpyro.plate("records", len(age)):
@@ -410,7 +410,7 @@ def test_of_very_many_records_a_fit_to_some_is_where_the_fit_to_all_begins(monke
     again = quick_fit(replace(WAGES, engine=engine), PEOPLE, WEIGHTS, **how)
     np.testing.assert_array_equal(again.draws["slope"], slope)
     # Draws of another form are no place to start from.
-    assert fitting._starting_draws(posterior, replace(posterior.learned, inputs={"age": np.zeros(3)})) == {}
+    assert model_fit._starting_draws(posterior, replace(posterior.learned, inputs={"age": np.zeros(3)})) == {}
 
 
 @pytest.mark.slow

@@ -15,14 +15,15 @@ from scipy import stats
 from agreement import assert_agrees, assert_rate
 from molehill.errors import InputError
 from molehill.models.forests.forest import forest
-from molehill.models.normal_linear import normal_linear
-from molehill.models.semicontinuous import semicontinuous
-from molehill.models.tdp_mixture import tdp_mixture
+from molehill.models.linear import normal_linear
+from molehill.models.mixtures import tdp_mixture
+from molehill.models.signed_amounts import semicontinuous
 from molehill.surveys import SurveyDesign
 from molehill.synthesis import fitting
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.posterior import Posterior
-from molehill.synthesis.sandwich import Correction, Survey, column_effects, correct_draws, read_survey
+from molehill.synthesis.sandwich import correct_draws
+from molehill.synthesis.survey_fit import Correction, Survey, column_effects, read_survey
 from molehill.synthesis.synthesizer import Chain, DirectSynthesizer, Learned, Prediction, Synthesizer
 from molehill.tables.table import Table, as_table
 from people import PEOPLE, quick_fit

@@ -14,7 +14,7 @@ import pytest
 
 from agreement import assert_agrees
 from molehill.models import forest, normal_linear
-from molehill.synthesis import fitting
+from molehill.synthesis import model_fit
 from molehill.synthesis.fitting import _learn_by_name, draw
 from molehill.synthesis.posterior import Posterior, spread_draws
 from molehill.synthesis.sampling import chains as sampling
@@ -306,7 +306,7 @@ def test_a_link_that_cannot_be_learned_again_is_refused_before_it_is_fitted(monk
         fitted.append(title)
         return sample(*given, title=title, **named)
 
-    monkeypatch.setattr(fitting, "sample", watched)
+    monkeypatch.setattr(model_fit, "sample", watched)
     text = refusal(lambda: quick_fit(Chain((WAGES, once)), FIRM), "synthesizer")
     assert "what 'bonuses' is given cannot be made again" in text
     assert fitted == ["fitting pay"]
@@ -339,9 +339,9 @@ def test_a_chain_that_was_interrupted_goes_on_to_the_same_bytes(tmp_path, monkey
 
 def test_each_link_starts_from_its_own_draws(monkeypatch):
     first, started = chain_fit(), []
-    find = fitting._starting_draws
+    find = model_fit._starting_draws
     monkeypatch.setattr(
-        fitting, "_starting_draws", lambda posterior, learned: started.append(posterior) or find(posterior, learned)
+        model_fit, "_starting_draws", lambda posterior, learned: started.append(posterior) or find(posterior, learned)
     )
     quick_fit(Chain((WAGES, BONUS)), FIRM, start_from=first)
     assert started == list(first.parts.values())

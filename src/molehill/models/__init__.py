@@ -1,38 +1,66 @@
 """The synthesizers that ship: each a function that returns a synthesizer for one sensitive column.
 
-Importing this package loads JAX and NumPyro; `import molehill` does not.
+Each is loaded when it is first asked for: a forest needs neither JAX nor NumPyro.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from molehill.models.counts import negative_binomial, poisson
 from molehill.models.forests.forest import LEAF, forest
-from molehill.models.multinomial import multinomial
-from molehill.models.normal_linear import normal_linear
-from molehill.models.semicontinuous import semicontinuous
-from molehill.models.tdp_mixture import tdp_mixture
 from molehill.synthesis.transforms import usual_transform
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table
 
+if TYPE_CHECKING:
+    from molehill.models.categories import multinomial
+    from molehill.models.counts import negative_binomial, poisson
+    from molehill.models.linear import normal_linear
+    from molehill.models.mixtures import tdp_mixture
+    from molehill.models.signed_amounts import semicontinuous
+
 __all__ = ["forest", "multinomial", "negative_binomial", "normal_linear", "poisson", "semicontinuous", "tdp_mixture"]
+
+# Where the synthesizers that run on JAX are defined.
+_ON_DEMAND = {
+    "multinomial": "categories",
+    "negative_binomial": "counts",
+    "normal_linear": "linear",
+    "poisson": "counts",
+    "semicontinuous": "signed_amounts",
+    "tdp_mixture": "mixtures",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_DEMAND:
+        return getattr(import_module(f"molehill.models.{_ON_DEMAND[name]}"), name)
+    raise AttributeError(f"module 'molehill.models' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "BUILT_IN"]
 
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A synthesizer that settings can name: how it is made, for which kind of column, and which settings it takes.
+    """A synthesizer that settings can name: its name, for which kind of column, and which settings it takes.
 
     `choose` gives the arguments that are chosen by the values of the column, where settings say "auto". `any_kind`
     tells that it takes columns of any kind, and says itself which values are missing.
     """
 
-    make: Callable[..., Any]
+    name: str
     kind: str = ""
     takes: tuple[str, ...] = ("lower", "upper")
     choose: Callable[[Table, str], Mapping[str, Any]] = lambda *_: {}
     any_kind: bool = False
+
+    @property
+    def make(self) -> Callable[..., Any]:
+        """The function that makes it, loaded only now."""
+        return forest if self.name == "forest" else __getattr__(self.name)
 
 
 def _choose_scale(table: Table, column: str) -> dict[str, Any]:
@@ -41,11 +69,14 @@ def _choose_scale(table: Table, column: str) -> dict[str, Any]:
 
 _MIXTURE = ("lower", "upper", "components", "membership", "transform", "priors", "standardise")
 BUILT_IN = {
-    "forest": BuiltIn(forest, "", ("lower", "upper", "leaf", "levels"), lambda *_: {"leaf": LEAF}, any_kind=True),
-    "tdp_mixture": BuiltIn(tdp_mixture, "continuous", _MIXTURE, _choose_scale),
-    "semicontinuous": BuiltIn(semicontinuous, "semicontinuous", _MIXTURE),
-    "negative_binomial": BuiltIn(negative_binomial, "count"),
-    "poisson": BuiltIn(poisson),
-    "normal_linear": BuiltIn(normal_linear),
-    "multinomial": BuiltIn(multinomial, "categorical", ()),
+    built_in.name: built_in
+    for built_in in (
+        BuiltIn("forest", "", ("lower", "upper", "leaf", "levels"), lambda *_: {"leaf": LEAF}, any_kind=True),
+        BuiltIn("tdp_mixture", "continuous", _MIXTURE, _choose_scale),
+        BuiltIn("semicontinuous", "semicontinuous", _MIXTURE),
+        BuiltIn("negative_binomial", "count"),
+        BuiltIn("poisson"),
+        BuiltIn("normal_linear"),
+        BuiltIn("multinomial", "categorical", ()),
+    )
 }

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Floats
-from molehill.models.multinomial import multinomial
 from molehill.synthesis.synthesizer import Composite, Learned, Observed, Synthesizer
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table, with_columns
@@ -37,10 +36,13 @@ def model_missing(
 
     Examples
     --------
-    >>> from molehill.models.normal_linear import normal_linear
+    >>> from molehill.models.linear import normal_linear
     >>> model_missing(normal_linear("income", ["age"]), ["age"]).name
     'normal_linear'
     """
+    # Here, because a forest must not wait for JAX to load.
+    from molehill.models.categories import multinomial  # noqa: PLC0415
+
     (column,) = inner.sensitive
     absent = multinomial(column, predictors, breaks=breaks, kinds=kinds)
     absent = replace(absent, learn=partial(_learn_absent, inner=absent, column=column), missing=True)

@@ -15,7 +15,7 @@ from typing import Any
 from molehill.errors import InputError, is_whole
 from molehill.files import write_text
 from molehill.plan.settings import Settings
-from molehill.synthesis.sampling.chains import DECIDING
+from molehill.synthesis.sampling.checkpoints import DECIDING
 from molehill.tables.table import Table, hash_column, show_names
 
 _SEED, _BEGUN = "seed.json", "begun.json"

@@ -6,45 +6,37 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
 from molehill.arrays import named_seed
 from molehill.errors import InputError, check_choice, check_whole, is_whole
 from molehill.files import folder_written_whole
-from molehill.machine import call_alone, is_spreading, prepare_jax, progress_bar, sees_files, spread
+from molehill.machine import call_alone, double_precision, is_spreading, prepare_jax, progress_bar, sees_files, spread
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.posterior import (
     Posterior,
-    check_blind,
-    learn_again,
     modelled_columns,
     predict_from,
     see_before,
     share_accepted,
     spread_draws,
 )
-from molehill.synthesis.sampling.chains import Run, sample
 from molehill.synthesis.sampling.diagnostics import (
     LEAST_BULK,
     ConvergenceWarning,
-    diagnose,
     join_diagnostics,
     trust_independent,
 )
-from molehill.synthesis.sampling.nuts import START_DRAWS, model_engine
-from molehill.synthesis.sandwich import (
+from molehill.synthesis.survey_fit import (
     Corrected,
     Correction,
     Survey,
     column_effects,
-    correct_draws,
     join_corrections,
     read_survey,
 )
@@ -52,7 +44,6 @@ from molehill.synthesis.synthesizer import (
     AnySynthesizer,
     Chain,
     Composite,
-    Data,
     DirectSynthesizer,
     Learned,
     Link,
@@ -137,7 +128,7 @@ def fit(
     table = as_table(data)
     check_choice("engine", engine, ("default", "nuts"))
     folder = None if checkpoint is None else Path(checkpoint)
-    how = _How(seed, chains, warmup, draws, effective, patience, engine, folder, start_from, progress, shards)
+    how = How(seed, chains, warmup, draws, effective, patience, engine, folder, start_from, progress, shards)
     how = replace(how, survey=read_survey(survey, table, sandwich=sandwich))
     _check_how(how)
     find_columns(table, synthesizer.sensitive, "sensitive")
@@ -178,7 +169,7 @@ def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> P
 
 
 @dataclass(frozen=True)
-class _How:
+class How:
     """How to sample: the arguments of `fit`, and of what part or link of a synthesizer they are."""
 
     seed: int
@@ -196,22 +187,22 @@ class _How:
     after_others: bool = False
     survey: Survey | None = None
 
-    def of(self, part: str, folder: str, seed: int, **changes: Any) -> "_How":
+    def of(self, part: str, folder: str, seed: int, **changes: Any) -> "How":
         """How to sample a part or a link: by a seed of its own, in a folder of its own, from its own draws."""
         checkpoint = None if self.checkpoint is None else self.checkpoint / folder
         start_from = None if self.start_from is None else self.start_from.parts.get(part)
         return replace(self, seed=seed, checkpoint=checkpoint, start_from=start_from, **changes)
 
-    def as_piece(self, pieces: int) -> "_How":
+    def as_piece(self, pieces: int) -> "How":
         """How to sample one of so many pieces of work: elsewhere there is no bar, and there may be no files."""
         if pieces < 2 or not is_spreading():
             return self
         return replace(self, checkpoint=self.checkpoint if sees_files() else None, progress=False)
 
 
-def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> Posterior:
-    prepare_jax()
+def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: How) -> Posterior:
     if isinstance(synthesizer, Synthesizer):
+        prepare_jax()
         return _sample(synthesizer, table, weights, how)
     if isinstance(synthesizer, DirectSynthesizer):
         return _sample_directly(synthesizer, table, weights, how)
@@ -222,7 +213,7 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: _How) -> 
     return _fit_links(synthesizer, table, weights, how)
 
 
-def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: _How) -> Posterior:
+def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: How) -> Posterior:
     """Fit the parts of one column, each on its own."""
     fitted: dict[str, Posterior | None] = {}
     calls, parts = {}, synthesizer.parts(table)
@@ -251,7 +242,7 @@ def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: _How) ->
     return replace(posterior, given_up=(*posterior.given_up, *told))
 
 
-def _sample_if_counting(table: Table, part: Synthesizer, weights: Any, how: _How) -> "Posterior | NothingCountsError":
+def _sample_if_counting(table: Table, part: Synthesizer, weights: Any, how: How) -> "Posterior | NothingCountsError":
     """Fit a part, or give why that cannot be done: whether that matters is for the others to say."""
     try:
         return _fit(part, table, weights, how)
@@ -259,7 +250,7 @@ def _sample_if_counting(table: Table, part: Synthesizer, weights: Any, how: _How
         return error
 
 
-def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: _How) -> Posterior:
+def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: How) -> Posterior:
     """Fit the columns of a chain, each given the true values of those before it.
 
     A design weight that is replaced itself is drawn as it is in the sample, and so is what comes before it: only who is
@@ -285,7 +276,7 @@ def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: _How) -> Pos
     return replace(posterior, accepted=share_accepted(posterior, how.seed))
 
 
-def _fit_link(table: Table, chain: Chain, place: int, weights: Any, how: _How) -> Posterior:
+def _fit_link(table: Table, chain: Chain, place: int, weights: Any, how: How) -> Posterior:
     """Fit one column of a chain; its posterior is of the whole table, which all of them share."""
     fitted = _fit(chain.links[place], see_before(chain, place, table), weights, how)
     parts = {name: replace(part, table=table) for name, part in fitted.parts.items()}
@@ -328,7 +319,7 @@ def _join(
     return replace(fitted, given_up=given_up, survey=survey, correction=correction)
 
 
-def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior:
+def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: How) -> Posterior:
     """Fit a synthesizer or, as long as that does not converge, a simpler one."""
     while how.start_from is not None and synthesizer.simpler is not None:
         # Another fit has found already what converges, and its draws fit no other.
@@ -350,7 +341,7 @@ def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> 
         how = replace(how, start_from=None)
 
 
-def _fit_to_few(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior | None:
+def _fit_to_few(synthesizer: Synthesizer, table: Table, weights: Any, how: How) -> Posterior | None:
     """Fit to some of very many records: what converges is found, and chains start where the mass is, at little cost.
 
     The others have the weight 0 meanwhile, so that the design is that of the whole table.
@@ -376,26 +367,29 @@ def _fit_to_few(synthesizer: Synthesizer, table: Table, weights: Any, how: _How)
     return None
 
 
-def _correct(posterior: Posterior, how: _How) -> Posterior:
+def _correct(posterior: Posterior, how: How) -> Posterior:
     """Bring the uncertainty of a fit to that of the survey's design, as far as that can be done."""
     if posterior.survey is None:
         return posterior
     synthesizer = posterior.synthesizer
     assert isinstance(synthesizer, Synthesizer)
     about = (synthesizer, posterior.learned, posterior.draws, posterior.risk_weights, posterior.survey)
-    with jax.enable_x64(new_val=True):
+    from molehill.synthesis.sandwich import correct_draws  # noqa: PLC0415
+
+    with double_precision():
         draws, correction = correct_draws(*about)
-        moved = replace(posterior, draws=draws, correction=correction)
-        outside = _share_outside(moved, how.seed) if correction.corrected else posterior.outside
-    return replace(moved, outside=outside)
+    moved = replace(posterior, draws=draws, correction=correction)
+    return replace(moved, outside=_share_outside(moved, how.seed) if correction.corrected else posterior.outside)
 
 
 def _share_outside(posterior: Posterior, seed: int) -> float:
     """Share of the predictive mass outside the support, from some draws."""
-    return float(np.mean([float(made.outside) for made in predict_from(posterior, spread_draws(posterior, 10), seed)]))
+    with double_precision():
+        made = predict_from(posterior, spread_draws(posterior, 10), seed)
+    return float(np.mean([float(one.outside) for one in made]))
 
 
-def _sample_directly(synthesizer: DirectSynthesizer, table: Table, weights: Any, how: _How) -> Posterior:
+def _sample_directly(synthesizer: DirectSynthesizer, table: Table, weights: Any, how: How) -> Posterior:
     """Take independent draws: nothing to tune, to wait for or to keep a checkpoint of."""
     survey, checked = how.survey, _check_weights(weights, table)
     powers = _powers(checked, survey)
@@ -433,45 +427,16 @@ def _tell_directly(posterior: Posterior) -> Correction | None:
     return Correction((Corrected(of, corrected=surveyed, how=how, effects=effects),))
 
 
-def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: _How) -> Posterior:
+def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: How) -> Posterior:
     checked = _powers(_check_weights(weights, table), how.survey)
     learned = synthesizer.learn(table, checked) if synthesizer.learn else _learn_by_name(synthesizer, table)
     counted = _count_records(checked, table, synthesizer, learned)
-    with jax.enable_x64(new_val=True):
-        # Whatever drawing will need is tried before hours of sampling, not after.
-        if synthesizer.predict is None:
-            check_blind(synthesizer, learned.inputs)
-        if how.after_others:
-            learn_again(synthesizer.name, learned, table)
-        inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()}
-        data = Data(inputs, jnp.asarray(counted), _starting_draws(how.start_from, learned))
-        chosen = synthesizer.engine if synthesizer.engine is not None and how.engine == "default" else model_engine
-        lengths: dict[str, Any] = {
-            name: n for name, n in (("warmup", how.warmup), ("draws", how.draws)) if n is not None
-        }
-        # One run is asked about several times.
-        judge = lru_cache(1)(partial(diagnose, tolerances=synthesizer.tolerances, effective=how.effective))
+    # Here, as in `_correct`, because a forest must not wait for JAX to load.
+    from molehill.synthesis.model_fit import sample_model  # noqa: PLC0415
 
-        def hopeless(run: Run, longer: float) -> bool:
-            return judge(run).is_hopeless(longer, how.effective)
-
-        run = sample(
-            chosen(synthesizer, data, **lengths),
-            data,
-            seed=how.seed,
-            chains=how.chains,
-            shards=how.shards,
-            checkpoint=how.checkpoint,
-            enough=lambda run: not judge(run).problems,
-            # Where there is something simpler, it is tried as soon as this will not do.
-            hopeless=None if synthesizer.simpler is None else hopeless,
-            early=how.draws is None,
-            patience=how.patience if synthesizer.simpler is None else min(how.patience, 1),
-            progress=how.progress,
-            title=" ".join(("fitting", ", ".join(synthesizer.sensitive), how.title, synthesizer.variant)).strip(),
-        )
-        posterior = Posterior(synthesizer, table, counted, learned, run.draws, judge(run), 0.0, survey=how.survey)
-        return replace(posterior, outside=_share_outside(posterior, how.seed))
+    draws, diagnostics = sample_model(synthesizer, table, learned, counted, how)
+    posterior = Posterior(synthesizer, table, counted, learned, draws, diagnostics, 0.0, survey=how.survey)
+    return replace(posterior, outside=_share_outside(posterior, how.seed))
 
 
 def draw(
@@ -637,7 +602,7 @@ def _learn_by_name_again(synthesizer: Synthesizer, levels: Mapping[str, Any], ta
     return inputs
 
 
-def _check_how(how: _How) -> None:
+def _check_how(how: How) -> None:
     _check_seed(how.seed)
     if not is_whole(how.patience, 0):
         raise InputError("patience", "it must be a whole number from 0 up", "2 is the default, 0 never goes on")
@@ -681,15 +646,3 @@ def _count_records(
         remedy = "Give some record a weight above 0, by a larger scale or shift"
         raise NothingCountsError("weights", f"no record counts: all weights{which} are 0", remedy)
     return counted
-
-
-def _starting_draws(posterior: Posterior | None, learned: Learned) -> dict[str, jax.Array]:
-    """Give some draws of another posterior as inputs, if its design has the same form; a chain starts from one."""
-    if posterior is None or _forms(posterior.learned) != _forms(learned):
-        return {}
-    chain, place = np.transpose(spread_draws(posterior, START_DRAWS))
-    return {name: jnp.asarray(values[chain, place]) for name, values in posterior.draws.items()}
-
-
-def _forms(learned: Learned) -> dict[str, tuple[int, ...]]:
-    return {name: np.shape(values) for name, values in learned.inputs.items()}

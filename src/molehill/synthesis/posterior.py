@@ -1,34 +1,27 @@
 """A fitted synthesizer, and new tables from it."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from numpyro import handlers
-from numpyro.infer import init_to_uniform
 
 from molehill.arrays import Booleans, Integers, named_seed
 from molehill.errors import InputError
-from molehill.machine import in_threads, workers
+from molehill.machine import double_precision, in_threads, workers
 from molehill.rules.constraints import Empty
 from molehill.rules.rules import Rules
 from molehill.rules.support import Support
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.synthesis.sampling.guessing import Guessing, guess_records, why_no_guess
 from molehill.synthesis.sampling.removal import Removal, remove_records, why_not
-from molehill.synthesis.sandwich import Correction, Survey
+from molehill.synthesis.survey_fit import Correction, Survey
 from molehill.synthesis.synthesizer import (
     AnySynthesizer,
     Chain,
     Composite,
     DirectSynthesizer,
-    Draw,
-    Inputs,
     Learned,
     Prediction,
     Synthesizer,
@@ -189,7 +182,7 @@ class Posterior:
         turns = []
         # A record more is one draw more from the same parameters.
         for turn in range(-(-(records or 1) // len(self.table.frame))):
-            with jax.enable_x64(new_val=True):
+            with double_precision():
                 values = _predict(self, batch, named_seed(own, "turn", turn) if turn else own, None)
             turns.append([put_back(self.table, one, **how) for one in values])
         made = zip(*turns, strict=True)
@@ -273,18 +266,10 @@ def predict_from(
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, DirectSynthesizer):
         return _predict_directly(posterior, synthesizer, chosen, seed, drawn, supports)
-    assert isinstance(synthesizer, Synthesizer)
-    predict = _compile(synthesizer.predict or _predict_by_model(synthesizer), *synthesizer.options.items())
-    shared = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
-    keys = jax.random.split(jax.random.key(seed), len(chosen))
-    predictions = []
-    for number, (key, (chain, place)) in enumerate(zip(keys, chosen, strict=True)):
-        values = {name: jnp.asarray(array[chain, place]) for name, array in posterior.draws.items()}
-        inputs = shared
-        if drawn is not None:
-            inputs = shared | learn_again(synthesizer.name, posterior.learned, drawn[number].table)
-        predictions.append(jax.tree.map(np.asarray, predict(key, values, inputs)))
-    return predictions
+    # Here, because a forest must not wait for JAX to load.
+    from molehill.synthesis.model_predictions import predict_by_model  # noqa: PLC0415
+
+    return predict_by_model(posterior, chosen, seed, None if drawn is None else [each.table for each in drawn])
 
 
 def _predict_directly(
@@ -301,7 +286,7 @@ def _predict_directly(
     def predict(number: int) -> None:
         inputs = dict(learned.inputs)
         if drawn is not None:
-            inputs |= _learn_again(synthesizer.name, learned, drawn[number].table, drawn[number].replaced)
+            inputs |= inputs_again(synthesizer.name, learned, drawn[number].table, drawn[number].replaced)
         for support in () if supports is None else supports[number].values():
             inputs |= {"lower": support.lower, "upper": support.upper, "filled": support.filled}
             inputs |= {} if support.allowed is None else {"allowed": support.allowed}
@@ -312,7 +297,7 @@ def _predict_directly(
 
     def predict_every(first: int, step: int) -> None:
         # What JAX is told holds in one thread only, and a model of the user's may ask it.
-        with jax.enable_x64(new_val=True):
+        with double_precision():
             for number in range(first, len(chosen), step):
                 predict(number)
 
@@ -379,7 +364,7 @@ def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Value
 def share_accepted(posterior: Posterior, seed: int) -> float:
     """The share of the records that keep the constraints of a chain when they are first drawn."""
     batch = _Batch(_TRIED, 0, _TRIED)
-    with jax.enable_x64(new_val=True):
+    with double_precision():
         _, broken = _predict_links_once(posterior, batch, named_seed(seed, "accepted"))
     return 1.0 - float(broken.mean())
 
@@ -459,63 +444,12 @@ def _keep_rules(
     return kept
 
 
-def learn_again(name: str, learned: Learned, table: Table) -> dict[str, jax.Array]:
+def inputs_again(name: str, learned: Learned, table: Table, *replaced: Sequence[str]) -> Mapping[str, Any]:
     """The inputs that come from predictors, for a table in which some of these were replaced."""
-    return {name: jnp.asarray(value) for name, value in _learn_again(name, learned, table).items()}
-
-
-def _learn_again(name: str, learned: Learned, table: Table, *replaced: Sequence[str]) -> Mapping[str, Any]:
     if learned.again is None:
         problem = f"what {name!r} is given cannot be made again from columns that were replaced before"
         raise InputError("synthesizer", problem, "Give its Learned an `again`, or draw it before those columns")
     return learned.again(table, *replaced)
-
-
-@lru_cache(maxsize=128)
-def _compile(predict: Callable[..., Prediction], *options: tuple[str, Any]) -> Callable[..., Prediction]:
-    """Compile a prediction with its options, once for each choice of these."""
-    return jax.jit(partial(predict, **dict(options)))
-
-
-@lru_cache(maxsize=128)
-def _predict_by_model(synthesizer: Synthesizer) -> Callable[[jax.Array, Draw, Inputs], Prediction]:
-    """Run the model itself with the sensitive arguments left out."""
-
-    def predict(key: jax.Array, values: Draw, inputs: Inputs) -> Prediction:
-        # Only what the model samples: a deterministic site may have been computed from confidential values.
-        def choose(site: Mapping[str, Any]) -> Any:
-            return values.get(site["name"]) if site["type"] == "sample" else None
-
-        model = handlers.seed(handlers.substitute(synthesizer.model, substitute_fn=choose), key)
-        sites = _run_blind(synthesizer, model, inputs)
-        return Prediction({name: sites[name]["value"] for name in synthesizer.sensitive})
-
-    return predict
-
-
-def check_blind(synthesizer: Synthesizer, inputs: Inputs) -> None:
-    """See that the model can predict: before hours of sampling, not after."""
-
-    def run(key: jax.Array, inputs: Inputs) -> None:
-        seeded = handlers.seed(synthesizer.model, key)
-        _run_blind(synthesizer, handlers.substitute(seeded, substitute_fn=init_to_uniform), inputs)
-
-    jax.eval_shape(run, jax.random.key(0), dict(inputs))
-
-
-def _run_blind(synthesizer: Synthesizer, model: Callable[..., Any], inputs: Inputs) -> Mapping[str, Any]:
-    """Run a model without its sensitive arguments, and see that nothing of them is left in what it gives."""
-    arguments = {name: None if name in synthesizer.sensitive else value for name, value in inputs.items()}
-    sites = handlers.trace(model).get_trace(**arguments)
-    for name in synthesizer.sensitive:
-        if name not in sites:
-            problem, remedy = f"it has no site {name!r}", "Name the site like the sensitive column, or give predict"
-            raise InputError("model", problem, remedy)
-    for name, site in sites.items():
-        if site["type"] == "sample" and site["is_observed"]:
-            problem = f"its site {name!r} is observed even when the sensitive arguments are None"
-            raise InputError("model", problem, "Observe only what the sensitive arguments give, or give predict")
-    return sites
 
 
 def put_back(

@@ -7,17 +7,19 @@ captured array would be written, with its confidential values, into the compile 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import numpy as np
 
 from molehill.errors import InputError, check_names
 from molehill.rules.rules import Rules
 from molehill.tables.table import Table
 
+if TYPE_CHECKING:
+    from jax import Array
+
 Inputs = Mapping[str, Any]
-Draw = Mapping[str, jax.Array]
+Draw = Mapping[str, "Array"]
 
 
 class Observed(NamedTuple):
@@ -69,7 +71,7 @@ class Prediction(NamedTuple):
     """
 
     values: Mapping[str, Any]
-    outside: jax.Array | float = 0.0
+    outside: "Array | float" = 0.0
 
 
 class Data(NamedTuple):
@@ -133,8 +135,8 @@ class Synthesizer:
     options: Mapping[str, Any] = field(default_factory=dict)
     predict: Callable[..., Prediction] | None = None
     learn: Callable[[Table, np.ndarray], Learned] | None = None
-    start: Callable[[jax.Array, Inputs, jax.Array], Mapping[str, Any]] | None = None
-    functionals: Callable[[Draw, Inputs, jax.Array], Mapping[str, jax.Array]] | None = None
+    start: "Callable[[Array, Inputs, Array], Mapping[str, Any]] | None" = None
+    functionals: "Callable[[Draw, Inputs, Array], Mapping[str, Array]] | None" = None
     engine: Callable[..., Any] | None = None
     levels: Callable[[Learned], Mapping[str, Any]] | None = None
     tolerances: Mapping[str, float] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from molehill.models.forests.trees import find_leaves, grow_tree
 from molehill.surveys import SurveyDesign
 from molehill.surveys.variances import linearised
 from molehill.synthesis.fitting import draw, fit
-from molehill.synthesis.sandwich import Survey, design_variances, read_survey
+from molehill.synthesis.survey_fit import Survey, design_variances, read_survey
 from molehill.tables.table import as_table
 
 DRAWS = 6_000

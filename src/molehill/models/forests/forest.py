@@ -50,7 +50,7 @@ from molehill.synthesis.design import (
     spread_rows,
 )
 from molehill.synthesis.fitting import NothingCountsError
-from molehill.synthesis.sandwich import Survey
+from molehill.synthesis.survey_fit import Survey
 from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Learned, Observed, Prediction
 from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table, find_columns

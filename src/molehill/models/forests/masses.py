@@ -16,7 +16,7 @@ import numpy as np
 
 from molehill.arrays import Booleans, Floats
 from molehill.surveys.design import Sample
-from molehill.synthesis.sandwich import Survey
+from molehill.synthesis.survey_fit import Survey
 
 # So small a shape that all mass of a stratum lies on one of its units.
 LEAST_SHAPE = 1e-6

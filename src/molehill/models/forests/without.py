@@ -41,7 +41,7 @@ from molehill.arrays import Floats, Integers
 from molehill.machine import in_threads, workers
 from molehill.models.forests.masses import find_certain
 from molehill.models.forests.trees import sum_row
-from molehill.synthesis.sandwich import Survey
+from molehill.synthesis.survey_fit import Survey
 from molehill.synthesis.synthesizer import Learned
 
 # Of more values than these the beta-binomial is taken by gamma functions.

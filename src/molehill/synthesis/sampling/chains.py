@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from molehill.errors import InputError, is_whole
 from molehill.machine import in_threads, is_spreading, prepare_jax, progress_bar, spread
-from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, read_leaves, write_chunk
+from molehill.synthesis.sampling.checkpoints import DECIDING, Store, open_store, read_chunks, read_leaves, write_chunk
 
 State = Any
 Pytree = Any
@@ -36,8 +36,6 @@ LARGEST_CHUNK = 25_000_000
 RECORDS, MOST_SHARDS = "records", 16
 # Chunks of one chain that make a piece of work, where pieces of work run elsewhere.
 STRETCH = 4
-# Whose other version makes other draws.
-DECIDING = ("molehill", "jax", "jaxlib", "numpyro", "blackjax")
 
 
 class Sweep(NamedTuple):

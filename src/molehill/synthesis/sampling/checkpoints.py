@@ -14,6 +14,9 @@ import numpy as np
 from molehill.errors import InputError
 from molehill.files import written_whole
 
+# Whose other version makes other draws.
+DECIDING = ("molehill", "jax", "jaxlib", "numpyro", "blackjax")
+
 
 @dataclass(frozen=True)
 class Store:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from arviz_stats.base.array import array_stats
 
-from molehill.synthesis.sampling.chains import Run
+if TYPE_CHECKING:
+    from molehill.synthesis.sampling.chains import Run
 
 HIGHEST_RHAT = 1.02
 LEAST_BULK = 200
@@ -76,7 +77,7 @@ class Diagnostics:
         return bool((far & (self.table["bulk"] * longer < effective)).any())
 
 
-def diagnose(run: Run, *, tolerances: Mapping[str, float] = {}, effective: int = LEAST_BULK) -> Diagnostics:
+def diagnose(run: "Run", *, tolerances: Mapping[str, float] = {}, effective: int = LEAST_BULK) -> Diagnostics:
     """Judge the chains of a run by their functionals.
 
     Parameters

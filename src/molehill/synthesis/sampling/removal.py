@@ -27,15 +27,13 @@ Vehtari, Simpson, Gelman, Yao and Gabry, Pareto smoothed importance sampling (20
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from arviz_stats.base.array import array_stats
 
 from molehill.arrays import Floats, Integers, freeze, named_seed
 from molehill.errors import InputError
+from molehill.machine import double_precision
 from molehill.surveys.design import Sample
-from molehill.synthesis.sandwich import log_likelihoods, undo_correction
 from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Synthesizer
 
 if TYPE_CHECKING:
@@ -126,10 +124,15 @@ def log_contributions(posterior: "Posterior", rows: Integers, *, most: int = ENO
 
 def log_densities(posterior: "Posterior", inputs: Inputs, rows: Integers, most: int) -> Floats:
     """Give the log densities of some records at draws of a part, (draws, rows), with such inputs of its model."""
+    # Here, as below, because a forest must not wait for JAX to load.
+    import jax.numpy as jnp  # noqa: PLC0415
+
+    from molehill.synthesis.sandwich import log_likelihoods  # noqa: PLC0415
+
     synthesizer = posterior.synthesizer
     assert isinstance(synthesizer, Synthesizer)
     places, at_once = spread_places(posterior.number, most), max(_AT_ONCE // len(posterior.weights), 1)
-    with jax.enable_x64(new_val=True):
+    with double_precision():
         given = {name: jnp.asarray(value) for name, value in inputs.items()}
         stacked = {name: values.reshape(-1, *values.shape[2:])[places] for name, values in posterior.draws.items()}
         logs = []
@@ -196,12 +199,14 @@ def smooth_weights(logs: Floats) -> tuple[Floats, Floats]:
 
 def _remove_corrected(posterior: "Posterior", rows: Integers) -> Floats:
     """What the density of corrected draws is divided by without each of some records, (draws, rows)."""
+    from molehill.synthesis.sandwich import undo_correction  # noqa: PLC0415
+
     synthesizer, survey, weights = posterior.synthesizer, posterior.survey, posterior.weights
     assert isinstance(synthesizer, Synthesizer)
     assert survey is not None
     most = int(np.clip(_RECENTRED // (len(weights) * len(rows)), _FEWEST, ENOUGH))
     places, risk = spread_places(posterior.number, most), posterior.risk_weights
-    with jax.enable_x64(new_val=True):
+    with double_precision():
         before = undo_correction(synthesizer, posterior.learned, posterior.draws, risk, survey)
         # All draws say what the mean would be: its error is in no interval.
         own = log_contributions(replace(posterior, draws=before.draws), rows, most=posterior.number)

@@ -22,8 +22,9 @@ from jax.scipy.stats import norm
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, is_whole
-from molehill.models.amounts import check_support, draw_truncated_normal, learn_amount, observe_amount
+from molehill.models.amounts import check_support, learn_amount, observe_amount
 from molehill.models.tdp_engine import Priors, tdp_engine
+from molehill.models.truncated_normals import draw_truncated_normal
 from molehill.synthesis.design import WIDEST_CORRELATED, learn_design, spread_rows
 from molehill.synthesis.sampling.chains import Engine
 from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer

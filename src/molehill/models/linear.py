@@ -18,7 +18,8 @@ from jax.scipy.stats import norm
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice
-from molehill.models.amounts import check_support, draw_truncated_normal, learn_amount, observe_amount
+from molehill.models.amounts import check_support, learn_amount, observe_amount
+from molehill.models.truncated_normals import draw_truncated_normal
 from molehill.synthesis.design import learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer

@@ -19,10 +19,10 @@ import pandas as pd
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice
 from molehill.models.amounts import check_support, find_amounts
-from molehill.models.multinomial import multinomial
-from molehill.models.normal_linear import normal_linear
+from molehill.models.categories import multinomial
+from molehill.models.linear import normal_linear
+from molehill.models.mixtures import Membership, tdp_mixture
 from molehill.models.tdp_engine import Priors
-from molehill.models.tdp_mixture import Membership, tdp_mixture
 from molehill.synthesis.synthesizer import Composite, Learned, Observed, Synthesizer
 from molehill.synthesis.transforms import POSITIVE, usual_transform
 from molehill.tables.schema import Kind, column_numbers
