@@ -14,7 +14,9 @@ from agreement import (
     assert_agrees,
     assert_at_least,
     assert_at_most,
+    assert_counts,
     assert_differs,
+    assert_distribution,
     assert_mean,
     assert_rate,
     assert_rate_at_most,
@@ -60,7 +62,7 @@ def test_false_alarms_and_power_by_simulation(monkeypatch):
     for shift, passed in ((0.0, 1 - 2 * stats.norm.sf(1.5)), (4.0 / np.sqrt(size), stats.norm.sf(4.0 - 1.5))):
         draws = random.normal(shift, 1.0, (runs, size))
         hits = sum(passes(assert_mean, each, 0.0, detects=0.3) for each in draws)
-        assert stats.binomtest(hits, runs, float(passed)).pvalue > 1e-6
+        assert_rate(hits, runs, float(passed), detects=0.1)
 
 
 @pytest.mark.parametrize(("trials", "rate", "detects"), [(400, 0.95, 0.12), (600, 0.2, 0.16), (60, 0.5, 0.49)])
@@ -74,6 +76,37 @@ def test_false_alarms_and_power_of_rates_are_exact(trials, rate, detects):
     below = np.array([passes(assert_rate_at_most, hits, trials, rate, detects=detects) for hits in every])
     assert below[: int(rate * trials)].all()
     assert (below[every > rate * trials] == passed[every > rate * trials]).all()
+
+
+FAIR, LOADED = np.full(6, 1 / 6), np.array([1, 1, 1, 1, 1, 2]) / 7
+
+
+def test_false_alarms_and_power_of_counts_by_simulation(monkeypatch):
+    # One in a hundred in the place of 6e-7. Cells are bounded one by one, so that fewer false alarms are given.
+    monkeypatch.setattr(agreement, "ALARM", 0.01)
+    random, runs = np.random.default_rng(4), 1000
+    compare = partial(passes, assert_counts, shares=FAIR, other=LOADED)
+    alarms = sum(not compare(counts) for counts in random.multinomial(600, FAIR, runs))
+    assert_rate_at_most(alarms, runs, 0.01, detects=0.05)
+    missed = sum(compare(counts) for counts in random.multinomial(600, LOADED, runs))
+    assert_rate_at_most(missed, runs, 1 - POWER, detects=0.05)
+
+
+def test_false_alarms_and_power_of_distributions_by_simulation(monkeypatch):
+    monkeypatch.setattr(agreement, "ALARM", 0.01)
+    random, runs, other = np.random.default_rng(5), 1000, stats.norm(0.4).cdf
+    compare = partial(passes, assert_distribution, law=stats.norm.cdf, other=other)
+    alarms = sum(not compare(draws) for draws in random.normal(0.0, 1.0, (runs, 500)))
+    assert_rate(alarms, runs, 0.01, detects=0.05)
+    missed = sum(compare(draws) for draws in random.normal(0.4, 1.0, (runs, 500)))
+    assert_rate_at_most(missed, runs, 1 - POWER, detects=0.05)
+
+
+def test_a_bias_of_the_method_is_allowed_for_and_nothing_beyond_it():
+    compare = partial(passes, assert_agrees, truth=3.0, error=0.1, detects=1.1, bias=0.2)
+    for sign in (-1, 1):
+        assert compare(3.0 + sign * 0.699)
+        assert not compare(3.0 + sign * 0.701)
 
 
 def test_a_bound_is_passed_from_one_side_only():
@@ -91,7 +124,7 @@ def test_a_difference_must_be_seen_and_be_the_right_one():
     assert passes(assert_differs, 0.0, 1.0, error=0.1, effect=-1.0)
 
 
-def test_one_value_of_many_that_is_off_is_found_and_told():
+def test_one_value_of_many_that_is_off_is_found_and_named():
     estimates = np.zeros((5, 4))
     estimates[3, 2] = 1.0
     with pytest.raises(AssertionError, match=r"the slopes 1 is not 0.*1 of 20 beyond 5"):
@@ -144,6 +177,12 @@ def test_a_standard_deviation_that_is_off_is_found():
         partial(assert_at_most, 0.0, 1.0, 0.1, detects=0.7),
         partial(assert_at_least, 2.0, 1.0, 0.1, detects=0.7),
         partial(assert_differs, 2.0, 1.0, 0.11, effect=1.0),
+        partial(assert_agrees, 1.0, 1.0, 0.1, detects=1.0, bias=0.3),
+        partial(assert_counts, [50, 50], [0.5, 0.5], other=[0.4, 0.6]),
+        partial(assert_counts, [500, 500], [0.5, 0.6], other=[0.1, 0.9]),
+        partial(assert_counts, [500, 500], [0.5, 0.5], other=[0.1, 0.8]),
+        partial(assert_distribution, DRAWS, stats.norm.cdf, other=stats.norm(0.2).cdf),
+        partial(assert_distribution, DRAWS, stats.norm.cdf, other=stats.norm.cdf),
     ],
 )
 def test_too_few_draws_for_what_must_be_found_are_refused(call):
@@ -167,6 +206,13 @@ def test_too_few_draws_for_what_must_be_found_are_refused(call):
         partial(assert_rate_at_most, NAN, 400, 0.5, detects=0.3),
         partial(assert_rate_at_most, 200, 400, NAN, detects=0.3),
         partial(assert_rate_at_most, 200, 400, 0.5, detects=NAN),
+        partial(assert_agrees, 1.0, 1.0, 0.1, detects=1.0, bias=NAN),
+        partial(assert_counts, [NAN, 500], [0.5, 0.5], other=[0.1, 0.9]),
+        partial(assert_counts, [500, 500], [NAN, 0.5], other=[0.1, 0.9]),
+        partial(assert_counts, [500, 500], [0.5, 0.5], other=[NAN, 0.9]),
+        partial(assert_distribution, [*DRAWS, NAN], stats.norm.cdf, other=stats.norm(1).cdf),
+        partial(assert_distribution, DRAWS, lambda at: NAN * at, other=stats.norm(1).cdf),
+        partial(assert_distribution, DRAWS, stats.norm.cdf, other=lambda at: NAN * at),
         *(
             partial(bounded, *given, detects=1.0)
             for bounded in (assert_at_most, assert_at_least)

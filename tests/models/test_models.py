@@ -13,6 +13,7 @@ from numpyro.infer.util import log_density
 from scipy import stats
 from scipy.special import gammaln
 
+from agreement import assert_agrees, assert_distribution, assert_spread
 from molehill.errors import InputError
 from molehill.models import multinomial, negative_binomial, normal_linear, poisson
 from molehill.synthesis.synthesizer import Data, Synthesizer
@@ -242,8 +243,10 @@ def test_normal_predictions_have_the_mean_and_spread_of_the_regression_in_units_
     values, outside = predictions(synthesizer, DRAWS["normal"], known.inputs, 4000)
     wage = PEOPLE["wage"].to_numpy()
     mean = wage.mean() + wage.std() * (design_by_hand() @ DRAWS["normal"]["beta"])
-    np.testing.assert_allclose(values.mean(axis=0), mean, atol=4.5 * 0.7 * wage.std() / np.sqrt(4000))
-    assert ((values - mean) / wage.std()).std() == pytest.approx(0.7, rel=0.01)
+    # A tenth of the spread of the outcome, and a twentieth of that of the noise.
+    error = 0.7 * wage.std() / np.sqrt(4000)
+    assert_agrees(values.mean(axis=0), mean, error, detects=wage.std() / 10)
+    assert_spread(((values - mean) / wage.std()).ravel(), 0.7, detects=0.05)
     assert not outside.any()
     assert known.facts["centre"] == known.inputs["centre"] == pytest.approx(wage.mean())
 
@@ -255,7 +258,8 @@ def test_log_normal_predictions_are_brought_back():
     logs = np.log(PEOPLE["wage"])
     mean = design_by_hand() @ DRAWS["normal"]["beta"]
     noise = ((np.log(values) - logs.mean()) / logs.std(ddof=0) - mean) / 0.7
-    assert stats.kstest(noise.ravel(), "norm").pvalue > 0.001
+    # A spread that is off by a seventh.
+    assert_distribution(noise.ravel(), stats.norm.cdf, other=stats.norm(0, 8 / 7).cdf)
 
 
 def test_levels_are_drawn_with_their_probabilities():
@@ -265,8 +269,8 @@ def test_levels_are_drawn_with_their_probabilities():
     odds = np.exp(np.column_stack([np.zeros(COUNT), design_by_hand() @ DRAWS["multinomial"]["beta"]]))
     for code in range(3):
         share = odds[:, code] / odds.sum(axis=1)
-        error = ((values == code).mean(axis=0) - share) / np.sqrt(share * (1 - share) / 4000)
-        np.testing.assert_allclose(error, 0, atol=4.5)
+        error = np.sqrt(share * (1 - share) / 4000)
+        assert_agrees((values == code).mean(axis=0), share, error, detects=0.07)
     assert synthesizer.levels
     assert synthesizer.levels(known) == {"job": ("c", "a", "b")}
     assert known.facts["levels"] == ("c", "a", "b")
@@ -287,7 +291,13 @@ def test_amounts_stay_within_the_declared_support(transform):
     law = stats.norm(known.facts["centre"], known.facts["scale"])
     low, high = law.cdf(move(8)), law.cdf(move(20))
     uniform = (law.cdf(move(values.ravel())) - low) / (high - low)
-    assert stats.kstest(uniform, "uniform").pvalue > 0.001
+    # A seventh of the spread lower than it should be.
+    at = law.mean() - law.std() / 7
+    assert_distribution(
+        uniform,
+        stats.uniform.cdf,
+        other=lambda share: stats.norm(at, law.std()).cdf(law.ppf(low + share * (high - low))),
+    )
     np.testing.assert_allclose(outside, 1 - (high - low), rtol=1e-9)
     wage = PEOPLE["wage"]
     assert known.facts["records_outside"] == ((wage < 8) | (wage > 20)).sum()

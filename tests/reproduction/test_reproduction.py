@@ -92,6 +92,15 @@ def small_study(radii: tuple[float, ...], *, step: float = 0.2) -> Study:
     return Study(Survey("y"), "negative_binomial", (), radii, step, seed=1)
 
 
+# The pooled interval of the mean by the number of tables, over 100 replicates (docs/reproduction.md): its length, and
+# the larger of the two schemes' spreads in one run.
+RUN_LENGTH = {
+    "Synthesizer": {1: 4.02, 5: 6.38, 10: 6.68, 20: 6.89, 30: 6.93},
+    "Marginal r=.20": {1: 2.66, 5: 5.03, 10: 5.65, 20: 5.93, 30: 6.00},
+}
+RUN_SPREAD = {1: 0.17, 5: 1.13, 10: 0.97, 20: 0.73, 30: 0.64}
+
+
 def reference_error(sd: float) -> float:
     """Standard error of four of our replicates less the mean of 100 reference replicates, each with that sd."""
     return sd * np.sqrt(1 / 4 + 1 / 100)
@@ -130,10 +139,15 @@ def test_distances_of_the_papers_data_are_those_of_the_reference_runs(reproduced
 def test_lengths_of_the_papers_data_are_within_monte_carlo_error(reproduced):
     table = studies.length_table(reproduced).query("estimate == 'mean'")
     # Spread of the length in one run, over 100 replicates (docs/reproduction.md); the paper's is one run, ours four.
-    known = {1: 0.17, 5: 1.13, 10: 0.97, 20: 0.73, 30: 0.64}
+    # Of one run little can be found: a length of two thirds more with one table, one that is doubled with 30.
     for row in table.to_dict("records"):
-        error = known[row["tables"]] * np.sqrt(1 + 1 / 4)
-        assert_agrees(row["pooled_length"], row["paper_length"], error, detects=8 * error, of=row)
+        spread, length = RUN_SPREAD[row["tables"]], RUN_LENGTH[row["scheme"]][row["tables"]]
+        if row["tables"] in (1, 30):
+            error, detects = spread * np.sqrt(1 + 1 / 4), 1.7 if row["tables"] == 1 else 6.0
+            assert_agrees(row["pooled_length"], row["paper_length"], error, detects=detects, of=row)
+        # Of 100 replicates more: with 30 tables, combining estimates in the place of pooling makes it 2.7 shorter.
+        detects = {1: 1.0, 5: 4.9, 10: 4.0, 20: 3.0, 30: 2.7}[row["tables"]]
+        assert_agrees(row["pooled_length"], length, reference_error(spread), detects=detects, of=row)
 
 
 @pytest.mark.parametrize("scheme", [studies.COUNT_SCHEMES[0], studies.COUNT_SCHEMES[5]], ids=lambda scheme: scheme.name)

@@ -9,8 +9,13 @@ A simulated figure is compared with its true value through one of these function
 - *Power.* The departure named by `detects` (or `effect`) must be at least `DETECTED_ERRORS` = 8 standard errors
   (10 for `assert_differs`), so that it is found with probability above 0.998. An assertion with too few draws for that
   fails as badly designed, even if the figure agrees.
+
+Rates, counts and whole distributions have bounds of their own, which hold for any number of draws, with the same two
+probabilities: there the departure is another rate, or another distribution that must be told from the right one.
+A departure is what somebody would notice, and never a multiple of the error itself, which no design could miss.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,21 +42,23 @@ def spread_error(values: Any, *, axis: int = 0) -> Any:
     return 0.5 * standard_error(squares, axis=axis) / squares.mean(axis=axis)
 
 
-def assert_agrees(estimate: Any, truth: Any, error: Any, *, detects: Any, of: object = "") -> None:
+def assert_agrees(estimate: Any, truth: Any, error: Any, *, detects: Any, bias: Any = 0.0, of: object = "") -> None:
     """Assert that an estimate is its true value but for 5 standard errors; arrays are compared value by value.
 
-    `error` is the standard error of `estimate - truth`; `detects` the departure that must be found.
+    `error` is the standard error of `estimate - truth`; `detects` the departure that must be found. `bias` is by how
+    much the method itself may be off, such as by shrinkage: the departure must be found beyond it.
     """
-    estimate, truth, error, detects = np.broadcast_arrays(
-        *(np.asarray(one, float) for one in (estimate, truth, error, detects))
+    estimate, truth, error, detects, bias = np.broadcast_arrays(
+        *(np.asarray(one, float) for one in (estimate, truth, error, detects, bias))
     )
     assert estimate.size, f"{of} badly designed: there is nothing to compare"
-    weak = ~(np.abs(detects) >= DETECTED_ERRORS * error)
+    weak = ~(np.abs(detects) - bias >= DETECTED_ERRORS * error)
     assert not weak.any(), (
         f"{of} badly designed: a departure of {detects[weak][0]:.4g} is only "
-        f"{(np.abs(detects[weak]) / error[weak])[0]:.1f} standard errors, {DETECTED_ERRORS:.0f} are needed: draw more"
+        f"{((np.abs(detects) - bias)[weak] / error[weak])[0]:.1f} standard errors, {DETECTED_ERRORS:.0f} are needed: "
+        "draw more"
     )
-    away = np.abs(estimate - truth)
+    away = np.abs(estimate - truth) - bias
     wrong = ~(away <= ALARM_ERRORS * error + 1e-12 * np.abs(truth))
     assert not wrong.any(), (
         f"{of} {estimate[wrong][0]:.6g} is not {truth[wrong][0]:.6g}: standard error {error[wrong][0]:.3g}, "
@@ -99,6 +106,49 @@ def _check_missed(low: float, high: float, trials: int, rate: float, other: floa
         assert missed <= 1 - POWER, (
             f"{of} badly designed: a rate of {other:.4g} for {rate:.4g} would be missed with probability {missed:.3g}"
         )
+
+
+def assert_counts(counts: Any, shares: Any, *, other: Any, of: object = "") -> None:
+    """Assert that independent draws fall into cells with some shares, by exact binomial probabilities of every cell.
+
+    The probability of a false alarm is divided among the cells. `other` are the shares that must be told from these:
+    one cell at least must do it alone.
+    """
+    counts, shares, other = (np.asarray(one, dtype=float) for one in (counts, shares, other))
+    for one in (shares, other):
+        assert np.isclose(one.sum(), 1.0), f"{of} badly designed: shares do not add up to 1"
+    trials, tail = counts.sum(), ALARM / 2 / len(shares)
+    low, high = stats.binom.ppf(tail, trials, shares), stats.binom.isf(tail, trials, shares)
+    missed = stats.binom.cdf(high, trials, other) - stats.binom.cdf(low - 1, trials, other)
+    assert missed.min() <= 1 - POWER, (
+        f"{of} badly designed: the other shares would be missed with probability {missed.min():.3g}: draw more"
+    )
+    wrong = ~((low <= counts) & (counts <= high))
+    assert not wrong.any(), (
+        f"{of} {counts[wrong][0]:.0f} of {trials:.0f} do not fit a share of {shares[wrong][0]:.4g}: "
+        f"{wrong.sum()} of {wrong.size} cells"
+    )
+
+
+def assert_distribution(
+    values: Any, law: Callable[[Any], Any], *, other: Callable[[Any], Any], of: object = ""
+) -> None:
+    """Assert that independent draws follow a distribution function, by their largest difference from it.
+
+    By Massart's bound the difference passes `reach` with the probability of a false alarm at most, for any number of
+    draws. `other` is the distribution function that must be told from this one: where the two differ most, the share
+    of draws has a standard error of half over the root of their number at most, and three of them must be left.
+    """
+    values = np.asarray(values, dtype=float)
+    assert np.isfinite(values).all(), f"{of} has values that are no numbers"
+    root = np.sqrt(values.size)
+    reach = np.sqrt(np.log(2 / ALARM) / 2) / root
+    gap, needed = np.abs(law(values) - other(values)).max(), reach + (DETECTED_ERRORS - ALARM_ERRORS) / 2 / root
+    assert gap >= needed, (
+        f"{of} badly designed: the other distribution differs by {gap:.4g}, {needed:.4g} are needed: draw more"
+    )
+    found = float(stats.kstest(values, law).statistic)
+    assert found <= reach, f"{of} differs from its distribution by {found:.4g}, more than {reach:.4g}"
 
 
 def assert_differs(estimate: Any, other: Any, error: Any, *, effect: Any, of: object = "") -> None:

@@ -429,7 +429,10 @@ def test_draws_that_begin_with_some_of_the_records_are_those_of_all_of_them(monk
     ours, theirs = begun.diagnostics.table, plain.diagnostics.table
     assert len(ours) > 50
     error = np.hypot(ours["error"], theirs["error"])
-    assert_agrees(ours["mean"], theirs["mean"], error, detects=1.5 * theirs["sd"], of="functionals")
+    # The tolerance of a functional is what a released table would show; of the log-likelihood none does. A fit that
+    # stays with a quarter of the records is further off: by 1.7 standard deviations, on average.
+    seen = np.where(np.isfinite(theirs["tolerance"]), theirs["tolerance"], theirs["sd"])
+    assert_agrees(ours["mean"], theirs["mean"], error, detects=seen, of="functionals")
 
 
 def test_modes_that_change_nothing_of_a_release_are_told_and_refuse_nothing():

@@ -9,6 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from agreement import assert_agrees, assert_counts, assert_distribution, assert_rate, assert_rate_at_most
 from molehill.models.forests.grid import SHARED, Grid, learn_grid
 from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.transforms import apply_transform
@@ -17,8 +18,6 @@ from people import refusal
 OPEN = (-np.inf, np.inf)
 RNG = np.random.default_rng(5)
 MANY = 100_000
-# A share that chance alone passes once in thousands of tests.
-ERRORS = 4.0
 
 
 @pytest.fixture
@@ -42,8 +41,11 @@ def redrawn(grid: Grid, values: Any, times: int = 1, seed: int = 1) -> np.ndarra
     return drawn(grid, np.tile(grid.codes(np.asarray(values, dtype=np.float64)), times), *grid.support, seed=seed)
 
 
-def near(count: float, expected: float) -> bool:
-    return abs(count - expected) <= ERRORS * np.sqrt(max(expected, 1.0))
+def assert_even(counts: Any) -> None:
+    """Assert that values come equally often, where one that is left to its neighbours would be found."""
+    shares = np.full(len(counts), 1 / len(counts))
+    other = shares * np.where(np.arange(len(counts)) == 0, 0.0, len(counts) / (len(counts) - 1))
+    assert_counts(counts, shares, other=other)
 
 
 def same(one: Grid, other: Grid) -> bool:
@@ -90,7 +92,7 @@ def test_zero_is_an_end_where_values_lie_on_both_sides():
     assert grid.sign == 0
     values = redrawn(grid, np.arange(-30, 51), 200)
     # 0 is one of the 51 that are not negative.
-    assert near((values < 0).sum(), 30 * 200)
+    assert (values < 0).sum() == 30 * 200
     assert 0 not in grid_of(np.arange(1, 82)).ends
 
 
@@ -178,13 +180,15 @@ def test_nothing_that_fewer_than_ten_records_share_is_ever_a_spike_or_a_heap(gro
 def test_no_collected_value_that_is_not_shared_is_drawn(values):
     grid = grid_of(values)
     shared = np.concatenate([grid.spikes, grid.heaps])
-    again = redrawn(grid, values, 20)
+    again = redrawn(grid, values, 20 if len(values) > 1000 else 400)
     released = np.isin(again, values)
     assert set(again[released]) <= set(shared)
     # Nor as good as that: no value is met more closely than chance has it.
     own = np.setdiff1d(values, shared)
     close = np.abs(again[~released][:, None] / own[:: max(1, len(own) // 100)] - 1) < 1e-4
-    assert close.mean(axis=0).max() < 0.005
+    # By chance one in a thousand draws at most is so close; found is a value that one in twenty repeats.
+    for hits in close.sum(axis=0):
+        assert_rate_at_most(hits, len(close), 0.001, detects=0.05)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +208,8 @@ def test_the_only_record_beside_the_others_is_not_told(values, weights, support)
     # The level may be reached by anybody, hardly ever: what matters is what is drawn there.
     for code in range(grid.bins):
         again = drawn(grid, np.full(20_000, code), *support)
-        assert (np.abs(again - own) <= 1e-3 * max(abs(own), 1.0)).mean() < 0.01, code
+        close = np.abs(again - own) <= 1e-3 * max(abs(own), 1.0)
+        assert_rate_at_most(close.sum(), len(again), 0.005, detects=0.01, of=code)
 
 
 def test_a_value_of_one_whole_number_is_drawn_as_often_as_its_neighbours():
@@ -215,7 +220,7 @@ def test_a_value_of_one_whole_number_is_drawn_as_often_as_its_neighbours():
     counts = np.unique_counts(drawn(grid, np.full(MANY, place)))
     first, last = grid.ends[place - 1], grid.ends[place]
     np.testing.assert_array_equal(counts.values, np.arange(float(first), float(last)))
-    assert stats.chisquare(counts.counts).pvalue > 1e-4
+    assert_even(counts.counts)
 
 
 def test_whole_numbers_come_in_their_shares_spikes_and_heaps_among_them(random):
@@ -230,14 +235,20 @@ def test_whole_numbers_come_in_their_shares_spikes_and_heaps_among_them(random):
     inner = (grid.codes(values) > 0) & (grid.codes(values) != grid.bins - 1)
     drawn_inner = again[np.tile(inner, times)]
     assert (drawn_inner == np.rint(drawn_inner)).all()
-    for value in (*grid.spikes, *grid.heaps[(grid.heap_bins > 0) & (grid.heap_bins < grid.bins - 1)]):
-        assert near((drawn_inner == value).sum(), (values == value).sum() * times), value
+    for value in grid.spikes:
+        assert (drawn_inner == value).sum() == (values == value).sum() * times, value
+    # A heap is drawn among those of its bin, as often as it was collected among them.
+    for value, place in zip(grid.heaps, grid.heap_bins, strict=True):
+        if 0 < place < grid.bins - 1:
+            within = (grid.codes(values) == place).sum()
+            share = (values == value).sum() / within
+            assert_rate((drawn_inner == value).sum(), within * times, share, detects=share / 2, of=value)
     # All others have the mean of those that were collected, as far as they are even within a bin.
     others, collected = np.setdiff1d(values, [*grid.spikes, *grid.heaps]), values[inner]
     rest = collected[np.isin(collected, others)]
     drawn_rest = drawn_inner[~np.isin(drawn_inner, [*grid.spikes, *grid.heaps])]
     spread = np.diff(grid.ends).max()
-    assert drawn_rest.mean() == pytest.approx(rest.mean(), abs=ERRORS * spread / np.sqrt(12 * len(rest)))
+    assert_agrees(drawn_rest.mean(), rest.mean(), spread / np.sqrt(12 * len(rest)), detects=spread / 2)
 
 
 def test_bins_are_drawn_from_evenly(random):
@@ -245,7 +256,8 @@ def test_bins_are_drawn_from_evenly(random):
     for place in (1, grid.bins // 2, grid.bins - 2):
         first, last = grid.ends[place - 1], grid.ends[place]
         share = (drawn(grid, np.full(20_000, place)) - first) / (last - first)
-        assert stats.kstest(share, "uniform").pvalue > 1e-4
+        # A tenth of the draws at the middle of the bin.
+        assert_distribution(share, stats.uniform.cdf, other=lambda at: 0.9 * at + 0.1 * (at >= 0.5))
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -266,7 +278,8 @@ def test_tails_are_exponential_with_the_mean_excess_and_reach_beyond_the_extreme
     again = drawn(grid, np.full(20_000, place), *support)
     most = distance(np.array([sign * 50.0]))[0] if np.isfinite(support[1]) else np.inf
     law = stats.truncexpon(rate * most, scale=1 / rate) if np.isfinite(most) else stats.expon(scale=1 / rate)
-    assert stats.kstest(distance(again), law.cdf).pvalue > 1e-4
+    # A mean excess that is off by a tenth.
+    assert_distribution(distance(again), law.cdf, other=lambda at: law.cdf(at / 1.1))
     assert np.abs(values).max() not in np.abs(grid.ends)
     if support == OPEN:
         assert (np.abs(again) > np.abs(values).max()).any()
@@ -383,7 +396,7 @@ def test_a_support_that_cuts_bins_off():
     again = drawn(grid, np.full(MANY, 1), *grid.support)
     counts = np.unique_counts(again)
     np.testing.assert_array_equal(counts.values, np.arange(20, 36))
-    assert stats.chisquare(counts.counts).pvalue > 1e-4
+    assert_even(counts.counts)
 
 
 @pytest.mark.parametrize("support", [(-1.0, 2.0), (-0.2, 0.1), (2.1, np.inf), (-np.inf, -2.5), (-4.0, 4.0), OPEN])
@@ -395,5 +408,5 @@ def test_the_share_outside_is_that_of_draws_without_a_support(support, random):
     shares = grid.outside()
     for code in range(grid.number):
         again = drawn(grid, np.full(20_000, code))
-        counted = ((again < support[0]) | (again > support[1])).mean()
-        assert shares[code] == pytest.approx(counted, abs=ERRORS * 0.5 / np.sqrt(20_000)), code
+        counted = ((again < support[0]) | (again > support[1])).sum()
+        assert_rate(counted, len(again), shares[code], detects=0.03, of=code)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
+from agreement import assert_counts
 from molehill.models.forests.trees import find_leaves, grow_tree, lean_tree, walk
 
 NO_SCORES = np.empty(0)
@@ -247,8 +247,10 @@ def test_levels_are_drawn_by_their_shares_of_those_allowed(allowed):
         counts = np.bincount(drawn[mine], minlength=4)
         assert counts[~np.array(allowed)].sum() == 0
         if sum(allowed) > 1:
-            expected = shares[allowed] / shares.sum() * records / 2
-            assert stats.chisquare(counts[allowed], expected).pvalue > 1e-4
+            # All that are allowed equally often, or by the shares of the other leaf.
+            own, others = (LEVELS.shares[place][allowed].astype(np.float64) for place in (leaf, 1 - leaf))
+            for other in (np.ones(len(own)), others):
+                assert_counts(counts[allowed], own / own.sum(), other=other / other.sum())
     # Where all are allowed nothing is lost, not even by rounding.
     assert (given == 1).all() == all(allowed)
 

@@ -408,4 +408,5 @@ def test_a_fit_whose_records_are_shared_is_that_of_one_device(tmp_path):
     assert np.abs(alone - shared)[:, :3].max() < 1e-8
     alone, shared = (pd.read_csv(tmp_path / f"{shards}.csv", index_col=0) for shards in (1, 2))
     error = np.hypot(alone["error"], shared["error"])
-    assert_agrees(shared["mean"], alone["mean"], error, detects=np.maximum(alone["sd"], 8 * error), of="functionals")
+    # Half of the records left out would move most of them by more than a standard deviation.
+    assert_agrees(shared["mean"], alone["mean"], error, detects=alone["sd"], of="functionals")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from arviz_stats.base.array import array_stats
 
-from agreement import assert_agrees
+from agreement import assert_agrees, assert_rate_at_most
 from molehill.synthesis.sampling.chains import Run, sample
 from molehill.synthesis.sampling.nuts import nuts_engine
 
@@ -47,9 +47,11 @@ def test_nuts_finds_the_moments_of_a_correlated_normal(nuts_run):
     away = x - NORMAL["mean"]
     products = (away[..., :, None] * away[..., None, :]).reshape(*x.shape[:2], 25)
     assert_moments(products, covariance.ravel(), np.outer(spread, spread).ravel() / 2)
-    assert nuts_run.divergent.mean() < 0.01
-    # Tuned for 0.8, and above it on correlated targets, as BlackJAX's own adaptation is.
-    assert 0.75 < nuts_run.accept.mean() < 0.97
+    assert_rate_at_most(nuts_run.divergent.sum(), nuts_run.divergent.size, 0.001, detects=0.01)
+    # Tuned for 0.8, and above it on correlated targets, as BlackJAX's own adaptation is: 0.935 over 34 chains, with a
+    # standard deviation of 0.011 between them, most of it from the tuning. Found are 0.8 itself, and 0.98 and more.
+    logit = np.log(nuts_run.accept.mean() / (1 - nuts_run.accept.mean()))
+    assert_agrees(logit, np.log(0.935 / 0.065), 0.011 / np.sqrt(2) / (0.935 * 0.065), detects=1.2, of="acceptance")
     assert nuts_run.gradients >= x.shape[0] * x.shape[1]
 
 
