@@ -1,7 +1,8 @@
 """Charts that are drawn once in a process, or not at all, for tests that read what a page says in words."""
 
-import hashlib
+import base64
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -12,6 +13,8 @@ import pytest
 import vl_convert
 
 from molehill.report.page.pictures import Picture, list_pictures
+from processes import SUPPORT
+from sketches import sketch
 
 _WHOLE = vl_convert.vegalite_to_svg
 # Where a page takes its figures from.
@@ -41,12 +44,6 @@ def drawn_once() -> Iterator[None]:
         yield
 
 
-def sketch(specification: Any, **_: Any) -> str:
-    """Stand in for a drawing, in no time: the same for the same specification, and another for any other."""
-    digest = hashlib.sha256(json.dumps(specification, sort_keys=True).encode()).hexdigest()
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><desc>{digest}</desc></svg>'
-
-
 @pytest.fixture(scope="module", autouse=True)
 def without_drawings() -> Iterator[None]:
     """Every chart of the file is a sketch, for tests of what becomes of a release: drawing is most of a report's time.
@@ -54,6 +51,20 @@ def without_drawings() -> Iterator[None]:
     Tests of reports and charts draw truly.
     """
     with drawing(sketch):
+        yield
+
+
+# Python runs a file of this name as it starts.
+_AT_START = "import vl_convert, sketches; vl_convert.vegalite_to_svg = sketches.sketch"
+
+
+@pytest.fixture(scope="module")
+def processes_without_drawings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every chart of a process that the file begins is a sketch."""
+    folder = tmp_path_factory.mktemp("start")
+    (folder / "sitecustomize.py").write_text(_AT_START, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), SUPPORT]), prepend=os.pathsep)
         yield
 
 
@@ -86,7 +97,8 @@ class _Sketch(Picture):
     """A figure with its specification, and nothing drawn from it."""
 
     def draw(self) -> str:
-        return "data:image/svg+xml;base64,PHN2Zy8+"
+        svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="300" height="200"/>'
+        return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
 
 
 def _list_sketches(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
