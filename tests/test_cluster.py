@@ -85,7 +85,8 @@ def started_two() -> Iterator[Cluster]:
 
 @pytest.fixture
 def two(started_two: Cluster) -> Iterator[None]:
-    """Two workers on this machine."""
+    """Two workers on this machine: one that an earlier test killed has its successor."""
+    started_two.client.wait_for_workers(2, timeout=PATIENCE)
     with executing(started_two):
         yield
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from browser import CHROMIUM, shared_browser
-from drawing import processes_without_drawings  # noqa: F401
+from drawing import with_few_figures  # noqa: F401
 from molehill.report.trail import hash_files
 from molehill.studio.comparing import read_signatures
 from molehill.studio.projects import find_project, list_projects
@@ -58,7 +58,7 @@ def new_page(browser, studio):
 
 
 @pytest.fixture(scope="module")
-def walked(browser, studio, people, processes_without_drawings):  # noqa: ARG001, F811
+def walked(browser, studio, people, with_few_figures):  # noqa: ARG001, F811
     """A project that went from the dropped file to a signed release, click by click."""
     walk(new_page(browser, studio), studio, people)
     return last_project(studio)

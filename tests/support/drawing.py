@@ -54,18 +54,16 @@ def without_drawings() -> Iterator[None]:
         yield
 
 
-# Python runs a file of this name as it starts.
-_AT_START = "import vl_convert, sketches; vl_convert.vegalite_to_svg = sketches.sketch"
-
-
 @pytest.fixture(scope="module")
-def processes_without_drawings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Every chart of a process that the file begins is a sketch."""
+def with_few_figures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Reports of this process, and of those that it begins, have the figures of the public edition alone, sketched."""
     folder = tmp_path_factory.mktemp("start")
-    (folder / "sitecustomize.py").write_text(_AT_START, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), SUPPORT]), prepend=os.pathsep)
-        yield
+    # Python imports a module of this name as it starts.
+    (folder / "sitecustomize.py").write_text("import sketches; sketches.sketch_few_figures()", encoding="utf-8")
+    with drawing(sketch), showing(lambda dossier, shown, _: list_pictures(dossier, shown, "public")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), SUPPORT]), prepend=os.pathsep)
+            yield
 
 
 def _list_public(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
