@@ -14,7 +14,7 @@ import vl_convert
 
 from molehill.report.page.pictures import Picture, list_pictures
 from processes import SUPPORT
-from sketches import sketch
+from sketches import WITHOUT_LIBRARY, sketch
 
 _WHOLE = vl_convert.vegalite_to_svg
 # Where a page takes its figures from.
@@ -64,6 +64,15 @@ def with_few_figures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), SUPPORT]), prepend=os.pathsep)
             yield
+
+
+@pytest.fixture(scope="module")
+def without_library(with_few_figures: None) -> Iterator[None]:  # noqa: ARG001
+    """These reports lack the script that draws in a browser, which takes seconds to get ready in every process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("molehill.report.page.page.drawing_library", lambda: "")
+        patch.setenv(WITHOUT_LIBRARY, "1")
+        yield
 
 
 def _list_public(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
