@@ -85,8 +85,27 @@ def started_two() -> Iterator[Cluster]:
 
 @pytest.fixture
 def two(started_two: Cluster) -> Iterator[None]:
-    """Two workers on this machine."""
+    """Two workers on this machine: one that an earlier test killed has its successor."""
+    started_two.client.wait_for_workers(2, timeout=PATIENCE)
     with executing(started_two):
+        yield
+
+
+@pytest.fixture(scope="module")
+def started_near() -> Iterator[Cluster]:
+    from distributed import Client, LocalCluster  # noqa: PLC0415
+
+    how: Any = {"processes": False, "protocol": "tcp://", "host": "127.0.0.1", "dashboard_address": None}
+    with tempfile.TemporaryDirectory() as folder, clusters._quiet():
+        how |= {"local_directory": folder, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}}
+        with LocalCluster(n_workers=2, threads_per_worker=1, **how) as started, Client(started) as client:
+            yield Cluster(client, shares_files=True)
+
+
+@pytest.fixture
+def near(started_near: Cluster) -> Iterator[None]:
+    """Two workers that are threads of this process, where all is imported: a process takes seconds to import it."""
+    with executing(started_near):
         yield
 
 
@@ -158,7 +177,7 @@ def test_a_worker_on_another_machine_is_refused_without_tls():
 
 @pytest.mark.usefixtures("alone")
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
-    monkeypatch.setattr(clusters, "ANSWER", 0.5)
+    monkeypatch.setattr(clusters, "ANSWER", 0.1)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -367,7 +386,7 @@ def test_a_worker_that_hangs_is_replaced(monkeypatch):
 
 @pytest.fixture(scope="module")
 def small() -> tuple[pd.DataFrame, Settings]:
-    survey = consumer_survey(200, seed=2)
+    survey = consumer_survey(100, seed=2)
     kept = [name for name in survey.columns if name not in ("education", "income")]
     settings = Settings(
         replace=["education", "income"],
@@ -380,7 +399,7 @@ def small() -> tuple[pd.DataFrame, Settings]:
         datasets=2,
         expected_tables=40,
         search_tables=40,
-        fits=3,
+        fits=2,
         attacks="none",
         seed=5,
     )
@@ -403,23 +422,25 @@ def written(given: tuple[pd.DataFrame, Settings], folder: Path) -> dict[str, byt
 
 
 # That a killed worker costs only what it had begun is seen above on pieces of a moment; whole jobs with one are slow.
+# So are those in processes, of which each worker imports everything first.
+WHERE = pytest.mark.parametrize("where", ["near", pytest.param("two", marks=pytest.mark.slow)])
 KILLED = pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "killed"])
 
 
-@KILLED
-@pytest.mark.usefixtures("two")
-def test_a_release_on_workers_is_the_same_bytes(small, made_here, tmp_path, dying, killed):
-    if killed:
+@WHERE
+def test_a_release_on_workers_is_the_same_bytes(small, made_here, tmp_path, dying, where, request):
+    request.getfixturevalue(where)
+    if where == "two":
         dying(points)
     assert written(small, tmp_path / "out") == made_here
 
 
-@KILLED
-@pytest.mark.usefixtures("two")
-def test_chains_on_workers_are_the_same_bytes(tmp_path, dying, killed):
+@WHERE
+def test_chains_on_workers_are_the_same_bytes(tmp_path, dying, where, request):
+    request.getfixturevalue(where)
     with executing(None):
         here = quick_fit(WAGES, PEOPLE, chains=2)
-    if killed:
+    if where == "two":
         dying(chains)
     there = quick_fit(WAGES, PEOPLE, chains=2, checkpoint=tmp_path / "kept")
     assert there.draws["slope"].tobytes() == here.draws["slope"].tobytes()
@@ -496,7 +517,7 @@ def scheduler_and_worker(
     log: Path, *worker: object, where: str = "tcp://127.0.0.1:0", **environment: str
 ) -> Iterator[tuple[Any, str]]:
     with scheduler(log, where, **environment) as (process, address):
-        words = ("worker", address, "--nthreads", 1, "--no-dashboard", *worker)
+        words = ("worker", address, "--nthreads", 1, "--no-dashboard", *(worker or ["--no-nanny"]))
         with started(*words, log=log, **environment):
             yield process, address
 
@@ -572,12 +593,16 @@ def test_a_scheduler_that_stays_away_is_told_with_the_way_to_go_on(gate, monkeyp
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_scheduler_without_workers_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(clusters, "FIRST_WORKER", 0.5)
-    with scheduler(tmp_path / "log") as (_, address):
+def test_a_scheduler_without_workers_is_told(monkeypatch):
+    from distributed import LocalCluster  # noqa: PLC0415
+
+    monkeypatch.setattr(clusters, "FIRST_WORKER", 0.1)
+    how: Any = {"protocol": "tcp://", "host": "127.0.0.1", "dashboard_address": None}
+    how |= {"scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}}
+    with clusters._quiet(), LocalCluster(n_workers=0, processes=False, **how) as empty:
 
         def call() -> None:
-            with connect(address):
+            with connect(empty.scheduler_address):
                 pass
 
         assert "no worker" in refusal(call, "executor")
@@ -602,7 +627,7 @@ WORKING = """
     if __name__ == "__main__":
         # As in a terminal: a shell lets what it starts in the background, these tests perhaps, ignore Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        with connect("local:2"):
+        with connect("local:1"):
             print(*machine._EXECUTOR.get().client.run(os.getpid).values(), flush=True)
             list(machine.spread(pieces.note, [(n,) for n in range(2, 9)], shared=(Path(sys.argv[1]),)))
 """
@@ -617,20 +642,19 @@ def is_running(pid: int) -> bool:
 
 @pytest.mark.linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_workers_end_with_the_process_that_began_them_in_the_middle_of_a_piece(tmp_path, number):
+def test_a_worker_ends_with_the_process_that_began_it_in_the_middle_of_a_piece(tmp_path, number):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(WORKING), encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([SUPPORT, os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, str(script), str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as begun:
         assert begun.stdout is not None
-        pids = [int(word) for word in begun.stdout.readline().split()]
-        assert len(pids) == 2
+        (pid,) = map(int, begun.stdout.readline().split())
         wait_for(lambda: list_begun(tmp_path))
         begun.send_signal(number)
         begun.communicate(timeout=PATIENCE)
     assert begun.returncode == -number
-    wait_for(lambda: not any(map(is_running, pids)))
+    wait_for(lambda: not is_running(pid))
 
 
 # The command line.

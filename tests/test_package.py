@@ -62,14 +62,15 @@ import pandas, molehill.release.runs
 table = pandas.DataFrame({"town": ["A", "B"] * 30, "pay": range(60)})
 molehill.draw(molehill.fit(molehill.models.forest("pay", ["town"]), table, seed=1), datasets=1, seed=2)
 print([name for name in ("jax", "numpyro", "optax", "blackjax") if name in sys.modules])
-import jax
-def settings():
-    told = jax.config.jax_compilation_cache_dir, jax.config.jax_enable_x64, jax.config.jax_num_cpu_devices
-    return told, "XLA_FLAGS" in os.environ
-before = settings()
-import molehill.release.synthesize, molehill.release.runs, molehill.evaluation.evaluation
+import jax, pkgutil
+from jax._src import xla_bridge
+before = dict(jax.config.values)
+for module in pkgutil.walk_packages(molehill.__path__, "molehill."):
+    if not module.name.endswith("__main__"):
+        __import__(module.name)
 every = [getattr(molehill, name) for name in molehill.__all__]
-print(settings() == before, before[1])
+print([name for name, value in jax.config.values.items() if before.get(name, value) != value])
+print([name for name in os.environ if name.startswith(("JAX", "XLA"))], xla_bridge.backends_are_initialized())
 print(callable(molehill.synthesize), callable(molehill.run), callable(molehill.evaluate))
 """
 
@@ -82,13 +83,15 @@ def test_importing_loads_little_sets_nothing_and_names_stay_themselves(tmp_path)
     (tmp_path / "release" / "synthetic_01.csv").write_bytes(content)
     manifest = {"files": {"release/synthetic_01.csv": hashlib.sha256(content).hexdigest()}}
     (tmp_path / "internal" / "manifest.json").write_text(json.dumps(manifest))
-    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JAX", "XLA"))}
     command = [sys.executable, "-c", CODE, str(tmp_path)]
     told = subprocess.check_output(command, text=True, env=environment).splitlines()
     # Neither pandas nor JAX before a name is used, and no JAX for risk, settings and plans.
     assert told[:2] == ["False False", "False"]
     # A folder is verified, and a forest fitted and drawn from, without JAX.
     assert any(line.startswith("Fingerprint of release/") for line in told)
-    assert told[-4:-1] == ["False", "[]", "True False"]
+    assert told[-5:-3] == ["False", "[]"]
+    # Importing any module sets nothing of JAX, and does not start it.
+    assert told[-3:-1] == ["[]", "[] False"]
     # Loading a module of a package of the same name must not put the module in the place of the function.
     assert told[-1] == "True True True"

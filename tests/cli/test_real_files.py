@@ -128,7 +128,7 @@ def released_text(path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "ending", [pytest.param(end, marks=pytest.mark.slow if end in (".dta", ".xlsm") else ()) for end in FILES]
+    "ending", [pytest.param(end, marks=() if end == ".csv" else pytest.mark.slow) for end in FILES]
 )
 @pytest.mark.usefixtures("in_words")
 def test_a_new_user_gets_from_a_file_to_a_release(tmp_path, monkeypatch, ending):

@@ -5,11 +5,13 @@ With `MOLEHILL_PICTURES=docs/images` the slow walk over the built-in survey leav
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from browser import CHROMIUM, Browser
+from browser import CHROMIUM, shared_browser
+from drawing import with_few_figures  # noqa: F401
 from molehill.report.trail import hash_files
 from molehill.studio.comparing import read_signatures
 from molehill.studio.projects import find_project, list_projects
@@ -31,9 +33,7 @@ ENDED = "!['running', 'paused'].includes(document.getElementById('run-state')?.d
 
 @pytest.fixture(scope="module")
 def browser():
-    opened = Browser()
-    yield opened
-    opened.close()
+    return shared_browser()
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def new_page(browser, studio):
 
 
 @pytest.fixture(scope="module")
-def walked(browser, studio, people):
+def walked(browser, studio, people, with_few_figures):  # noqa: ARG001, F811
     """A project that went from the dropped file to a signed release, click by click."""
     walk(new_page(browser, studio), studio, people)
     return last_project(studio)
@@ -193,18 +193,7 @@ def test_a_point_of_the_search_becomes_the_settings(project_page, studio, walked
     assert find_project(home, walked.name).settings.leaf == "auto"
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1300, False), (420, True)])
-def test_every_step_fits_on_the_screen_and_says_nothing_on_the_console(project_page, width, dark):
-    page = project_page
-    page.browser.look(width=width, height=900, dark=dark)
-    for step in STEPS:
-        page.go(step)
-        page.browser.wait("!document.querySelector('.picture p')")
-        assert page.browser.ask("document.documentElement.scrollWidth") <= width, step
-    assert page.browser.messages == []
-
-
-def test_every_control_has_a_name_and_can_be_reached(project_page):
+def test_every_step_fits_on_the_screen_and_every_control_has_a_name_and_can_be_reached(project_page):
     page = project_page
     nameless = (
         "[...document.querySelectorAll('main input, main select, main textarea, main button')].filter(one =>"
@@ -228,6 +217,12 @@ def test_every_control_has_a_name_and_can_be_reached(project_page):
         )
         twice = "(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(one => one.id))"
         assert page.browser.ask(twice) == 0
+        page.browser.wait("!document.querySelector('.picture p')")
+        for width, dark in ((420, True), (1300, False)):
+            page.browser.look(width=width, height=900, dark=dark)
+            assert page.browser.ask("document.documentElement.scrollWidth") <= width, step
+    # The console was told nothing.
+    assert page.browser.messages == []
 
 
 def press(page, key, code, number, modifiers=0):
@@ -309,15 +304,13 @@ def test_reports_open_in_a_tab_of_their_own_and_draw(project_page):
     before = {one["targetId"] for one in page.browser.call("Target.getTargets")["targetInfos"]}
     page.click("#open-internal")
     new = "Target.getTargets"
-    import time  # noqa: PLC0415
-
     end = time.monotonic() + 300
     while True:
         tabs = [one for one in page.browser.call(new)["targetInfos"] if one["targetId"] not in before]
         if any("report" in one["title"] for one in tabs):
             break
         assert time.monotonic() < end, tabs
-        time.sleep(0.2)
+        time.sleep(0.02)
     (tab,) = [one for one in tabs if "report" in one["title"]]
     assert "/once/" in tab["url"]
     attached = page.browser.call("Target.attachToTarget", targetId=tab["targetId"], flatten=True)

@@ -13,6 +13,7 @@ from contextlib import closing
 
 import pytest
 
+from drawing import with_few_figures, without_library  # noqa: F401
 from molehill.report.trail import Verification, hash_files
 from molehill.studio import comparing, running
 from molehill.studio.projects import Project, find_project
@@ -22,18 +23,18 @@ from processes import run_command
 
 CHANGES = {"datasets": "2", "seed": "5", "compare": "", "expected_tables": "0", "attacks": "none", "leaf": "20"}
 # The modes of files, the locks and the signals that runs are known and held by.
-pytestmark = pytest.mark.posix
+pytestmark = [pytest.mark.posix, pytest.mark.usefixtures("without_library")]
 
 
 def wait_for(condition, patience=600):
     end = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < end, "it does not come"
-        time.sleep(0.1)
+        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
-def walked(tmp_path_factory):
+def walked(tmp_path_factory, without_library):  # noqa: ARG001, F811
     """A studio that was killed in the middle of a run, and another one in which the run came to its end."""
     folder = tmp_path_factory.mktemp("runs")
     write_people(folder / "people.csv", 100)

@@ -1,7 +1,8 @@
 """Charts that are drawn once in a process, or not at all, for tests that read what a page says in words."""
 
-import hashlib
+import base64
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -12,6 +13,8 @@ import pytest
 import vl_convert
 
 from molehill.report.page.pictures import Picture, list_pictures
+from processes import SUPPORT
+from sketches import WITHOUT_LIBRARY, sketch
 
 _WHOLE = vl_convert.vegalite_to_svg
 # Where a page takes its figures from.
@@ -41,12 +44,6 @@ def drawn_once() -> Iterator[None]:
         yield
 
 
-def sketch(specification: Any, **_: Any) -> str:
-    """Stand in for a drawing, in no time: the same for the same specification, and another for any other."""
-    digest = hashlib.sha256(json.dumps(specification, sort_keys=True).encode()).hexdigest()
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><desc>{digest}</desc></svg>'
-
-
 @pytest.fixture(scope="module", autouse=True)
 def without_drawings() -> Iterator[None]:
     """Every chart of the file is a sketch, for tests of what becomes of a release: drawing is most of a report's time.
@@ -54,6 +51,27 @@ def without_drawings() -> Iterator[None]:
     Tests of reports and charts draw truly.
     """
     with drawing(sketch):
+        yield
+
+
+@pytest.fixture(scope="module")
+def with_few_figures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Reports of this process, and of those that it begins, have the figures of the public edition alone, sketched."""
+    folder = tmp_path_factory.mktemp("start")
+    # Python imports a module of this name as it starts.
+    (folder / "sitecustomize.py").write_text("import sketches; sketches.sketch_few_figures()", encoding="utf-8")
+    with drawing(sketch), showing(lambda dossier, shown, _: list_pictures(dossier, shown, "public")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), SUPPORT]), prepend=os.pathsep)
+            yield
+
+
+@pytest.fixture(scope="module")
+def without_library(with_few_figures: None) -> Iterator[None]:  # noqa: ARG001
+    """These reports lack the script that draws in a browser, which takes seconds to get ready in every process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("molehill.report.page.page.drawing_library", lambda: "")
+        patch.setenv(WITHOUT_LIBRARY, "1")
         yield
 
 
@@ -86,7 +104,8 @@ class _Sketch(Picture):
     """A figure with its specification, and nothing drawn from it."""
 
     def draw(self) -> str:
-        return "data:image/svg+xml;base64,PHN2Zy8+"
+        svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="300" height="200"/>'
+        return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
 
 
 def _list_sketches(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
