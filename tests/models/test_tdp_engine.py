@@ -31,6 +31,8 @@ def prepared(data, least_sigma=0.0):
     return {name: jnp.asarray(value) for name, value in tdp_engine.prepare(data, least_sigma=least_sigma).items()}
 
 
+# What is not compiled as a whole is compiled step by step, which takes longer than all else here.
+@jax.jit
 def random_mixture(key):
     keys = jax.random.split(key, 6)
     return tdp_engine.Mixture(
@@ -94,14 +96,19 @@ def test_position_and_parameters_go_there_and_back():
 
 
 def test_gradient_written_by_hand_is_the_derivative():
-    inputs = prepared(make_data())
-    target = tdp_engine.joint_target(jax.random.key(5), random_mixture(jax.random.key(6)), inputs, "paper")
-    log_density = jax.jit(target.log_density)
-    gradient = jax.jit(jax.grad(target.log_density))(target.position)
-    for place in range(len(gradient)):
-        step = jnp.zeros_like(gradient).at[place].set(1e-5)
-        slope = (log_density(target.position + step) - log_density(target.position - step)) / 2e-5
-        np.testing.assert_allclose(gradient[place], slope, rtol=1e-5, atol=1e-5)
+    @jax.jit
+    def gradient_and_slopes(mixture, inputs):
+        target = tdp_engine.joint_target(jax.random.key(5), mixture, inputs, "paper")
+
+        def slope(step):
+            ends = (target.log_density(target.position + sign * step) for sign in (1, -1))
+            return jnp.subtract(*ends) / 2e-5
+
+        steps = 1e-5 * jnp.eye(target.position.size)
+        return jax.grad(target.log_density)(target.position), jax.lax.map(slope, steps)
+
+    gradient, slopes = gradient_and_slopes(random_mixture(jax.random.key(6)), prepared(make_data()))
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("records", [40, 2 * tdp_engine.BLOCK + 1])
@@ -166,8 +173,8 @@ def test_shares_move_by_the_gradient_of_their_likelihood():
     def plain(pi):
         return jnp.sum(weights * jnp.log(jnp.einsum("k,bkn->bn", pi, density)))
 
-    ours = jax.value_and_grad(tdp_engine._shares_loglik)(pi, jnp.asarray(density), jnp.asarray(weights))
-    for own, other in zip(ours, jax.value_and_grad(plain)(pi), strict=True):
+    ours = jax.jit(jax.value_and_grad(tdp_engine._shares_loglik))(pi, jnp.asarray(density), jnp.asarray(weights))
+    for own, other in zip(ours, jax.jit(jax.value_and_grad(plain))(pi), strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-12)
 
 
@@ -176,11 +183,13 @@ def test_records_of_weight_zero_are_left_out_of_the_likelihood():
     kept = data.weights > 0
     less = Data({name: value[kept] for name, value in data.inputs.items()}, data.weights[kept])
     mixture = random_mixture(jax.random.key(1))
-    log_pi, _ = tdp_engine._log_pi(mixture.v, mixture.log_gamma)
-    whole, part = (
-        float(tdp_engine.weighted_loglik(mixture.b, mixture.log_excess, log_pi, prepared(chosen)))
-        for chosen in (data, less)
-    )
+
+    @jax.jit
+    def loglik(inputs):
+        log_pi, _ = tdp_engine._log_pi(mixture.v, mixture.log_gamma)
+        return tdp_engine.weighted_loglik(mixture.b, mixture.log_excess, log_pi, inputs)
+
+    whole, part = (float(loglik(prepared(chosen))) for chosen in (data, less))
     assert whole == pytest.approx(part, abs=1e-10)
 
 
@@ -196,9 +205,14 @@ def test_collinear_columns_do_not_break_the_whitening():
 def test_start_from_a_draw_is_that_draw():
     data = make_data()
     plain = prepared(data, 0.1)
-    sites = tdp_engine._sites(random_mixture(jax.random.key(2)), plain)
+    sites = jax.jit(tdp_engine._sites)(random_mixture(jax.random.key(2)), plain)
     inputs = prepared(data._replace(start={name: value[None] for name, value in sites.items()}), 0.1)
-    started = tdp_engine._sites(tdp_engine._start_from_draw(jax.random.key(0), inputs, COMPONENTS), plain)
+
+    @jax.jit
+    def start(inputs):
+        return tdp_engine._sites(tdp_engine._start_from_draw(jax.random.key(0), inputs, COMPONENTS), plain)
+
+    started = start(inputs)
     for name, value in sites.items():
         np.testing.assert_allclose(started[name], value, rtol=1e-9, atol=1e-12)
 

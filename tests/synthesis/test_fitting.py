@@ -308,6 +308,8 @@ KILLED = """
 """
 
 
+# Whole runs that are killed and go on are in tests/release/test_runs.py, in every run of the tests.
+@pytest.mark.slow
 @pytest.mark.posix
 def test_a_fit_killed_in_another_process_goes_on_to_the_same_bytes(tmp_path):
     folder = tmp_path / "kept"

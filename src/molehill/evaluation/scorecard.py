@@ -6,14 +6,14 @@ be argued with: an agency sets others in its settings, and what it set is marked
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from molehill.arrays import FrozenDict
 from molehill.errors import InputError, nearest
-from molehill.evaluation.measure import CONFIDENTIAL, Measure
+from molehill.evaluation.measure import CONFIDENTIAL, Measure, MeasureFamily
 from molehill.evaluation.telling import cut_name, list_figures, significant
 
 if TYPE_CHECKING:
@@ -370,8 +370,8 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
     """Judge the worst figure of a rule; nothing where there is none."""
     rows = _find_rows(evaluation, scheme, rule.measure)
     # One that says more is asked in its place, if it is.
-    instead = [one for one in list_rules(evaluation) if one.measure == rule.unless and one.asked] if rule.unless else []
-    if not rows or (instead and _find_rows(evaluation, scheme, rule.unless)):
+    instead = _find_rows(evaluation, scheme, rule.unless) if rows and rule.unless else []
+    if not rows or (instead and rule.unless in asked_rules(evaluation)):
         return
     about = max(rows, key=lambda row: _badness(row, rule))
     value = float(np.mean([row["value"] for row in rows])) if rule.take == "mean" else float(about["value"])
@@ -389,9 +389,12 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
 
 
 def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict[Any, Any]]:
+    """Look up the figures of a measure that the evaluation describes; most are of one family and were not measured."""
+    found = {name: list_figures(getattr(evaluation, name), scheme, measure) for name in get_args(MeasureFamily)}
+    if not any(found.values()):
+        return []
     family = dict(zip(evaluation.measures["id"], evaluation.measures["family"], strict=True)).get(measure)
-    rows = [] if family is None else list_figures(getattr(evaluation, family), scheme, measure)
-    return [row for row in rows if not np.isnan(row["value"])]
+    return [] if family is None else found[family]
 
 
 def _is_no_sign(row: dict[Any, Any], rule: Rule) -> bool:

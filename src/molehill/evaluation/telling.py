@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+from weakref import ref
 
 import numpy as np
 import pandas as pd
@@ -86,15 +87,35 @@ class Teller:
         return Told(text, f"{low:,.0f} to {high:,.0f}")
 
 
+class _Index(NamedTuple):
+    """The rows of a frame by measure and scheme, and the values that it had when they were sorted."""
+
+    frame: "ref[pd.DataFrame]"
+    values: bytes
+    rows: Mapping[tuple[str, str], list[dict[Any, Any]]]
+
+
+# By the identity of the frame: a report asks hundreds of times, of two frames.
+_INDICES: dict[int, _Index] = {}
+
+
 def list_figures(frame: pd.DataFrame, scheme: str, measure: str, column: str | None = None) -> list[dict[Any, Any]]:
     """Look up the rows of a measure of a scheme that have a value, without those within groups."""
-    # A report asks hundreds of times: the strings that rule out most rows are compared first, and few rows are taken.
-    rows = frame[(frame["measure"] == measure).to_numpy()]
-    if not len(rows):
-        return []
-    kept = (rows["scheme"] == scheme) & (rows["group"] == "") & rows["value"].notna()
-    kept = kept if column is None else kept & (rows["column"] == column)
-    return rows[kept.to_numpy()].to_dict("records")
+    rows = _index(frame).get((measure, scheme), ())
+    return [dict(row) for row in rows if column is None or row["column"] == column]
+
+
+def _index(frame: pd.DataFrame) -> Mapping[tuple[str, str], list[dict[Any, Any]]]:
+    """Sort the rows of a frame, or give how they were sorted before, unless it was changed since."""
+    values, known = frame["value"].to_numpy().tobytes(), _INDICES.get(id(frame))
+    if known is not None and known.frame() is frame and known.values == values:
+        return known.rows
+    rows: dict[tuple[str, str], list[dict[Any, Any]]] = {}
+    for row in frame[((frame["group"] == "") & frame["value"].notna()).to_numpy()].to_dict("records"):
+        rows.setdefault((row["measure"], row["scheme"]), []).append(row)
+    place = id(frame)
+    _INDICES[place] = _Index(ref(frame, lambda _: _INDICES.pop(place, None)), values, rows)
+    return rows
 
 
 def find_figure(frame: pd.DataFrame, scheme: str, measure: str, column: str | None = None) -> Figure | None:

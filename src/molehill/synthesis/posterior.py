@@ -484,7 +484,10 @@ def put_back(
         if name not in levels and holds_dates(column):
             replaced[name] = dates_like(np.where(there, new, np.nan), column)
             continue
-        replaced[name] = pd.Series(new, index=column.index).where(there).astype(_with_room(column.dtype, there))
+        made = pd.Series(new, index=column.index)
+        # A search puts back thousands of tables, most of them without a gap.
+        made = made if there.all() else made.where(there)
+        replaced[name] = made.astype(_with_room(column.dtype, there))
     return with_columns(table, replaced)
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from agreement import assert_agrees, assert_at_least, assert_at_most, assert_differs, standard_error
+from measured import measure, measuring_once
 from molehill import Settings, release_risk, synthesize
 from molehill.errors import InputError
 from molehill.release.making import fit_quietly, prepare
@@ -36,31 +37,10 @@ QUICK |= {"datasets": 5, "seed": 4, "search_tables": 100, "attacks": "none"}
 LEAVES = [10, 25, 50, 100]
 
 
-MEASURED: dict[Any, Any] = {}
-# What decides which points are tried and how they are judged, and not what is measured of them.
-JUDGING = {"targets", "fits", "chance", "redraw", "seconds"}
-measure = points.measure
-
-
-def measure_once(bench, posterior, *, seed, tables=None):
-    """Measure, or give what was measured before of the same forest: its seed and the table decide what it is."""
-    content = pd.util.hash_pandas_object(bench.job.table.frame).to_numpy().tobytes()
-    asked = (bool(bench.targets), bench.rules_risk, any(target.basis == "pick" for target in bench.targets))
-    key = (content, seed, tables, asked, bench.settings.model_dump_json(exclude=JUDGING))
-    if key not in MEASURED:
-        MEASURED[key] = measure(bench, posterior, seed=seed, tables=tables)
-    return MEASURED[key]
-
-
 @pytest.fixture(autouse=True, scope="module")
 def short():
-    """Look at fewer tables than for a real release, and measure nothing twice."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(points, "CONFIRMED_WITH", 200)
-        patch.setattr(points, "LOOKED_AT", 20)
-        patch.setattr(points, "measure", measure_once)
+    with measuring_once():
         yield
-    MEASURED.clear()
 
 
 def find(targets=(), data=PEOPLE, *, checkpoint=None, tell=None, **changes) -> Found:

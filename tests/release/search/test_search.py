@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from agreement import assert_agrees
 from drawing import in_words  # noqa: F401
+from measured import hash_frame, measure, measuring_once
 from molehill import Intruder, Settings, release_risk, synthesize, write_table
 from molehill.cli.main import app
 from molehill.errors import InputError
@@ -69,45 +70,19 @@ def fit_once(model, table, weights, *, checkpoint, seed, start_from, **how) -> A
     """Fit, or give what the same call gave before: a fit takes a second, and most tests are about what follows it."""
     if checkpoint is not None:
         return fit_quietly(model, table, weights, checkpoint=checkpoint, seed=seed, start_from=start_from, **how)
-    content = pd.util.hash_pandas_object(table.frame).to_numpy().tobytes()
-    key = (model, content, weights.tobytes(), seed, start_from, *sorted(how.items()))
+    key = (model, hash_frame(table.frame), weights.tobytes(), seed, start_from, *sorted(how.items()))
     if key not in FITTED:
         FITTED[key] = fit_quietly(model, table, weights, checkpoint=None, seed=seed, start_from=start_from, **how)
     return FITTED[key]
 
 
-MEASURED: dict[Any, Any] = {}
-# What decides which points are tried and how they are judged, and not what is measured of them.
-JUDGING = {"targets", "fits", "chance", "redraw", "seconds"}
-measure = points.measure
-
-
-def measure_once(bench, posterior, *, seed, tables=None) -> Any:
-    """Measure, or give what was measured before of the same draws, by the same seed and for the same questions."""
-    if getattr(posterior.synthesizer, "predict", None) is not by_membership:
-        return measure(bench, posterior, seed=seed, tables=tables)
-    content = pd.util.hash_pandas_object(bench.job.table.frame).to_numpy().tobytes()
-    draws = [np.asarray(values).tobytes() for _, values in sorted(posterior.draws.items())]
-    asked = (bool(bench.targets), bench.rules_risk, any(target.basis == "pick" for target in bench.targets))
-    asked += tuple(analysis.name for analysis in bench.job.analyses)
-    key = (content, *draws, str(posterior.options), seed, tables, asked)
-    key += (bench.settings.model_dump_json(exclude=JUDGING),)
-    if key not in MEASURED:
-        MEASURED[key] = measure(bench, posterior, seed=seed, tables=tables)
-    return MEASURED[key]
-
-
 @pytest.fixture(autouse=True, scope="module")
 def short():
-    """Confirm with fewer tables than for a real release, and fit and measure nothing twice."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(points, "CONFIRMED_WITH", 200)
-        patch.setattr(points, "LOOKED_AT", 20)
+    """Fit nothing twice as well."""
+    with measuring_once() as patch:
         patch.setattr(points, "fit_quietly", fit_once)
-        patch.setattr(points, "measure", measure_once)
         yield
     FITTED.clear()
-    MEASURED.clear()
 
 
 def bare(found: Found) -> pd.DataFrame:

@@ -194,6 +194,8 @@ def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily)
     tables_of_release = int(dossier.facts["tables"])
     measures = measures[(measures["family"] == family) & ~measures["block"].isin([BY_RADIUS, *ATTACKS])]
     frame = getattr(dossier.evaluation, family)
+    # A block of which nothing was measured has no table.
+    measures = measures[measures["id"].isin(frame["measure"].unique())]
     tables = []
     for title in sorted(measures["block"].unique(), key=_place):
         rows = _name_rows(dossier, frame[frame["measure"].isin(measures.loc[measures["block"] == title, "id"])])
@@ -213,8 +215,11 @@ def list_attack_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     """The attacks and checks that boards know, a table a block; the three criteria are seen at first."""
     measures = dossier.evaluation.measures
     both = pd.concat([dossier.evaluation.risk, dossier.evaluation.utility], ignore_index=True)
+    measures = measures[measures["id"].isin(both["measure"].unique())]
     tables = []
     for title, note in ATTACKS.items():
+        if title not in set(measures["block"]):
+            continue
         rows = _name_rows(dossier, both[both["measure"].isin(measures.loc[measures["block"] == title, "id"])])
         # What belongs to one column, or to one number of columns, stands together.
         places = {about: place for place, about in enumerate(dict.fromkeys(_of_attack(rows)))}
