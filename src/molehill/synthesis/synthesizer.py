@@ -176,7 +176,7 @@ class DirectSynthesizer:
     functionals
         `(draws, learned, weights) -> {name: array (1, draws, number)}`: what is told of the draws.
     surveyed
-        Whether `learn` and `sample` take, as `survey`, the `molehill.synthesis.sandwich.Survey` that the records are
+        Whether `learn` and `sample` take, as `survey`, the `molehill.synthesis.survey_fit.Survey` that the records are
         from, and their weights are then the risk weights alone. Otherwise what they are given is the product of risk
         and design weights, and nothing is corrected.
     compare_releases
