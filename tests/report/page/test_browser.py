@@ -69,7 +69,9 @@ def look_at_figures(browser, number):
 
 
 @pytest.mark.parametrize(("edition", "figures"), [("internal", 17), ("public", 2)])
-def test_choosing_a_scheme_changes_every_figure_that_shows_schemes_and_all_are_printed(browser, pages, edition, figures):
+def test_choosing_a_scheme_changes_every_figure_that_shows_schemes_and_all_are_printed(
+    browser, pages, edition, figures
+):
     browser.open(pages["plain", edition])
     look_at_figures(browser, figures)
     content = "[...document.querySelectorAll('figure .live svg')].map(svg => svg.outerHTML)"
