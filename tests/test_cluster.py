@@ -386,7 +386,8 @@ def test_a_worker_that_hangs_is_replaced(monkeypatch):
 
 @pytest.fixture(scope="module")
 def small() -> tuple[pd.DataFrame, Settings]:
-    survey = consumer_survey(100, seed=2)
+    # Of so many records a search tries two sizes of leaves, each a piece of work; of 100 only one.
+    survey = consumer_survey(200, seed=2)
     kept = [name for name in survey.columns if name not in ("education", "income")]
     settings = Settings(
         replace=["education", "income"],
