@@ -10,13 +10,13 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -290,7 +290,7 @@ def test_who_stops_asking_ends_what_is_not_begun(tmp_path):
 @pytest.mark.usefixtures("two")
 def test_pieces_are_forgotten_in_any_thread(tmp_path):
     # Python may collect what is left of them in the thread that speaks with the workers, which cannot wait for itself.
-    made, closed = spread(pieces.note_only, [(number,) for number in range(8)], shared=(tmp_path,)), Event()
+    made, closed = spread(pieces.note_only, [(number,) for number in range(8)], shared=(tmp_path,)), threading.Event()
     assert next(made) == 0
 
     def forget() -> None:
@@ -386,7 +386,8 @@ def test_a_worker_that_hangs_is_replaced(monkeypatch):
 
 @pytest.fixture(scope="module")
 def small() -> tuple[pd.DataFrame, Settings]:
-    survey = consumer_survey(100, seed=2)
+    # Of so many records a search tries two sizes of leaves, each a piece of work; of 100 only one.
+    survey = consumer_survey(200, seed=2)
     kept = [name for name in survey.columns if name not in ("education", "income")]
     settings = Settings(
         replace=["education", "income"],
@@ -539,6 +540,11 @@ def keys(tmp_path) -> dict[str, str]:
     return named
 
 
+def count_clients() -> int:
+    """Count the threads in which clients and clusters speak with others."""
+    return sum(thread.name == "IO loop" for thread in threading.enumerate())
+
+
 @pytest.mark.usefixtures("alone")
 def test_over_tls_nothing_of_the_data_is_logged_and_nobody_enters_without_keys(tmp_path, keys):
     from dask import config  # noqa: PLC0415
@@ -547,8 +553,11 @@ def test_over_tls_nothing_of_the_data_is_logged_and_nobody_enters_without_keys(t
     shared = {"value": pd.Series([CANARY] * 3)}
     told = {f"DASK_{name.upper().replace('.', '__').replace('-', '_')}": value for name, value in keys.items()}
     with scheduler_and_worker(log, where="tls://127.0.0.1:0", **told) as (_, address):
+        before = count_clients()
         with pytest.raises(InputError, match="keys for TLS"), connect(address):
             pass
+        # A client that stays could hold up the start of the next one while Python collects it.
+        assert count_clients() == before
         with config.set(keys), connect(address):
             assert [found["value"][0] for found, _ in spread(pieces.give_back, [(1,), (2,)], shared=(shared,))] == [
                 CANARY
@@ -599,10 +608,12 @@ def test_a_scheduler_without_workers_is_told(monkeypatch):
     monkeypatch.setattr(clusters, "FIRST_WORKER", 0.1)
     how: Any = {"protocol": "tcp://", "host": "127.0.0.1", "dashboard_address": None}
     how |= {"scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}}
-    with clusters._quiet(), LocalCluster(n_workers=0, processes=False, **how) as empty:
+    with clusters._quiet(), LocalCluster(n_workers=0, processes=False, **how) as started:
+        empty: Any = started
+        address = empty.scheduler_address
 
         def call() -> None:
-            with connect(empty.scheduler_address):
+            with connect(address):
                 pass
 
         assert "no worker" in refusal(call, "executor")

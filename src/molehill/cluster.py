@@ -176,21 +176,42 @@ def _join(address: str) -> "Iterator[Client]":
     from distributed import Client  # noqa: PLC0415
 
     place = _check_address(address)
+    _check_keys(place)
     try:
         client = Client(place, timeout=ANSWER)
     except (OSError, TimeoutError):
         problem = f"no scheduler answers at {address!r}"
         raise InputError("executor", problem, "See to it that it runs and can be reached; or leave it out") from None
     except (TypeError, ValueError, RuntimeError):
-        problem = "the keys for TLS are missing or do not fit"
-        remedy = "Name them in Dask's configuration (distributed.comm.tls): docs/cluster.md shows it"
-        raise InputError("executor", problem, remedy) from None
+        raise _keys_refused() from None
     try:
         yield client
     finally:
         # All is done and fetched: that a busy machine is slow to say goodbye is no fault of the work.
         with suppress(TimeoutError):
             client.close(timeout=5)
+
+
+def _check_keys(place: str) -> None:
+    """Refuse TLS without keys before there is a client.
+
+    One that was made in vain stays, with its thread, until Python collects it. If that happens while the next one
+    starts, in the thread that it starts, both wait for the same lock, and the next one fails.
+    """
+    from distributed import Security  # noqa: PLC0415
+
+    try:
+        has_keys = Security().get_connection_args("client")["ssl_context"] is not None
+    except (OSError, TypeError, ValueError):
+        has_keys = False
+    if place.startswith("tls:") and not has_keys:
+        raise _keys_refused()
+
+
+def _keys_refused() -> InputError:
+    problem = "the keys for TLS are missing or do not fit"
+    remedy = "Name them in Dask's configuration (distributed.comm.tls): docs/cluster.md shows it"
+    return InputError("executor", problem, remedy)
 
 
 def _check_address(address: str) -> str:

@@ -60,10 +60,10 @@ def with_few_figures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     folder = tmp_path_factory.mktemp("start")
     # Python imports a module of this name as it starts.
     (folder / "sitecustomize.py").write_text("import sketches; sketches.sketch_few_figures()", encoding="utf-8")
-    with drawing(sketch), showing(lambda dossier, shown, _: list_pictures(dossier, shown, "public")):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), SUPPORT]), prepend=os.pathsep)
-            yield
+    listing = showing(lambda dossier, shown, _: list_pictures(dossier, shown, "public"))
+    with drawing(sketch), listing, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), SUPPORT]), prepend=os.pathsep)
+        yield
 
 
 @pytest.fixture(scope="module")
