@@ -375,6 +375,8 @@ def test_killed_at_any_stage_it_goes_on_to_the_same_bytes(saved, forking, tmp_pa
     same_release(saved, out)
 
 
+# It needs the right to mount, which few have who run the tests.
+@pytest.mark.slow
 @pytest.mark.linux
 def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, release, tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "render_report", pages_of(saved))

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from agreement import assert_agrees
 from drawing import in_words  # noqa: F401
-from measured import hash_frame, measure, measuring_once
-from molehill import Intruder, Settings, release_risk, synthesize, write_table
+from measured import hash_frame, measuring_once
+from molehill import Intruder, Settings, release_risk, write_table
 from molehill.cli.main import app
 from molehill.errors import InputError
 from molehill.plan.settings import read_settings, write_settings
@@ -124,21 +124,6 @@ def test_what_is_as_near_as_a_fresh_sample_is_good_enough(monkeypatch):
         assert (table["town"] == PEOPLE["town"]).all()
 
 
-def test_it_repeats_itself_for_a_seed(lowered, monkeypatch):
-    monkeypatch.setattr(points, "fit_quietly", fit_quietly)
-    monkeypatch.setattr(points, "measure", measure)
-    again = find(MIXTURE, ["mean expected <= 0.43"])
-    pd.testing.assert_frame_equal(bare(again), bare(lowered))
-    for one, other in zip(again.datasets, lowered.datasets, strict=True):
-        pd.testing.assert_frame_equal(one, other)
-
-
-def test_zero_needs_no_fit():
-    settings = Settings(**QUICK, targets=("maximum realised <= 0", "U_m <= 0.1"))
-    with pytest.raises(InputError, match="targets: no release can meet them: maximum realised <= 0: every released"):
-        synthesize(PEOPLE, settings, synthesizer=MIXTURE)
-
-
 def test_what_settings_fix_is_one_point():
     found = find(MIXTURE, "mean expected <= 0.001", scheme="weighted", order=1, scale=0.7, fits=5)
     assert found.points["scheme"].tolist() == ["marginal, scale 0.7, posterior membership"]
@@ -179,15 +164,6 @@ def test_rules_are_judged_with_cover_by_others():
     keeps = replace(MIXTURE, options={"membership": "posterior", "off": 0.0})
     found = search(prepare(pairs, settings, synthesizer=keeps), progress=False)
     assert found.points["target_1_value"].iloc[0] > 0.9
-
-
-def test_one_is_met_by_the_unweighted_synthesizer():
-    found = find(MIXTURE, ["maximum realised <= 1", "mean expected <= 1"])
-    assert found.met
-    assert (found.cost["fits"], len(found.points)) == (1, 1)
-    assert found.chosen is not None
-    assert found.chosen["scheme"] == "unweighted, posterior membership"
-    assert found.probability == 0
 
 
 def test_a_fit_that_has_converged_is_preferred(monkeypatch):
