@@ -244,18 +244,6 @@ def test_the_roadmap_names_no_dates_and_no_numbers_of_issues():
     assert page.index("## Now") < page.index("## Next") < page.index("## Not planned")
 
 
-# A package is read by opening one folder.
-
-
-def test_a_package_shows_at_most_nine_names():
-    shown = {}
-    for package in (path.parent for path in (ROOT / "src" / "molehill").glob("*/**/__init__.py")):
-        names = [path.name for path in package.iterdir() if path.name not in ("__init__.py", "__pycache__")]
-        shown[str(package.relative_to(ROOT / "src" / "molehill"))] = len(names)
-    assert len(shown) > 10
-    assert {package: number for package, number in shown.items() if number > 9} == {}
-
-
 def test_tests_lie_in_the_folders_of_what_they_test():
     tested = {path.parent.relative_to(ROOT / "src" / "molehill") for path in ROOT.glob("src/molehill/**/*.py")}
     tests = {path.parent.relative_to(ROOT / "tests") for path in ROOT.glob("tests/**/test_*.py")}

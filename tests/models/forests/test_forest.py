@@ -269,7 +269,7 @@ def test_a_column_is_drawn_through_a_chain_as_it_is_alone():
     # The collected one has three quarters of its variance in common with the drawn one, by the predictors of both.
     # On Fisher's scale 1.65 and 0.89 over four fits, with standard deviations of 0.15 and 0.06 between tables at most.
     relations = [(np.corrcoef(table["y"], table["noise"]), np.corrcoef(bound["y"], table["noise"])) for table in made]
-    drawn, collected = np.arctanh(relations)[:, :, 0, 1].mean(axis=0)
+    drawn, collected = np.arctanh(np.asarray(relations)[:, :, 0, 1]).mean(axis=0)
     assert_differs(drawn, collected, np.hypot(0.15, 0.06) / np.sqrt(8), effect=1.65 - 0.89)
 
 
