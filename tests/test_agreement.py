@@ -92,6 +92,7 @@ def test_false_alarms_and_power_of_counts_by_simulation(monkeypatch):
     assert_rate_at_most(missed, runs, 1 - POWER, detects=0.05)
 
 
+@pytest.mark.slow
 def test_false_alarms_and_power_of_distributions_by_simulation(monkeypatch):
     monkeypatch.setattr(agreement, "ALARM", 0.01)
     random, runs, other = np.random.default_rng(5), 1000, stats.norm(0.4).cdf

@@ -396,10 +396,10 @@ def small() -> tuple[pd.DataFrame, Settings]:
         predictors=["age", "region"],
         lower={"income": -1e5},
         upper={"income": 2e6},
-        compare=["unweighted", "pairwise"],
+        compare=["pairwise"],
         datasets=2,
-        expected_tables=40,
-        search_tables=40,
+        expected_tables=20,
+        search_tables=20,
         fits=2,
         attacks="none",
         seed=5,
@@ -652,7 +652,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.linux
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_a_worker_ends_with_the_process_that_began_it_in_the_middle_of_a_piece(tmp_path, number):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(WORKING), encoding="utf-8")

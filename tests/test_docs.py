@@ -104,7 +104,15 @@ def by_forests(monkeypatch):
     monkeypatch.setattr(fitting, "_sample", grow)
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
+# As they stand, and these on few records too, all pages run in slow tests.
+DEAR = {"attacks", "columns", "surveys"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow) if page.stem in DEAR else page for page in WITH_PYTHON],
+    ids=lambda page: page.stem,
+)
 @pytest.mark.usefixtures("by_forests", "in_words")
 def test_the_python_of_a_page_runs_on_few_records(page, tmp_path, monkeypatch, capsys):
     text = "".join(text for _, text in blocks(page, "python", "pycon"))

@@ -54,6 +54,7 @@ def test_the_data_themselves_are_found_out():
         assert risk.value > 0.5, name
 
 
+@pytest.mark.slow
 def test_noise_lies_between_and_more_of_it_protects_more():
     random = np.random.default_rng(1)
     shares, found = (0.0, 0.25, 0.5, 1.0), []

@@ -331,6 +331,7 @@ def test_expected_risk_and_moles_of_posteriors(fitted):
     assert (other["expected_error"] > 0).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_the_confidential_table_is_looked_at_once(fitted, monkeypatch):
     people, posterior = fitted
     patterned, typed = [], []

@@ -781,6 +781,7 @@ def test_several_columns_are_named_one_by_one():
     assert "the values of `income` and `spending` are not those" in methods_note(dossier)
 
 
+@pytest.mark.slow
 def test_a_large_survey_stays_below_three_megabytes():
     small = plain_dossier()
     random = np.random.default_rng(0)

@@ -150,12 +150,8 @@ def test_lengths_of_the_papers_data_are_within_monte_carlo_error(reproduced):
         assert_agrees(row["pooled_length"], length, reference_error(spread), detects=detects, of=row)
 
 
-# The one with weights; what is drawn without them is like it.
-@pytest.mark.parametrize(
-    "scheme",
-    [pytest.param(studies.COUNT_SCHEMES[0], marks=pytest.mark.slow), studies.COUNT_SCHEMES[5]],
-    ids=lambda scheme: scheme.name,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", [studies.COUNT_SCHEMES[0], studies.COUNT_SCHEMES[5]], ids=lambda scheme: scheme.name)
 def test_a_scheme_fitted_to_the_papers_data_has_the_distance_and_risk_of_the_reference_runs(shared, scheme):
     data = studies.read_counts(pd.read_csv(shared / "nb_mixture_paper.csv"), seed=1)
     study = Study(studies.COUNTS, "negative_binomial", ("mean",), (0.15,), 0.2, seed=3)
@@ -268,6 +264,7 @@ def test_weights_follow_the_scheme():
     assert weigh_records(view, both) == pytest.approx([0.95] * 3 + [0.35])
 
 
+@pytest.mark.slow
 def test_a_stage_is_told_apart_by_all_that_decides_it(tmp_path, monkeypatch):
     folder = open_folder(tmp_path / "out", resume=False)
     told = []

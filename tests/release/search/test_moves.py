@@ -60,6 +60,7 @@ def free():
 # Without a rule
 
 
+@pytest.mark.slow
 def test_a_predictor_that_matters_to_nothing_costs_nothing(free):
     assert free.points["leaf"].tolist() == LEAVES
     assert free.met

@@ -371,6 +371,7 @@ SHARED = """
 """
 
 
+@pytest.mark.slow
 def test_devices_share_the_records_of_a_chain(tmp_path):
     done = run_python(SHARED, tmp_path / "kept", JAX_NUM_CPU_DEVICES="4")
     assert done.returncode == 0, done.stderr
