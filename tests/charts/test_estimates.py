@@ -40,6 +40,7 @@ def test_intervals_are_those_of_the_table_and_no_value_of_a_record(data, evaluat
     assert not re.search(rf"\b{exact:.0f}(\.0)?\b", text)
 
 
+@pytest.mark.slow
 def test_intervals_can_be_chosen_and_are_limited(evaluation):
     names = ["sd of income", "mean of income"]
     assert _titles(specify(estimate_intervals(evaluation, analyses=names), validate=False)) == names

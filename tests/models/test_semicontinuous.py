@@ -96,6 +96,7 @@ def test_what_is_simpler_speaks_of_the_same_records():
     assert sizes == [(f"{number} components", positive) for number in (10, 5, 4, 3, 2)]
 
 
+@pytest.mark.slow
 def test_where_no_loss_has_a_weight_losses_are_drawn_like_gains():
     posterior = quick_fit(semicontinuous("income", ["region"], **HOW), PEOPLE, np.where(LOSS, 0.0, 1.0))
     assert list(posterior.parts) == ["sign", "positive"]

@@ -71,6 +71,7 @@ def test_a_release_that_is_not_there_is_refused(evidence):
         report_tables(PEOPLE, released, evaluation, EYES, scheme="mine")
 
 
+@pytest.mark.slow
 def test_tables_of_new_people_have_a_map_and_the_bounds_that_were_set():
     released = {"fresh": others(3)}
     evaluation = evaluate(

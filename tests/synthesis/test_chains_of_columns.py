@@ -189,7 +189,8 @@ def check_coverage(chain: Chain, replicates: int, records: int, *, rounded: bool
             assert_rate(covered[name], replicates, 0.95, detects=0.5, of=name)
 
 
-@pytest.mark.parametrize("replicates", [40, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("replicates", [100])
 def test_correlations_and_regressions_between_replaced_columns_are_unbiased_and_covered(replicates):
     check_coverage(EXACT, replicates, 300, rounded=False)
 

@@ -95,6 +95,7 @@ def test_the_pooled_bootstrap_has_the_variance_within_and_between():
     assert narrow == pytest.approx(2 * 1.96 * np.sqrt(within + means.var(ddof=1) / 40), rel=0.02)
 
 
+@pytest.mark.slow
 def test_bootstrap_intervals_cover_the_population():
     rng = np.random.default_rng(3)
     hits, truths = np.zeros(4), np.array([0.0, 0.0, 1.2815516, 1.0])
@@ -235,6 +236,7 @@ def test_comparisons_of_bootstrap_intervals_have_about_those_of_the_rule():
     assert widths[1] == pytest.approx(widths[0], rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_relative_bias_covers_what_endless_tables_would_show():
     # Tables of one population: the mean over endless ones is known, and 95% intervals should hold it.
     random = np.random.default_rng(8)

@@ -220,6 +220,7 @@ def test_the_expectation_is_that_of_permutations_and_of_fresh_samples():
     assert_mean(ratios, 1.0, detects=0.75)
 
 
+@pytest.mark.slow
 def test_the_expectation_of_a_tree_is_that_of_fresh_samples():
     rng = np.random.default_rng(2)
     columns = ["town", "age", "pay"]
@@ -252,6 +253,7 @@ def test_pairs_are_the_expectation_where_only_one_column_was_replaced(method, pe
     assert np.mean(by_tables) < np.mean(by_pairs[:16]) - 0.1
 
 
+@pytest.mark.slow
 def test_pairs_that_are_swapped_have_the_expectation_of_the_formula():
     rng, columns = np.random.default_rng(3), ["age", "pay"]
     ratios = []

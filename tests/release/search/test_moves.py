@@ -90,6 +90,7 @@ def test_what_nobody_asks_for_is_no_predictor(asked):
     assert prepare(PEOPLE, Settings(**QUICK)).settings.predictors == ("town", "meter")
 
 
+@pytest.mark.slow
 def test_a_relation_is_worth_its_risk():
     """With a strong relation the smallest parts are needed, whatever they cost."""
     rng = np.random.default_rng(6)
@@ -99,6 +100,7 @@ def test_a_relation_is_worth_its_risk():
     assert found.points["pairs_lost"].is_monotonic_increasing
 
 
+@pytest.mark.slow
 def test_a_rule_on_utility_alone_asks_for_the_safest(free):
     found = find("overlap >= 0.01", search_tables=40)
     assert found.points["leaf"].tolist() == LEAVES
@@ -109,6 +111,7 @@ def test_a_rule_on_utility_alone_asks_for_the_safest(free):
 # Under a rule
 
 
+@pytest.mark.slow
 def test_what_the_most_detailed_forest_keeps_ends_at_once(free):
     bound = free.points["mean_expected_risk"][0] + 0.02
     found = find(f"mean expected <= {bound:.4f}")
@@ -203,6 +206,7 @@ def count_fits(monkeypatch) -> list[int]:
     return fits
 
 
+@pytest.mark.slow
 def test_a_fixed_scheme_is_one_fit(monkeypatch):
     fits = count_fits(monkeypatch)
     how: dict[str, Any] = {"scheme": "weighted", "scale": 0.7, "expected_tables": 40}
@@ -217,6 +221,7 @@ def test_a_fixed_scheme_is_one_fit(monkeypatch):
         find("moles 0.1 <= 0", few, **how)
 
 
+@pytest.mark.slow
 def test_the_budget_is_kept(monkeypatch):
     fits = count_fits(monkeypatch)
     found = find("mean expected <= 0.001", fits=6)
@@ -302,6 +307,7 @@ def test_a_category_keeps_a_rule_or_says_who_stands_in_the_way():
         find("U_m <= 0.1", jobs, **how)
 
 
+@pytest.mark.slow
 def test_of_several_columns_all_ranges_are_told():
     rng = np.random.default_rng(8)
     data = PEOPLE.drop(columns="meter").head(150)

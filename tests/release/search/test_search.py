@@ -95,6 +95,7 @@ def lowered():
     return find(MIXTURE, "mean expected <= 0.43")
 
 
+@pytest.mark.slow
 def test_membership_is_tried_before_anything_else(lowered):
     points = lowered.points.set_index("membership")
     assert points.index.tolist() == ["posterior", "prior"]
@@ -124,6 +125,7 @@ def test_what_is_as_near_as_a_fresh_sample_is_good_enough(monkeypatch):
         assert (table["town"] == PEOPLE["town"]).all()
 
 
+@pytest.mark.slow
 def test_what_settings_fix_is_one_point():
     found = find(MIXTURE, "mean expected <= 0.001", scheme="weighted", order=1, scale=0.7, fits=5)
     assert found.points["scheme"].tolist() == ["marginal, scale 0.7, posterior membership"]
@@ -157,6 +159,7 @@ def judged(point, rule: str) -> float:
     return judge(target, point.measured, tables=5, chance=0.2).value
 
 
+@pytest.mark.slow
 def test_rules_are_judged_with_cover_by_others():
     """In patterns of two the paper's cover has no risk above one half, whatever is released."""
     pairs = PEOPLE.assign(town=np.repeat(np.arange(60), 2).astype(str))
@@ -166,6 +169,7 @@ def test_rules_are_judged_with_cover_by_others():
     assert found.points["target_1_value"].iloc[0] > 0.9
 
 
+@pytest.mark.slow
 def test_a_fit_that_has_converged_is_preferred(monkeypatch):
     monkeypatch.setattr("molehill.release.search.points.Fitted.converged", property(lambda self: self.scheme.order > 0))
     found = find(MIXTURE, "mean expected <= 1", fits=2)
@@ -389,6 +393,7 @@ def closest(missed):
     return replace(missed, place=3).release()
 
 
+@pytest.mark.slow
 def test_a_found_release_stands_beside_what_was_fitted_anyway(missed, closest, tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "render_report", lambda *_, **__: "this is about the dossier")
     release = closest
