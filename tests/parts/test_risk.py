@@ -218,11 +218,15 @@ def check_column(whole, tables, name, result):
         same(row["sd"], values.std(ddof=1) if len(values) > 1 else np.nan)
 
 
-def test_small_patterns_that_no_released_record_links_to_are_refused_in_parts_as_in_memory(tmp_path):
-    frame = pd.DataFrame({"town": ["A", "A", "B"], "pay": [1.0, 2.0, np.nan]})
+@pytest.mark.parametrize("pay", [[1.0, 2.0, np.nan], [1.0, 2.0, 5.0]])
+def test_small_patterns_are_refused_in_parts_as_in_memory(tmp_path, pay):
+    frame = pd.DataFrame({"town": ["A", "A", "B"], "pay": pay})
     eyes = Intruder("town", "pay", radius=0.1, small_patterns="error", missing="keep")
-    assert attempt(lambda: release_risk(frame, [frame.assign(pay=[9.0, 9.0, 9.0])], eyes))[1] == ""
-    check_release(frame, [frame.assign(pay=[9.0, 9.0, 9.0])], eyes, tmp_path, 1)
+    elsewhere = frame.assign(pay=[9.0, 9.0, 9.0])
+    # No released record is close: only the risk of values drawn from the pattern is refused.
+    assert attempt(lambda: release_risk(frame, [elsewhere], eyes))[1] == ""
+    assert bool(attempt(lambda: risk_floor(frame, eyes))[1]) == np.isfinite(pay).all()
+    check_release(frame, [elsewhere], eyes, tmp_path, 1)
 
 
 @settings(examples(4), suppress_health_check=ANY_SIZE)

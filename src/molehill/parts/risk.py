@@ -439,6 +439,9 @@ def release_risk_in_parts(
         if intruder.small_patterns == "error":
             for number, alone in enumerate(np.sum([one.alone for one in found], axis=0).tolist(), 1):
                 refuse_alone(number, alone)
+            # The risk of values drawn from the pattern is of order 1.
+            small = np.sum([one.small for one in found], axis=0).tolist()
+            refuse_small(small[0], small[1], 1)
         owned = [one for one, own in zip(folders, counts[0][filled], strict=True) if own]
         utility = compare_columns((dataset, *others), told.schema, folders, sizes.batch)
         result = _summarise_release(dataset, told, found, owned, utility, sizes, counts[0])
@@ -482,6 +485,7 @@ class _Released:
     """What a bucket says of released tables: of each how many unique matches, right ones, and alone; and more."""
 
     part: int
+    small: tuple[int, int]
     unique: NDArray[np.int64]
     right: NDArray[np.int64]
     alone: NDArray[np.int64]
@@ -502,7 +506,7 @@ def _measure_release(all_told: tuple[_Told, ...], folder: str) -> _Released:
     nothing = np.zeros(tables, dtype=np.int64)
     if not len(places):
         count_values(np.empty(0), Path(folder) / "realised.npy")
-        return _Released(0, nothing, nothing, nothing, [0] * len(THRESHOLDS), -np.inf, np.empty((0, 0)), ())
+        return _Released(0, (0, 0), nothing, nothing, nothing, [0] * len(THRESHOLDS), -np.inf, np.empty((0, 0)), ())
     view = told.look(table)
     readings = [read_part(view, other, _rows(places, theirs)) for other, theirs in loaded]
     risk = release_risk(view, readings)
@@ -517,6 +521,7 @@ def _measure_release(all_told: tuple[_Told, ...], folder: str) -> _Released:
     rates = match_rates(view, readings) if part else None
     return _Released(
         part,
+        count_small(view.sizes, 1, told.intruder),
         nothing if rates is None else rates.unique,
         nothing if rates is None else np.rint(rates.true * part).astype(np.int64),
         _count_alone(risk, readings),
