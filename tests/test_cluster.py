@@ -589,26 +589,6 @@ def test_a_scheduler_that_is_restarted_is_given_the_rest_again(gate, monkeypatch
     assert made == list(range(6))
 
 
-@pytest.mark.usefixtures("near")
-def test_pieces_of_which_a_restarted_scheduler_never_heard_are_given_again(gate, monkeypatch):
-    monkeypatch.setattr(clusters, "LOOK", 0.05)
-    identify, restarted = Cluster._identify_scheduler, []
-
-    def identify_another(cluster):
-        # The first pieces are given to one scheduler; who looks for the third finds another.
-        if (gate / "asked").exists():
-            (gate / "go").touch()
-            restarted.append(True)
-        (gate / "asked").touch()
-        return f"{identify(cluster)}{' again' if restarted else ''}"
-
-    monkeypatch.setattr(Cluster, "_identify_scheduler", identify_another)
-    assert list(spread(pieces.note, [(number,) for number in range(4)], shared=(gate,))) == [0, 1, 2, 3]
-    assert restarted
-    assert list_begun(gate)[:2] == [0, 1]
-    assert list_begun(gate).count(2) + list_begun(gate).count(3) > 2
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_a_scheduler_that_stays_away_is_told_with_the_way_to_go_on(gate, monkeypatch):

@@ -430,7 +430,7 @@ class Cluster:
         under_way: deque[Any] = deque()
         waiting = iter(enumerate(pieces))
         try:
-            own, scheduler, _ = uuid.uuid4().hex, self._identify_scheduler(), self._room()
+            own, _ = uuid.uuid4().hex, self._room()
             # Kept, so that those who share the same next time find it where it lies.
             self._held = held = self.client.submit(hold, common, key=f"molehill-held-{common.name}", pure=False)
             while True:
@@ -441,7 +441,7 @@ class Cluster:
                         break
                 if not under_way:
                     return
-                yield self._await(under_way.popleft(), scheduler)
+                yield self._await(under_way.popleft())
         except KilledWorker as killed:
             problem = f"a piece of work ended {killed.allowed_failures + 1} workers one after the other"
             remedy = "They were killed, or had too little memory: give them more, or have fewer of them, and go on"
@@ -462,12 +462,8 @@ class Cluster:
     def _find_workers(self) -> dict[str, Any]:
         return self.client.scheduler_info(n_workers=-1)["workers"]
 
-    def _identify_scheduler(self) -> str:
-        """Give the id of the scheduler, which it has until it is restarted."""
-        return self.client.scheduler_info(n_workers=0)["id"]
-
-    def _await(self, future: Any, scheduler: str) -> Packet:
-        """Wait for a piece as long as there are workers that may be at it, and the scheduler that was given it."""
+    def _await(self, future: Any) -> Packet:
+        """Wait for a piece as long as there are workers that may be at it."""
         # Asked for once, however often it is looked for: a request that is given up in the middle would begin anew
         # every time, and Dask would answer later ones by it.
         loop: Any = self.client.loop
@@ -481,9 +477,6 @@ class Cluster:
                     # It came just now, or the piece itself raised such an error.
                     if fetched.done():
                         return fetched.result()
-                    # A scheduler that was restarted may never have heard of the piece, and would never say so.
-                    if self._identify_scheduler() != scheduler:
-                        raise _ForgottenError from None
                     missed = 0.0 if self._find_workers() else missed + LOOK
                     if missed > GONE:
                         problem = f"there has been no worker for {GONE:.0f} seconds"
