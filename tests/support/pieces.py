@@ -65,15 +65,11 @@ def note_only(folder: Path, number: int) -> int:
     return number
 
 
-def note(folder: Path, number: int) -> int:
-    """Leave a note that it was begun; all but the first two then wait until there is a file `go`.
-
-    For one worker alone: of two, both could wait while the first piece is in the queue of one of them.
-    """
+def note_and_stay(folder: Path, number: int) -> None:
+    """Leave a note that it was begun, and work until it is ended."""
     (folder / f"{number}-{os.getpid()}-{time.monotonic_ns()}").touch()
-    while number > 1 and not (folder / "go").exists():
+    while True:
         time.sleep(0.01)
-    return number
 
 
 def note_and_die_once(folder: Path, number: int) -> int:
