@@ -389,7 +389,7 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
 
 
 def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict[Any, Any]]:
-    """Look up the figures of a measure that the evaluation describes; most are of one family and were not measured."""
+    """Look up the figures of a measure that the evaluation describes; most measures have none."""
     found = {name: list_figures(getattr(evaluation, name), scheme, measure) for name in get_args(MeasureFamily)}
     if not any(found.values()):
         return []

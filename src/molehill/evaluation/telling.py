@@ -88,10 +88,10 @@ class Teller:
 
 
 class _Index(NamedTuple):
-    """The rows of a frame by measure and scheme, and the values that it had when they were sorted."""
+    """The rows of a frame by measure and scheme, and the figures that it had when they were sorted."""
 
     frame: "ref[pd.DataFrame]"
-    values: bytes
+    figures: bytes
     rows: Mapping[tuple[str, str], list[dict[Any, Any]]]
 
 
@@ -107,14 +107,14 @@ def list_figures(frame: pd.DataFrame, scheme: str, measure: str, column: str | N
 
 def _index(frame: pd.DataFrame) -> Mapping[tuple[str, str], list[dict[Any, Any]]]:
     """Sort the rows of a frame, or give how they were sorted before, unless it was changed since."""
-    values, known = frame["value"].to_numpy().tobytes(), _INDICES.get(id(frame))
-    if known is not None and known.frame() is frame and known.values == values:
+    figures, known = frame[["value", "low", "high"]].to_numpy().tobytes(), _INDICES.get(id(frame))
+    if known is not None and known.frame() is frame and known.figures == figures:
         return known.rows
     rows: dict[tuple[str, str], list[dict[Any, Any]]] = {}
     for row in frame[((frame["group"] == "") & frame["value"].notna()).to_numpy()].to_dict("records"):
         rows.setdefault((row["measure"], row["scheme"]), []).append(row)
     place = id(frame)
-    _INDICES[place] = _Index(ref(frame, lambda _: _INDICES.pop(place, None)), values, rows)
+    _INDICES[place] = _Index(ref(frame, lambda _: _INDICES.pop(place, None)), figures, rows)
     return rows
 
 
