@@ -1,7 +1,8 @@
 # Every target works from a fresh clone: it first makes .venv and installs with plain pip.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+# Half of what pip does is compiling modules that nobody imports: Python compiles those it needs when it needs them.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # Bytecode is kept, whatever the shell says: every worker of the tests would compile all of them anew.
@@ -12,14 +13,14 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/molehill
 	$(BIN)/molehill demo --out molehill-demo --overwrite
 
-test: .venv/developer
+test: .venv/tests
 	$(PYTEST)
 
 # The long tests, and every property with ten times as many random examples.
-test-slow: .venv/developer
+test-slow: .venv/tests
 	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough --timeout 7200
 
-test-random: .venv/developer
+test-random: .venv/tests
 	$(PYTEST) --random-order --random-order-seed $$(date +%s)
 
 lint: .venv/developer
@@ -46,8 +47,14 @@ clean:
 	$(PIP) .
 	touch $@
 
+# The same, with what the tests need.
+.venv/tests: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(PIP) '.[test]'
+	touch .venv/molehill $@
+
 # The same, with the tools of a developer.
 .venv/developer: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PIP) '.[dev]'
-	touch .venv/molehill $@
+	touch .venv/molehill .venv/tests $@

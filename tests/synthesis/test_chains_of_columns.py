@@ -322,8 +322,9 @@ def test_what_no_rule_says_of_emptiness_is_drawn():
     tables = tables_of(posterior, 10)
     share = np.mean([table["rent"].isna()[adults].mean() for table in tables])
     true = people["rent"].isna()[adults].mean()
-    # A table of its own has the error of its records, and the ten have one posterior in common.
-    assert share == pytest.approx(true, abs=4 * np.sqrt(true * (1 - true) / adults.sum()))
+    # A table of its own has the error of its records, and the ten have one posterior in common. It is
+    # about a quarter: what must be found is that hardly any value is missing, or nearly half of them.
+    assert_agrees(share, true, np.sqrt(true * (1 - true) / adults.sum()), detects=0.2, of="rent")
     assert any((table["rent"].isna() != people["rent"].isna()).any() for table in tables)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agreement import assert_counts
+from agreement import assert_counts, assert_rate
 from molehill.models.forests.trees import find_leaves, grow_tree, lean_tree, walk
 
 NO_SCORES = np.empty(0)
@@ -206,7 +206,7 @@ def test_predictors_are_tried_by_chance_and_one_that_tells_nothing_is_left_alone
     assert set(roots) == {2}
     some = [grown(codes, outcome, np.ones(400), leaf=20, seed=seed, try_most=2).feature[0] for seed in range(400)]
     # Among two of four it is half of the time.
-    assert abs(np.mean(np.array(some) == 2) - 0.5) < 4 * 0.5 / np.sqrt(400)
+    assert_rate(some.count(2), 400, 0.5, detects=0.25, of="two of four tried")
     # One that does not vary counts for none of those tried.
     still = np.column_stack([np.zeros((400, 3)), useful])
     assert grown(still, outcome, np.ones(400), leaf=20, try_most=1, sizes=np.array([2] * 4)).feature[0] == 3
