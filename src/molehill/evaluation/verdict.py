@@ -32,6 +32,7 @@ from molehill.evaluation.scorecard import (
     asked_rules,
     judge_rule,
     list_rules,
+    rate_figure,
 )
 from molehill.evaluation.telling import (
     Teller,
@@ -246,7 +247,7 @@ def remark_shape(evaluation: "Evaluation", scheme: str, rules: Sequence[Rule] | 
 def _list_bad(frame: pd.DataFrame, scheme: str, rule: Rule | None) -> Iterator[tuple[dict[Any, Any], Weight]]:
     """List the figures that a rule has in amber or red; none where the agency turned it off."""
     for row in [] if rule is None else list_figures(frame, scheme, rule.measure):
-        weight: Weight = "note" if rule is None else weigh(rule, rule.colour(row["value"]))
+        weight: Weight = "note" if rule is None else weigh(rule, rate_figure(row, rule))
         if weight != "note":
             yield row, weight
 
@@ -400,12 +401,13 @@ def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) ->
     words = {"members": "a person", "members_isolated": "one of the most isolated 1%"}
     rules = asked_rules(evaluation)
     for measure, who in words.items():
-        found, rule = find_figure(evaluation.risk, scheme, measure), rules.get(measure)
-        if found is None or rule is None or not found.low > 0.5:
-            continue
-        clause = f"tables lie nearer to {who} who was in the data in {teller.percentage(found.value)} of the cases"
-        weight = weigh(rule, rule.colour(found.value))
-        yield Remark(f"{_sentence(clause)} Half would be no sign of it.", "risk", weight, clause)
+        rule = rules.get(measure)
+        for row in [] if rule is None else list_figures(evaluation.risk, scheme, measure):
+            weight: Weight = "note" if rule is None else weigh(rule, rate_figure(row, rule))
+            if weight != "note" or row["low"] > 0.5:
+                share = teller.percentage(row["value"])
+                clause = f"tables lie nearer to {who} who was in the data in {share} of the cases"
+                yield Remark(f"{_sentence(clause)} Half would be no sign of it.", "risk", weight, clause)
     for row, weight in _list_bad(evaluation.risk, scheme, rules.get("alike_gain")):
         share = teller.percentage(row["value"])
         clause = f"look-alikes tell {cut_name(row['column'])} in {share} more of the cases than other people would"
