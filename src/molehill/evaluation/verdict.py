@@ -55,15 +55,16 @@ Decision = Literal["no objection", "board decision needed", "do not release"]
 # The most serious first.
 WEIGHTS: tuple[Weight, ...] = ("stop", "decide", "point", "note")
 
+# How often an intruder is right about whose record it is, which comes before every other figure.
+MATCH_RATES = {"matches_true": "true match rate", "pooled_picks": "match rate with all datasets combined"}
 # What the schemes are set side by side by.
 SIDE_BY_SIDE = (
+    *MATCH_RATES,
     "expected_mean",
     "risk_mean",
     "isolated_mean",
     "largest_mean",
-    "matches_true",
     "pooled_mean",
-    "pooled_picks",
     "members",
     "members_isolated",
     "nearer",
@@ -182,16 +183,11 @@ def name_column(evaluation: "Evaluation", column: str) -> str:
 def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
     """What a release gives away and what it keeps, in clauses."""
     told = []
-    before, after = find_figure(evaluation.risk, CONFIDENTIAL, "risk_mean"), mean_risk(evaluation, scheme)
-    if before is not None and after is not None:
-        told.append(
-            f"the expected risk of a record is {teller.share(after.value)}, {teller.share(before.value)} before"
-        )
-    true, picks = (find_figure(evaluation.risk, scheme, name) for name in ("matches_true", "pooled_picks"))
-    if true is not None:
-        told.append(f"{teller.percentage(true.value)} of the records are matched uniquely and rightly")
-    if picks is not None:
-        told.append(f"whoever pools the tables picks the right record for {teller.percentage(picks.value)}")
+    for measure, words in MATCH_RATES.items():
+        after, before = (find_figure(evaluation.risk, name, measure) for name in (scheme, CONFIDENTIAL))
+        if after is not None:
+            share = "" if before is None else f" ({teller.percentage(before.value)} for the confidential data)"
+            told.append(f"the {words} is {teller.percentage(after.value)}{share}")
     members = find_figure(evaluation.risk, scheme, "members")
     if members is not None:
         share = teller.percentage(members.value)
@@ -199,6 +195,10 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
     overlaps = list(list_overlaps(evaluation, scheme).values())
     if overlaps:
         told.append(f"the intervals of {len(overlaps)} estimates overlap by {np.mean(overlaps):.2f} on average")
+    before, after = find_figure(evaluation.risk, CONFIDENTIAL, "risk_mean"), mean_risk(evaluation, scheme)
+    if before is not None and after is not None:
+        risks = f"{teller.share(after.value)} ({teller.share(before.value)} for the confidential data)"
+        told.append(f"the mean identification risk is {risks}")
     return ", ".join(told[:-1]) + f" and {told[-1]}" if len(told) > 1 else "".join(told) or "nothing stands out"
 
 

@@ -39,7 +39,7 @@ def _profile(name: str) -> list[Measure]:
         return compute
 
     over = "in the tables" if name == "risk" else "over all tables that the scheme could have drawn"
-    told = f"how far a record can be recognised on average, {over}; with the tables, roughly the agency's radius"
+    told = f"the identification risk of a record on average, {over}; with the tables, roughly the agency's radius"
     found = [Measure(f"{name}_mean", f"mean {what}", "risk", block, "share", take("mean"), public=True, reveals=told)]
     for key, share in QUANTILES.items():
         words = {"median": f"median {what}", "largest": f"largest {what}"}.get(key, f"{share:.0%} quantile of {what}")
@@ -174,7 +174,7 @@ RISK_MEASURES = (
         "share",
         _pooled("mean"),
         public=True,
-        reveals="how far a record can be recognised on average by whoever takes all tables together",
+        reveals="the identification risk of a record on average, if an intruder combines all datasets",
     ),
     Measure(
         "pooled_picks",

@@ -23,6 +23,7 @@ from molehill.plan.settings import Settings, format_settings
 from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
 from molehill.report.methods import is_weighted, tell_model, tell_survey_use
 from molehill.report.page.first_page import list_cards, list_remarks, tell_verdict
+from molehill.report.page.meanings import IDENTIFICATION_RISK
 from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import (
     TableView,
@@ -88,6 +89,7 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         weighted=is_weighted(dossier),
         cards=list_cards(shown, teller),
         decision=decide(shown.evaluation, shown.scheme, remarks, teller) if internal else None,
+        identification_risk=IDENTIFICATION_RISK,
         scores=score(shown.evaluation, shown.scheme) if internal else [],
         changed=[f"{rule.family}: {rule}" for rule in list_rules(shown.evaluation) if rule.ours] if internal else [],
         verdict=tell_verdict(shown, teller),
