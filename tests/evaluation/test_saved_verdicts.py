@@ -48,8 +48,8 @@ def _good(rule):
 
 # How figures come: with an interval, without one, and of several columns, the worst neither first nor last.
 SHAPES = {
-    "interval": lambda bad, good: [("income", bad, bad - 1e-7, bad + 1e-7)],
-    "no interval": lambda bad, good: [("income", bad, NAN, NAN)],
+    "interval": lambda bad, _: [("income", bad, bad - 1e-7, bad + 1e-7)],
+    "no interval": lambda bad, _: [("income", bad, NAN, NAN)],
     "several": lambda bad, good: [("age", good, NAN, NAN), ("income", bad, NAN, NAN), ("wealth", good, NAN, NAN)],
 }
 
