@@ -70,6 +70,7 @@ def tell_result(run: Run) -> dict[str, Any]:
         "scores": score(dossier.evaluation, dossier.scheme),
         "scheme": dossier.scheme,
         "published": dossier.fit_to_publish,
+        "publication": dossier.publication,
     }
 
 

@@ -45,6 +45,8 @@ from molehill.report.public import count_replaced, redact
 from molehill.report.trail import show_fingerprint
 from molehill.risk.intruder import CLOSE_DAYS
 
+_WITHHELD = {"not recommended": "The recommendation is not to release."}
+
 
 def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") -> str:
     """Make the report of a release: one HTML file to open from disk, to choose schemes in, and to print.
@@ -104,6 +106,8 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         settings_file=format_settings(dossier.settings, notes=dossier.notes) if internal else "",
         **_tell_release(shown),
         **_tell_search(shown.search),
+        withheld=_WITHHELD.get(shown.publication, "") or _tell_nothing_found(shown),
+        publication=shown.publication,
     )
 
 
@@ -155,15 +159,20 @@ def _tell_unknown(settings: Settings) -> str:
     return " and ".join([*([join_names(sure)] if sure else []), *perhaps])
 
 
+def _tell_nothing_found(dossier: Dossier) -> str:
+    """Say why a search found nothing to publish; nothing if it found something."""
+    if dossier.search is None or dossier.search.fit_to_publish:
+        return ""
+    if dossier.search.met:
+        return "The chosen scheme keeps the targets, but its fit has not converged: it must run longer."
+    return "No scheme was found that keeps the targets."
+
+
 def _tell_search(searched: Searched | None) -> dict[str, Any]:
     if searched is None:
-        return {"search": None, "withheld": ""}
-    withheld = "No scheme was found that keeps the targets."
-    if searched.met:
-        withheld = "The chosen scheme keeps the targets, but its fit has not converged: it must run longer."
+        return {"search": None}
     return {
         "search": searched,
-        "withheld": "" if searched.fit_to_publish else withheld,
         "cost": tell_cost(searched),
         "runners_up": tell_runners_up(searched),
     }
