@@ -38,7 +38,8 @@ class Searched:
         One row a point: how it was made (`rounds` of feedback among it), risk and utility with their errors, whether
         the targets are met; and for the first target `target_1_value`, `target_1_error`, `target_1_chance` (of breaking
         it), `target_1_records` (expected to break it), `target_1_met`, and so on. Without targets `met` says whether
-        it keeps as much as the best.
+        it keeps as much as the best. By which criterion each was chosen or not: `decided_by`, and `decided_why` in
+        words.
     place, next_places
         Number of the chosen point, or of the closest one if none meets the targets, and of the next best.
     standing_in_the_way
@@ -107,7 +108,8 @@ def tell_runners_up(searched: Searched) -> list[str]:
         kept = ("keeps the targets", "misses the targets") if searched.targets else ("keeps as much", "keeps less")
         state = kept[0] if row["met"] else kept[1]
         risk = f"mean expected risk {row['mean_expected_risk']:.3f}, U_m {row['U_m']:.4f}"
-        lines.append(f"Point {row['point'] + 1}, {row['scheme']}: {state}, {risk}.")
+        decided = f" Decided by: {row['decided_why']}." if row.get("decided_why") else ""
+        lines.append(f"Point {row['point'] + 1}, {row['scheme']}: {state}, {risk}.{decided}")
     return lines
 
 

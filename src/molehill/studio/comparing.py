@@ -142,6 +142,7 @@ def lay_out_points(points: Sequence[Mapping[Any, Any]], *, chosen: int | None = 
             "lost": away,
             "agreement": float(point["agreement"]),
             "met": bool(point["met"]),
+            "decided": f"{point.get('decided_why', '')}",
             "chosen": chosen is not None and int(point["point"]) == chosen,
             "can_choose": not point.get("rounds") and not point.get("membership"),
             "x": round(place(away, lost), 1),
