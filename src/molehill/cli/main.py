@@ -258,10 +258,13 @@ def evaluate(
     Example: molehill evaluate survey.csv synthetic_*.csv --known gender,age,region --sensitive income --radius 0.2
     --against topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
+    from dataclasses import asdict
+
     from molehill.cli.parts import goes_in_parts, name_releases, names_of, refuse_options
     from molehill.cli.terminal import parse_bounds, parse_codes, parse_design, plain_evaluation, read_releases
     from molehill.cluster import connect
     from molehill.evaluation.measures.utility import default_analyses
+    from molehill.evaluation.verdict import judge
     from molehill.files import write_text
     from molehill.parts.dataset import open_dataset
     from molehill.report.others import report_tables
@@ -313,7 +316,7 @@ def evaluate(
             write_text(report, report_tables(view, releases, result), private=True)
         typer.echo(f"Open {report} in a browser; it is not for publication.", err=True)
     if as_json:
-        _print_json(plain_evaluation(result))
+        _print_json({"recommendation": asdict(judge(result)), **plain_evaluation(result)})
     else:
         typer.echo(str(result))
 
