@@ -63,6 +63,16 @@ def test_what_no_release_can_take_away_stops_none():
     assert judge(evaluation(mine={**near, "risk_floor": (0.10, NAN, NAN)})).decision == "do not release"
 
 
+def test_records_at_high_risk_by_luck_are_no_reason_however_few_tables_are_published():
+    few = {**FINE, "risk_above_80": (3.0, NAN, NAN)}
+    assert judge(evaluation(mine=few)).decision == "board decision needed"
+    assert judge(evaluation(mine={**few, "estimated_above_80": (0.3, NAN, NAN)})).decision == "no objection"
+    sure = judge(evaluation(mine={**few, "estimated_above_80": (2.6, NAN, NAN)}))
+    assert sure.decision == "board decision needed"
+    assert "records with an expected risk above 0.8, estimated from the tables: 2.6" in sure.sentence
+    assert judge(evaluation(mine={**few, "expected_above_80": (0.0, NAN, NAN)})).decision == "no objection"
+
+
 def test_who_is_beaten_is_told_by_how_much_and_for_whom_it_helped():
     better = {**FINE, "risk_mean": (0.10, 0.095, 0.105), "U_m": (0.017, 0.016, 0.0175)}
     safer = {**better, "isolated_mean": (0.08, 0.07, 0.09)}

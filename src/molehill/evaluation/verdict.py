@@ -4,8 +4,10 @@ No measure of the scorecard is amber or red without a remark. An amber is a poin
 objection"; a red of identity, attribute or membership means "do not release". The thresholds are those of the
 scorecard, so that they are the agency's where the agency set them.
 
-Nothing here improves by publishing more tables: risks are expected ones, or means over the tables, which estimate them;
-counts of records above a risk are of the expected risk where it is known.
+No reason here goes away by publishing more tables of the same kind: risks are expected ones, or means over the tables,
+which estimate them without bias; counts of records above a risk are of the expected risk, known from the model or, from
+three tables on, estimated without the luck of the draw. Fewer tables of others cannot show that, and count as they are.
+What does change with their number is what an intruder gains by combining them, which rises, and overlaps of intervals.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -80,6 +82,12 @@ _OVERLAP_ERROR = 0.1
 _OF_A_PERSON = (IDENTITY, ATTRIBUTE, MEMBERSHIP)
 # Spread, tails and extremes: in red, values that no user would believe.
 _SHAPES = ("spread_ratio", "tail_ratio", "reach_ratio")
+# Counts of records at high risk, the best one first: what each is called, and up to where it is none.
+_HIGH = {
+    "expected": ("an expected risk above {}", 0.0),
+    "estimated": ("an expected risk above {}, estimated from the tables", 0.5),
+    "risk": ("a risk above {}", 0.0),
+}
 # Measures with a remark of their own, by the thresholds of the scorecard.
 _BY_RULE = (
     *("isolated_mean", "largest_mean", "guess_right_gain", "alike_gain", "members", "members_isolated"),
@@ -356,14 +364,15 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
         )
         weight: Weight = "decide" if pooled.value > mean.value + POOLED_STEP else "note"
         yield Remark(f"{_sentence(clause)} Fewer tables would give away less.", "risk", weight, clause)
-    expected = find_figure(risk, scheme, f"expected_{ABOVE_HIGH}")
-    high = find_figure(risk, scheme, f"risk_{ABOVE_HIGH}") if expected is None else expected
-    if high is not None and high.value > 0:
-        what = "risk" if expected is None else "expected risk"
-        clause = (
-            f"records with {'a' if expected is None else 'an'} {what} above {HIGH_RISK}: {teller.count(high.value)}"
-        )
-        yield Remark(_sentence(clause), "risk", "decide", clause)
+    # The realised risk of few tables is high by luck as well: it counts where nothing better is known.
+    for name, (what, least) in _HIGH.items():
+        high = find_figure(risk, scheme, f"{name}_{ABOVE_HIGH}")
+        if high is None:
+            continue
+        if high.value > least:
+            clause = f"records with {what.format(HIGH_RISK)}: {teller.count(high.value)}"
+            yield Remark(_sentence(clause), "risk", "decide", clause)
+        break
     rules = asked_rules(evaluation)
     for measure, words in STANDING_OUT.items():
         for row, weight in _list_bad(risk, scheme, rules.get(measure)):

@@ -9,7 +9,7 @@ import numpy as np
 from molehill.evaluation.measure import FEW, Measure, Unit, Value
 from molehill.evaluation.scene import Scene
 from molehill.risk.intruder import Radius
-from molehill.risk.profile import ABOVE, QUANTILES
+from molehill.risk.profile import ABOVE, QUANTILES, estimate_above
 from molehill.tables.intervals import Figure, mean_over_tables
 
 if TYPE_CHECKING:
@@ -63,6 +63,15 @@ def _excess(scene: Scene) -> Iterable[Value]:
     # The mean over the released tables estimates the same where the posterior is not known.
     mean = (scene.expected_profile or scene.profile)["mean"]
     return [Value(Figure(*(end - scene.risk_floor for end in mean)))] if scene.is_release else []
+
+
+def _estimated(scene: Scene) -> Iterable[Value]:
+    """Of a release whose model is not known; where it is, what is expected is computed."""
+    if scene.expected is not None or not scene.is_release or not scene.is_linked:
+        return []
+    own = scene.risk
+    number = estimate_above(own.by_table, own.linked, scene.confidential.risk, ABOVE["above_80"])
+    return [] if np.isnan(number) else [Value(Figure(number, np.nan, np.nan))]
 
 
 def _alone(scene: Scene) -> Iterable[Value]:
@@ -153,6 +162,14 @@ RISK_MEASURES = (
     *_profile("risk"),
     Measure(
         "risk_floor", "mean risk of tables that tell nothing beyond the pattern", "risk", RECORDS, "share", _floor, ""
+    ),
+    Measure(
+        "estimated_above_80",
+        f"records with expected risk above {ABOVE['above_80']}, estimated from the tables",
+        "risk",
+        RECORDS,
+        "expectation",
+        _estimated,
     ),
     Measure("risk_excess", "mean risk above that floor", "risk", RECORDS, "share", _excess),
     Measure("alone_mean", "mean risk, if nothing else were known roughly", "risk", ALONE, "share", _alone),

@@ -27,6 +27,7 @@ MEANINGS = {
     **{f"risk_{name}": words for name, words in _PROFILE.items()},
     **{f"expected_{name}": words for name, words in _PROFILE.items()},
     "risk_floor": "what tables cost that say nothing of a person beyond the known columns",
+    "estimated_above_80": "without the luck of few tables, by which the realised risk is high as well",
     "risk_excess": "what is said of a person beyond the known columns",
     "alone_mean": "in the released tables; of all columns together the risk is lower, and higher for who stands out",
     "alone_floor": "what tables cost that say nothing of a person beyond the known columns",
