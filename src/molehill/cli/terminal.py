@@ -307,7 +307,7 @@ def plain_search(found: "Searched") -> dict[str, Any]:
         "met": found.met,
         "targets": list(map(str, found.targets)),
         "verdict": found.verdict,
-        "released": found.fit_to_publish,
+        "found": found.fit_to_publish,
         "chosen": rows_of(found.points.iloc[[found.place]])[0],
         "runners_up": rows_of(found.runners_up),
         "points": rows_of(found.points),
