@@ -82,7 +82,7 @@ def test_a_signal_ends_in_one_line_with_nothing_in_part(tmp_path, monkeypatch, p
             (checkpoint / "pairwise" / "chunk-00000.bin").touch()
             signal.raise_signal(number)
 
-    def write(_, target):
+    def write(_, target, **_how):
         with files.folder_written_whole(target) as folder:
             (folder / "half").touch()
             signal.raise_signal(number)

@@ -322,7 +322,8 @@ def test_a_count_goes_from_init_to_a_release(tmp_path, monkeypatch):
     planned = run_command("plan", settings)
     assert planned.returncode == 0, planned.stderr
     assert "1 replaced, 2 published as collected, 1 dropped" in planned.stdout
-    done = run_command("run", settings, "--out", out, "--set", "seed=5", "--set", "shuffle=false", "--json")
+    asked = ["--set", "seed=5", "--set", "shuffle=false", "--json", "--release-anyway"]
+    done = run_command("run", settings, "--out", out, *asked)
     assert done.returncode == 0, done.stderr
     assert planned.stdout.partition("\n\n")[0] in done.stderr
     assert json.loads(done.stdout)["scheme"] == "unweighted"

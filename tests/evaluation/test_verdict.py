@@ -1,6 +1,9 @@
 """Verdicts on evaluations of a few numbers, worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from few_figures import FINE, NAN, evaluation
@@ -13,9 +16,21 @@ def test_there_is_no_objection_to_a_release_without_a_flaw():
     verdict = judge(evaluation(mine=FINE))
     assert verdict.decision == "no objection"
     assert verdict.sentence == (
-        "No objection: the expected risk of a record is 0.120, 0.870 before, 0.2% of the records are matched uniquely "
-        "and rightly and the intervals of 1 estimates overlap by 0.90 on average."
+        "No objection: the true match rate is 0.2%, the intervals of 1 estimates overlap by 0.90 on average and the "
+        "mean identification risk is 0.120 (0.870 for the confidential data)."
     )
+
+
+def test_match_rates_come_before_identification_risk():
+    both = {"matches_true": (0.002, NAN, NAN), "pooled_picks": (0.008, NAN, NAN)}
+    own = evaluation(mine={**FINE, **both})
+    before = own.risk[own.risk["measure"].isin(both)].assign(scheme="confidential", value=[0.14, 0.33])
+    sentence = judge(replace(own, risk=pd.concat([own.risk, before], ignore_index=True))).sentence
+    assert sentence.startswith(
+        "No objection: the true match rate is 0.2% (14.0% for the confidential data), the match rate with all datasets "
+        "combined is 0.8% (33.0% for the confidential data), the intervals"
+    )
+    assert sentence.endswith("the mean identification risk is 0.120 (0.870 for the confidential data).")
 
 
 @pytest.mark.parametrize(
@@ -46,6 +61,16 @@ def test_what_no_release_can_take_away_stops_none():
     near = {**FINE, "risk_mean": (0.5, NAN, NAN)}
     assert judge(evaluation(mine={**near, "risk_floor": (0.45, NAN, NAN)})).decision == "no objection"
     assert judge(evaluation(mine={**near, "risk_floor": (0.10, NAN, NAN)})).decision == "do not release"
+
+
+def test_records_at_high_risk_by_luck_are_no_reason_however_few_tables_are_published():
+    few = {**FINE, "risk_above_80": (3.0, NAN, NAN)}
+    assert judge(evaluation(mine=few)).decision == "board decision needed"
+    assert judge(evaluation(mine={**few, "estimated_above_80": (0.3, NAN, NAN)})).decision == "no objection"
+    sure = judge(evaluation(mine={**few, "estimated_above_80": (2.6, NAN, NAN)}))
+    assert sure.decision == "board decision needed"
+    assert "records with an expected risk above 0.8, estimated from the tables: 2.6" in sure.sentence
+    assert judge(evaluation(mine={**few, "expected_above_80": (0.0, NAN, NAN)})).decision == "no objection"
 
 
 def test_who_is_beaten_is_told_by_how_much_and_for_whom_it_helped():

@@ -81,7 +81,7 @@ def test_more_people_than_were_asked_have_the_same_distribution_and_the_same_beg
 
 @pytest.mark.usefixtures("in_words")
 def test_it_is_saved_with_a_report_in_both_editions_that_speaks_of_new_people(release, tmp_path):
-    folder = release.save(tmp_path / "out")
+    folder = release.save(tmp_path / "out", release_anyway=True)
     note = (folder / "release" / "methods.md").read_text(encoding="utf-8")
     assert "*fully synthetic*" in note
     assert "2 tables of 250 records" in note

@@ -334,7 +334,7 @@ def run_until(place: str, out: str, pages: str) -> None:
 def write_until(place: str, out: str) -> None:
     """Go on with a run whose release is made in no time, and be killed amid the writing of it."""
 
-    def write(release: Any, target: Path) -> None:
+    def write(release: Any, target: Path, **_how: Any) -> None:
         del release
         with files.folder_written_whole(target) as folder:
             (folder / "release").mkdir()
@@ -463,7 +463,7 @@ FILES = 5
 def replace_until(number: str, out: str, how: str) -> None:
     """Replace a release, and be killed before the system is asked for the so-manieth time to do something to a file."""
 
-    def fill(release: Any, target: Path) -> None:
+    def fill(release: Any, target: Path, **_how: Any) -> None:
         del release
         with files.folder_written_whole(target) as folder:
             (folder / "internal").mkdir()

@@ -50,7 +50,7 @@ def made(tmp_path_factory):
     release = synthesize(PEOPLE, Settings(**CALL), progress=False)
     folder = tmp_path_factory.mktemp("several") / "out"
     with said_in_words():
-        release.save(folder)
+        release.save(folder, release_anyway=True)
     return release, folder
 
 

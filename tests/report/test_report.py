@@ -24,6 +24,7 @@ from molehill.plan.settings import Settings, setting
 from molehill.report import methods_note, render_report
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
+from molehill.report.page.meanings import IDENTIFICATION_RISK
 from molehill.report.page.pictures import _profiles, _search, _shapes
 from molehill.report.page.tables import ATTACKS
 from molehill.report.public import PICTURES, public_bins, redact
@@ -493,7 +494,7 @@ def test_a_verdict_is_the_first_thing_on_the_page():
     before = (
         plain_dossier().evaluation.risk.query("scheme == 'confidential' and measure == 'risk_mean'")["value"].item()
     )
-    assert f"<strong>No objection</strong>: the expected risk of a record is 0.100, {before:.3f} before" in header
+    assert f"the mean identification risk is 0.100 ({before:.3f} for the confidential data)" in header
     assert "<strong>No objection</strong>" not in page("public")
     assert html.count('<span class="title">') == 5
     for dossier, words in (
@@ -514,6 +515,18 @@ def test_the_first_section_is_called_by_what_is_in_it(edition, title):
     assert any(
         f"{label}</strong>" in html for label in ("No objection", "Board decision needed", "Do not release")
     ) == ("verdict" in title)
+
+
+@pytest.mark.parametrize("edition", ["internal", "public"])
+def test_match_rates_lead_and_identification_risk_is_no_recognition(edition):
+    cards = [card.title for card in list_cards(plain_dossier(), Teller(edition, 300))]
+    assert cards[:2] == ["true match rate", "match rate with all datasets combined"]
+    assert cards[-1] == "mean identification risk"
+    text = page(edition).replace("&#39;", "'")
+    assert IDENTIFICATION_RISK in text
+    # Of the library that draws the figures, nothing.
+    own = text.partition('<script type="module">')[0]
+    assert "recogni" not in own.replace("no probability of being recognized", "")
 
 
 def test_no_card_improves_by_publishing_more_tables():

@@ -312,7 +312,7 @@ def search_map(
     others = pd.DataFrame(
         four_digits(others[["U_m", "U_m_low", "U_m_high", "risk", "risk_low", "risk_high"]].to_numpy(dtype=float)),
         columns=[*_ACROSS, *_UP],
-    ).assign(scheme=[look.label for look in ways.values()], number="", chosen=False)
+    ).assign(scheme=[look.label for look in ways.values()], number="", chosen=False, decided="")
     everything = pd.concat([tried, others.assign(told=others["scheme"])], ignore_index=True)
     lines = (fresh, float(own.median()))
     # Where all are drawn the points lie close together, so that only the chosen one has its number.
@@ -323,7 +323,7 @@ def search_map(
         close = (_reach(tried[_ACROSS]), _reach(tried[_UP]))
         inside = (fresh if close[0][0] < fresh < close[0][1] else np.nan, np.nan)
         panels.append(_search_panel(tried, looks, inside, close, "the points alone, closer", column))
-    marked = "chosen" if points["met"].iloc[chosen] else "closest"
+    marked = "chosen" if not rule or points["met"].iloc[chosen] else "closest"
     return dress(
         alt.hconcat(*panels, spacing=30).resolve_scale(color="shared", shape="shared"),
         "Every point that was tried",
@@ -363,6 +363,7 @@ def _list_points(points: pd.DataFrame, chosen: int) -> pd.DataFrame:
     table["told"] = [
         f"{number}: {short_label(name, 60)}" for number, name in zip(table["number"], points["scheme"], strict=True)
     ]
+    table["decided"] = points["decided_why"].to_numpy() if "decided_why" in points else ""
     return table
 
 
@@ -377,6 +378,7 @@ def _search_panel(
     base = alt.Chart(table)
     titles = (f"U_m of {short_label(column, 24)}", "mean risk of a record")
     tooltip = [alt.Tooltip("told:N", title="point"), alt.Tooltip("scheme:N", title="state")]
+    tooltip += [alt.Tooltip("decided:N", title="decided by")] if table["decided"].any() else []
     ring = base.transform_filter("datum.chosen").mark_point(
         filled=False, size=320, color="black", strokeWidth=2, opacity=1, shape="circle"
     )

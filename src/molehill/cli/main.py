@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from molehill.plan.settings import Settings
     from molehill.risk.intruder import Intruder
 
-NOTHING_FOUND, NOT_THE_SAME = 3, 4
+NOTHING_FOUND, NOT_THE_SAME, NOT_RECOMMENDED = 3, 4, 5
 # Names of files in folders of results, which may be written over.
 _RESULTS = r"(groups|measures|records|risk|rules|shapes|top|utility)\.(csv|parquet)"
 EXIT_CODES = (
     "Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 3 no release keeps the targets, "
-    "4 a folder is not the release that its dossier describes, 130 interrupted, 143 terminated."
+    "4 a folder is not the release that its dossier describes, 5 the recommendation is not to release, "
+    "130 interrupted, 143 terminated."
 )
 
 Names = typer.Option(help="Columns that an intruder knows, with commas between; may repeat.")
@@ -64,6 +65,9 @@ Out = Annotated[Path | None, typer.Option(help="Folder for the release; by defau
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a text file; else it is found out.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what exists.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")]
+ReleaseAnyway = Annotated[
+    bool, typer.Option("--release-anyway", help='Write release/ even if the recommendation is "do not release".')
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
 Scheduler = cli_reproduce.Scheduler
 Memory = Annotated[
@@ -254,10 +258,13 @@ def evaluate(
     Example: molehill evaluate survey.csv synthetic_*.csv --known gender,age,region --sensitive income --radius 0.2
     --against topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
+    from dataclasses import asdict
+
     from molehill.cli.parts import goes_in_parts, name_releases, names_of, refuse_options
     from molehill.cli.terminal import parse_bounds, parse_codes, parse_design, plain_evaluation, read_releases
     from molehill.cluster import connect
     from molehill.evaluation.measures.utility import default_analyses
+    from molehill.evaluation.verdict import judge
     from molehill.files import write_text
     from molehill.parts.dataset import open_dataset
     from molehill.report.others import report_tables
@@ -309,7 +316,7 @@ def evaluate(
             write_text(report, report_tables(view, releases, result), private=True)
         typer.echo(f"Open {report} in a browser; it is not for publication.", err=True)
     if as_json:
-        _print_json(plain_evaluation(result))
+        _print_json({"recommendation": asdict(judge(result)), **plain_evaluation(result)})
     else:
         typer.echo(str(result))
 
@@ -378,6 +385,7 @@ def run(
     scheduler: Scheduler = None,
     quiet: Quiet = False,
     overwrite: Overwrite = False,
+    release_anyway: ReleaseAnyway = False,
     progress: Annotated[
         Path | None, typer.Option(help="Write every stage, as it begins, to this file: lines of JSON (owner only).")
     ] = None,
@@ -386,8 +394,9 @@ def run(
     """Make the release that a settings file describes: tables to publish, and the report behind them.
 
     With targets, such as --set targets='["mean expected <= 0.12", "overlap >= 0.6"]', it is the one that keeps the most
-    under them; if none keeps them, the report says why. Ctrl-C and kill lose little: the same command with --resume
-    goes on, to the same bytes.
+    under them; if none keeps them, the report says why. If the recommendation is "do not release", only the internal
+    report is written, and the exit code is 5: --release-anyway writes release/ all the same. Ctrl-C and kill lose
+    little: the same command with --resume goes on, to the same bytes.
     """
     from molehill.cli.progress import watched
     from molehill.plan.plan import plan_settings
@@ -399,9 +408,10 @@ def run(
     if not quiet:
         typer.echo(f"{planned}\n", err=True)
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
+    how["release_anyway"] = release_anyway
     with watched(progress, _stages(quiet=quiet), estimate=0.0 if planned is None else planned.seconds) as tell:
         release = molehill.run(table, chosen, folder, tell=tell, **how)
-    _report_release(release, folder, as_json=as_json, quiet=quiet)
+    _report_release(release, folder, as_json=as_json, quiet=quiet, release_anyway=release_anyway)
 
 
 @app.command()
@@ -471,6 +481,7 @@ def demo(
     resume: Resume = False,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
+    release_anyway: ReleaseAnyway = False,
 ) -> None:
     """Release a built-in, simulated survey of 2,000 consumer units, and write its report."""
     from molehill.tables.populations import consumer_survey
@@ -489,8 +500,9 @@ def demo(
         executor=scheduler,
     )
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
+    how["release_anyway"] = release_anyway
     release = molehill.run(survey, chosen, out, tell=_stages(quiet=quiet), **how)
-    _report_release(release, out, as_json=False, quiet=quiet)
+    _report_release(release, out, as_json=False, quiet=quiet, release_anyway=release_anyway)
 
 
 def _intruder(
@@ -536,21 +548,31 @@ def _stages(*, quiet: bool) -> Callable[[str], None]:
     return tell
 
 
-def _report_release(release: Any, folder: Path, *, as_json: bool, quiet: bool) -> None:
+def _report_release(release: Any, folder: Path, *, as_json: bool, quiet: bool, release_anyway: bool) -> None:
+    from dataclasses import asdict
+
     from molehill.cli.terminal import plain_evaluation, plain_search, print_release, tell_search
 
-    found = release.search
+    found, verdict = release.search, release.verdict
+    withheld = release.is_found and verdict.decision == "do not release" and not release_anyway
     if as_json:
         content = {"folder": str(folder), "scheme": release.scheme, "seconds": dict(release.seconds)}
+        content |= {"recommendation": asdict(verdict), "released": release.is_found and not withheld}
         content |= {} if found is None else {"search": plain_search(found)}
         _print_json(content | plain_evaluation(release.evaluation))
     elif not quiet:
         typer.echo("" if found is None else f"{tell_search(found)}\n", nl=False)
         print_release(release)
-        typer.echo(f"\nTo publish: {folder / 'release'}" if release.is_released else "\nNothing was released.")
+        against = "" if release.is_released else ", against the recommendation"
+        published = release.is_found and not withheld
+        typer.echo(f"\nTo publish{against}: {folder / 'release'}" if published else "\nNothing was released.")
         typer.echo(f"To keep: {folder / 'internal'}\nOpen {folder / 'internal' / 'report.html'} in a browser.")
-    if not release.is_released:
+    if not release.is_found:
         raise typer.Exit(NOTHING_FOUND)
+    if withheld:
+        remedy = "The same command with --overwrite --release-anyway writes release/ all the same."
+        typer.echo(f"Nothing was written to publish. {verdict.sentence} {remedy}", err=True)
+        raise typer.Exit(NOT_RECOMMENDED)
 
 
 def _print_json(content: Any) -> None:

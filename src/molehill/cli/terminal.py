@@ -19,6 +19,7 @@ from rich.text import Text
 from molehill.errors import InputError
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import OFF, read_bounds, score, set_rules
+from molehill.evaluation.verdict import MATCH_RATES
 from molehill.parts.risk import RiskInParts
 from molehill.plan.settings import FATES, Settings, printable
 from molehill.plan.suggest import Suggestion
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 # Seconds of hashing from which on a bar is shown.
 _PATIENCE = 2.0
 # What is printed of a release, by the ids of the measures.
-SHOWN = ("expected_mean", "risk_mean", "isolated_mean", "matches_true", "pooled_picks", "U_m")
+SHOWN = (*MATCH_RATES, "expected_mean", "risk_mean", "isolated_mean", "U_m")
 
 
 def split_names(given: list[str], table: Table) -> list[str]:
@@ -306,7 +307,7 @@ def plain_search(found: "Searched") -> dict[str, Any]:
         "met": found.met,
         "targets": list(map(str, found.targets)),
         "verdict": found.verdict,
-        "released": found.fit_to_publish,
+        "found": found.fit_to_publish,
         "chosen": rows_of(found.points.iloc[[found.place]])[0],
         "runners_up": rows_of(found.runners_up),
         "points": rows_of(found.points),

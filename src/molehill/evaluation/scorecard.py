@@ -380,12 +380,16 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
     told = rule.words.replace("{at}", at).replace("{of}", f"{about['of']}")
     words = f"{told}, {cut_name(about['column'])}" if several else told
     words += "" if np.isnan(about["at"]) or not rule.at else ", " + rule.at.format(f"{about['at']:g}")
-    # A figure within its error of no sign is none, whatever its size.
+    colour = rate_figure({**about, "value": value}, rule)
     if _is_no_sign(about, rule):
-        yield "green", f"{words}: {significant(value)} (no sign: its interval holds {rule.beyond:g})"
+        yield colour, f"{words}: {significant(value)} (no sign: its interval holds {rule.beyond:g})"
         return
-    colour = rule.colour(value)
     yield colour, f"{words}: {significant(value)} ({_bound(rule, colour)})"
+
+
+def rate_figure(row: Mapping[Any, Any], rule: Rule) -> Colour:
+    """Give the colour of a figure; one within its error of no sign is no sign, whatever its size."""
+    return "green" if _is_no_sign(row, rule) else rule.colour(float(row["value"]))
 
 
 def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict[Any, Any]]:
@@ -397,7 +401,7 @@ def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict
     return [] if family is None else found[family]
 
 
-def _is_no_sign(row: dict[Any, Any], rule: Rule) -> bool:
+def _is_no_sign(row: Mapping[Any, Any], rule: Rule) -> bool:
     """Whether the interval of a figure holds what would be no sign at all; without one, the figure itself counts."""
     low = row["value"] if np.isnan(row["low"]) else row["low"]
     return rule.beyond is not None and not low > rule.beyond

@@ -4,8 +4,10 @@ No measure of the scorecard is amber or red without a remark. An amber is a poin
 objection"; a red of identity, attribute or membership means "do not release". The thresholds are those of the
 scorecard, so that they are the agency's where the agency set them.
 
-Nothing here improves by publishing more tables: risks are expected ones, or means over the tables, which estimate them;
-counts of records above a risk are of the expected risk where it is known.
+No reason here goes away by publishing more tables of the same kind: risks are expected ones, or means over the tables,
+which estimate them without bias; counts of records above a risk are of the expected risk, known from the model or, from
+three tables on, estimated without the luck of the draw. Fewer tables of others cannot show that, and count as they are.
+What does change with their number is what an intruder gains by combining them, which rises, and overlaps of intervals.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -32,6 +34,7 @@ from molehill.evaluation.scorecard import (
     asked_rules,
     judge_rule,
     list_rules,
+    rate_figure,
 )
 from molehill.evaluation.telling import (
     Teller,
@@ -54,15 +57,16 @@ Decision = Literal["no objection", "board decision needed", "do not release"]
 # The most serious first.
 WEIGHTS: tuple[Weight, ...] = ("stop", "decide", "point", "note")
 
+# How often an intruder is right about whose record it is, which comes before every other figure.
+MATCH_RATES = {"matches_true": "true match rate", "pooled_picks": "match rate with all datasets combined"}
 # What the schemes are set side by side by.
 SIDE_BY_SIDE = (
+    *MATCH_RATES,
     "expected_mean",
     "risk_mean",
     "isolated_mean",
     "largest_mean",
-    "matches_true",
     "pooled_mean",
-    "pooled_picks",
     "members",
     "members_isolated",
     "nearer",
@@ -78,6 +82,12 @@ _OVERLAP_ERROR = 0.1
 _OF_A_PERSON = (IDENTITY, ATTRIBUTE, MEMBERSHIP)
 # Spread, tails and extremes: in red, values that no user would believe.
 _SHAPES = ("spread_ratio", "tail_ratio", "reach_ratio")
+# Counts of records at high risk, the best one first: what each is called, and up to where it is none.
+_HIGH = {
+    "expected": ("an expected risk above {}", 0.0),
+    "estimated": ("an expected risk above {}, estimated from the tables", 0.5),
+    "risk": ("a risk above {}", 0.0),
+}
 # Measures with a remark of their own, by the thresholds of the scorecard.
 _BY_RULE = (
     *("isolated_mean", "largest_mean", "guess_right_gain", "alike_gain", "members", "members_isolated"),
@@ -181,16 +191,11 @@ def name_column(evaluation: "Evaluation", column: str) -> str:
 def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
     """What a release gives away and what it keeps, in clauses."""
     told = []
-    before, after = find_figure(evaluation.risk, CONFIDENTIAL, "risk_mean"), mean_risk(evaluation, scheme)
-    if before is not None and after is not None:
-        told.append(
-            f"the expected risk of a record is {teller.share(after.value)}, {teller.share(before.value)} before"
-        )
-    true, picks = (find_figure(evaluation.risk, scheme, name) for name in ("matches_true", "pooled_picks"))
-    if true is not None:
-        told.append(f"{teller.percentage(true.value)} of the records are matched uniquely and rightly")
-    if picks is not None:
-        told.append(f"whoever pools the tables picks the right record for {teller.percentage(picks.value)}")
+    for measure, words in MATCH_RATES.items():
+        after, before = (find_figure(evaluation.risk, name, measure) for name in (scheme, CONFIDENTIAL))
+        if after is not None:
+            share = "" if before is None else f" ({teller.percentage(before.value)} for the confidential data)"
+            told.append(f"the {words} is {teller.percentage(after.value)}{share}")
     members = find_figure(evaluation.risk, scheme, "members")
     if members is not None:
         share = teller.percentage(members.value)
@@ -198,6 +203,10 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
     overlaps = list(list_overlaps(evaluation, scheme).values())
     if overlaps:
         told.append(f"the intervals of {len(overlaps)} estimates overlap by {np.mean(overlaps):.2f} on average")
+    before, after = find_figure(evaluation.risk, CONFIDENTIAL, "risk_mean"), mean_risk(evaluation, scheme)
+    if before is not None and after is not None:
+        risks = f"{teller.share(after.value)} ({teller.share(before.value)} for the confidential data)"
+        told.append(f"the mean identification risk is {risks}")
     return ", ".join(told[:-1]) + f" and {told[-1]}" if len(told) > 1 else "".join(told) or "nothing stands out"
 
 
@@ -246,7 +255,7 @@ def remark_shape(evaluation: "Evaluation", scheme: str, rules: Sequence[Rule] | 
 def _list_bad(frame: pd.DataFrame, scheme: str, rule: Rule | None) -> Iterator[tuple[dict[Any, Any], Weight]]:
     """List the figures that a rule has in amber or red; none where the agency turned it off."""
     for row in [] if rule is None else list_figures(frame, scheme, rule.measure):
-        weight: Weight = "note" if rule is None else weigh(rule, rule.colour(row["value"]))
+        weight: Weight = "note" if rule is None else weigh(rule, rate_figure(row, rule))
         if weight != "note":
             yield row, weight
 
@@ -355,14 +364,15 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
         )
         weight: Weight = "decide" if pooled.value > mean.value + POOLED_STEP else "note"
         yield Remark(f"{_sentence(clause)} Fewer tables would give away less.", "risk", weight, clause)
-    expected = find_figure(risk, scheme, f"expected_{ABOVE_HIGH}")
-    high = find_figure(risk, scheme, f"risk_{ABOVE_HIGH}") if expected is None else expected
-    if high is not None and high.value > 0:
-        what = "risk" if expected is None else "expected risk"
-        clause = (
-            f"records with {'a' if expected is None else 'an'} {what} above {HIGH_RISK}: {teller.count(high.value)}"
-        )
-        yield Remark(_sentence(clause), "risk", "decide", clause)
+    # The realised risk of few tables is high by luck as well: it counts where nothing better is known.
+    for name, (what, least) in _HIGH.items():
+        high = find_figure(risk, scheme, f"{name}_{ABOVE_HIGH}")
+        if high is None:
+            continue
+        if high.value > least:
+            clause = f"records with {what.format(HIGH_RISK)}: {teller.count(high.value)}"
+            yield Remark(_sentence(clause), "risk", "decide", clause)
+        break
     rules = asked_rules(evaluation)
     for measure, words in STANDING_OUT.items():
         for row, weight in _list_bad(risk, scheme, rules.get(measure)):
@@ -400,12 +410,13 @@ def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) ->
     words = {"members": "a person", "members_isolated": "one of the most isolated 1%"}
     rules = asked_rules(evaluation)
     for measure, who in words.items():
-        found, rule = find_figure(evaluation.risk, scheme, measure), rules.get(measure)
-        if found is None or rule is None or not found.low > 0.5:
-            continue
-        clause = f"tables lie nearer to {who} who was in the data in {teller.percentage(found.value)} of the cases"
-        weight = weigh(rule, rule.colour(found.value))
-        yield Remark(f"{_sentence(clause)} Half would be no sign of it.", "risk", weight, clause)
+        rule = rules.get(measure)
+        for row in [] if rule is None else list_figures(evaluation.risk, scheme, measure):
+            weight: Weight = "note" if rule is None else weigh(rule, rate_figure(row, rule))
+            if weight != "note" or row["low"] > 0.5:
+                share = teller.percentage(row["value"])
+                clause = f"tables lie nearer to {who} who was in the data in {share} of the cases"
+                yield Remark(f"{_sentence(clause)} Half would be no sign of it.", "risk", weight, clause)
     for row, weight in _list_bad(evaluation.risk, scheme, rules.get("alike_gain")):
         share = teller.percentage(row["value"])
         clause = f"look-alikes tell {cut_name(row['column'])} in {share} more of the cases than other people would"

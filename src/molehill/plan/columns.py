@@ -24,7 +24,7 @@ NEARLY_ALL = 0.9
 # Fewer records than this at a place make the place a name.
 FEW_PEOPLE = 50
 MANY_PLACES = 20
-# Nobody is recognised among so few records, and too little can be told of a column.
+# Among so few records too little can be told of a column.
 _LEAST = 20
 _LOOKED_AT = 2_000
 

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +23,7 @@ from molehill.plan.settings import Settings
 from molehill.release.locks import held
 from molehill.report import methods_note, render_report
 from molehill.report.archive import archive_dossier
-from molehill.report.dossier import Dossier, Searched, read_dossier, write_dossier
+from molehill.report.dossier import Dossier, Publication, Searched, read_dossier, write_dossier
 from molehill.report.page.first_page import judge_release
 from molehill.report.trail import (
     ARCHIVE,
@@ -108,24 +108,32 @@ class Release:
         return show_html(self.evaluation, self.scheme, self.verdict)
 
     @property
-    def is_released(self) -> bool:
-        """Whether there is something to publish: always, unless no point that was tried keeps the targets."""
+    def is_found(self) -> bool:
+        """Whether there are tables to publish: always, unless no point that was tried keeps the targets."""
         return self.search is None or self.search.fit_to_publish
+
+    @property
+    def is_released(self) -> bool:
+        """Whether `save` writes what may be published: there are such tables, and they are not to be withheld."""
+        return self.is_found and self.verdict.decision != "do not release"
 
     @property
     def verdict(self) -> Verdict:
         """What to do with it, and why, in a sentence: as the internal report says it."""
         return judge_release(make_dossier(self), Teller("internal", len(self.weights)))
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+    def save(self, folder: str | Path, *, overwrite: bool = False, release_anyway: bool = False) -> Path:
         """Write `release/`, to publish, and `internal/`, to keep, into a new folder: see `save_release`."""
-        return save_release(self, folder, overwrite=overwrite)
+        return save_release(self, folder, overwrite=overwrite, release_anyway=release_anyway)
 
 
-def save_release(release: Release, folder: str | Path, *, overwrite: bool = False) -> Path:
+def save_release(
+    release: Release, folder: str | Path, *, overwrite: bool = False, release_anyway: bool = False
+) -> Path:
     """Write a release: `release/` to publish, `internal/` to keep. The folder appears whole or not at all.
 
-    If a search found nothing that is fit to publish, there is no `release/`. When it was made, by whom, where and how
+    If a search found nothing that is fit to publish, or the recommendation is "do not release", there is no `release/`.
+    When it was made, by whom, where and how
     long it took is in `internal/times.json` alone: all else is the same bytes for the same table, settings, seed and
     versions.
 
@@ -137,19 +145,21 @@ def save_release(release: Release, folder: str | Path, *, overwrite: bool = Fals
         Where to; it must not exist yet.
     overwrite
         Replace a folder that holds an earlier release.
+    release_anyway
+        Write `release/` also against the recommendation; report, dossier and manifest then say so.
     """
     target = Path(folder)
     check_target(target, overwrite=overwrite)
     with held(target):
         take_back(target)
         check_target(target, overwrite=overwrite)
-        write_release(release, target)
+        write_release(release, target, release_anyway=release_anyway)
     return target
 
 
-def write_release(release: Release, target: Path) -> None:
+def write_release(release: Release, target: Path, *, release_anyway: bool = False) -> None:
     """Write a release in place of whatever is there; the caller holds the target (see `molehill.release.locks`)."""
-    dossier = make_dossier(release)
+    dossier = _settle(make_dossier(release), release_anyway=release_anyway)
     with folder_written_whole(target) as temporary:
         public, internal = temporary / "release", temporary / "internal"
         internal.mkdir(mode=0o700)
@@ -164,6 +174,15 @@ def write_release(release: Release, target: Path) -> None:
         _write_evidence(dossier, temporary, hash_files(public) if dossier.fit_to_publish else {})
         manifest = _write_manifest(temporary, hash_files(temporary), dossier.facts)
         _write_json(temporary / TIMES, {**_tell_times(release), "manifest": manifest})
+
+
+def _settle(dossier: Dossier, *, release_anyway: bool) -> Dossier:
+    """Settle what becomes of the datasets, by the recommendation; it stays so when a report is made again."""
+    verdict = judge_release(dossier, Teller("internal", int(dossier.facts["records"])))
+    settled: Publication = dossier.publication
+    if settled == "released" and verdict.decision == "do not release":
+        settled = "released against the recommendation" if release_anyway else "not recommended"
+    return replace(dossier, facts={**dossier.facts, "publication": settled})
 
 
 def _write_evidence(dossier: Dossier, folder: Path, published: Mapping[str, str]) -> None:

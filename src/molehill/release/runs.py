@@ -19,12 +19,14 @@ def run(
     *,
     resume: bool = False,
     overwrite: bool = False,
+    release_anyway: bool = False,
     progress: bool = True,
     tell: Tell | None = None,
 ) -> Release:
     """Make the release that settings describe, and save it: `synthesize`, then `Release.save`.
 
-    Where nothing that was found keeps the targets, only `internal/` is written, with the report on the closest point.
+    Where nothing that was found keeps the targets, only `internal/` is written, with the report on the closest point;
+    so it is where the recommendation is "do not release".
 
     While it runs, its seed and checkpoints lie in a hidden folder beside `out`, for the owner only, and no other run
     can work on `out`. Interrupted or killed, the same call with `resume` goes on from there and ends with the same
@@ -42,6 +44,8 @@ def run(
         Go on with an interrupted run; without one, begin.
     overwrite
         Replace a folder that holds an earlier release.
+    release_anyway
+        Write `release/` also against the recommendation; report, dossier and manifest then say so.
     progress, tell
         As in `molehill.synthesize`.
     """
@@ -56,7 +60,7 @@ def run(
             release = synthesize(data, seeded, **how)
             if tell is not None:
                 tell("writing the report")
-            write_release(release, target)
+            write_release(release, target, release_anyway=release_anyway)
         except BaseException:
             # Refused or interrupted before any work was done: there is nothing to go on with.
             if not any(folder.rglob("chunk-*.bin")):

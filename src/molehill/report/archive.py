@@ -57,6 +57,7 @@ def describe_dossier(dossier: Dossier, published: Mapping[str, str], settings: s
         "release": {
             "scheme": dossier.scheme,
             "fit_to_publish": dossier.fit_to_publish,
+            "publication": dossier.publication,
             "files": dict(published),
             "fingerprint": fingerprint_files(published),
         },

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -16,6 +16,8 @@ from molehill.plan.settings import Settings, read_settings, write_settings
 from molehill.plan.targets import Target
 from molehill.tables.formats.formats import read_table, write_table
 
+# What became of the datasets. What is not recommended is released only if that is asked for by name.
+Publication = Literal["released", "released against the recommendation", "not recommended", "nothing found"]
 _SEARCH_FRAMES = ("points", "standing_in_the_way", "baselines")
 _FRAMES = ("weights", "fits", "diagnostics")
 
@@ -36,7 +38,8 @@ class Searched:
         One row a point: how it was made (`rounds` of feedback among it), risk and utility with their errors, whether
         the targets are met; and for the first target `target_1_value`, `target_1_error`, `target_1_chance` (of breaking
         it), `target_1_records` (expected to break it), `target_1_met`, and so on. Without targets `met` says whether
-        it keeps as much as the best.
+        it keeps as much as the best. By which criterion each was chosen or not: `decided_by`, and `decided_why` in
+        words.
     place, next_places
         Number of the chosen point, or of the closest one if none meets the targets, and of the next best.
     standing_in_the_way
@@ -105,7 +108,8 @@ def tell_runners_up(searched: Searched) -> list[str]:
         kept = ("keeps the targets", "misses the targets") if searched.targets else ("keeps as much", "keeps less")
         state = kept[0] if row["met"] else kept[1]
         risk = f"mean expected risk {row['mean_expected_risk']:.3f}, U_m {row['U_m']:.4f}"
-        lines.append(f"Point {row['point'] + 1}, {row['scheme']}: {state}, {risk}.")
+        decided = f" Decided by: {row['decided_why']}." if row.get("decided_why") else ""
+        lines.append(f"Point {row['point'] + 1}, {row['scheme']}: {state}, {risk}.{decided}")
     return lines
 
 
@@ -152,7 +156,8 @@ class Dossier:
         another; drawn, the replaced columns in the order of drawing; rules, what every record keeps to, with how many
         confidential ones break it, and accepted, the share of records that kept to constraints when first drawn;
         kind and reason of the column; files, how those of text are written; ours, false if others made the
-        tables; versions; input, the hashes of the confidential table. Nothing in it tells the time.
+        tables; versions; input, the hashes of the confidential table; publication, what became of the datasets.
+        Nothing in it tells the time.
     search
         What a search found, if the release comes from one.
     """
@@ -173,9 +178,19 @@ class Dossier:
         return bool(self.facts.get("ours", True))
 
     @property
+    def publication(self) -> Publication:
+        """What became of the datasets, as it was settled when the folder was written.
+
+        Earlier versions released whatever a search did not refuse.
+        """
+        if self.search is not None and not self.search.fit_to_publish:
+            return "nothing found"
+        return self.facts.get("publication", "released")
+
+    @property
     def fit_to_publish(self) -> bool:
-        """Whether there is something to publish: always, unless a search found nothing that is."""
-        return self.search is None or self.search.fit_to_publish
+        """Whether there is something to publish: not if a search found nothing, nor if it is not recommended."""
+        return self.publication in ("released", "released against the recommendation")
 
     @property
     def notes(self) -> dict[str, str]:

@@ -68,7 +68,7 @@ _ANY_ORDER = "The order of the records says nothing, and a row of one table has 
 _SAME_ROW = "A record stands in the same row of every table."
 
 _WEIGHTED = """\
-Records that stand out among those with the same {known} are easier to recognise. The model was
+Records that stand out among those with the same {known} have the highest identification risk. The model was
 therefore fitted with weights between 0 and 1: the more a record stands out, the less it counts. The tables follow the
 bulk of the data closely, and its rare values less closely."""
 

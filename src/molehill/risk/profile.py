@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binom
 
-from molehill.arrays import Floats, Integers
+from molehill.arrays import Booleans, Floats, Integers
 from molehill.errors import InputError
 from molehill.risk.identification import ConfidentialRisk
 from molehill.tables.intervals import Figure, mean_over_tables, resample
@@ -25,6 +26,9 @@ SHARES = {
     "99% quantile": 0.99,
     "maximum": 1.0,
 }
+# Tables from which on luck can be told from a high expected risk; how finely, and how often the guess is improved.
+LEAST_TABLES = 3
+_CHANCES, _ROUNDS = np.linspace(0.005, 0.995, 100), 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,3 +365,54 @@ def numeric_columns(risk: ConfidentialRisk, table: Table) -> dict[str, Floats]:
     """Give the values of the sensitive columns that are amounts or counts."""
     names = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind not in ("categorical", "date")]
     return {name: column_numbers(table, name) for name in names}
+
+
+def estimate_above(by_table: Floats, linked: Booleans, confidential: Floats, threshold: float) -> float:
+    """Estimate how many records have an expected risk above a threshold, from a few released tables.
+
+    The mean over few tables is above it by luck as well: the fewer tables, the more records. A record whose own value
+    is close with chance q, and which then has the risk c, has the expected risk q c. How the chances are spread over
+    the records whose c is above the threshold is estimated from the numbers of tables in which the values were close,
+    which are binomial (a nonparametric mixture by a few rounds of EM from a flat start, so that it stays smooth);
+    every record then has the chance that its q c is above the threshold, and the sum of these is given.
+
+    Parameters
+    ----------
+    by_table, linked
+        (tables, records): as in `molehill.risk.identification.ReleaseRisk`.
+    confidential
+        One per record: its risk in the confidential table, which is c where no table tells it.
+    threshold
+        The risk above which records are counted.
+
+    Returns
+    -------
+    float
+        NaN from fewer than `LEAST_TABLES` tables, which cannot tell.
+
+    Examples
+    --------
+    >>> close = np.zeros((20, 1000), dtype=bool)
+    >>> close[:, :3] = True
+    >>> round(estimate_above(np.where(close, 0.99, 0.0), close, np.full(1000, 0.99), 0.8), 2)
+    3.0
+    """
+    tables = len(by_table)
+    if tables < LEAST_TABLES:
+        return np.nan
+    number = linked.sum(axis=0)
+    total = np.nansum(by_table, axis=0)
+    reached = np.divide(total, number, out=np.array(confidential, dtype=np.float64), where=number > 0)
+    can = reached > threshold
+    seen = np.bincount(number[can], minlength=tables + 1).astype(np.float64)
+    if not can.any():
+        return 0.0
+    likelihood = binom.pmf(np.arange(tables + 1)[:, None], tables, _CHANCES)
+    shares = np.full(len(_CHANCES), 1 / len(_CHANCES))
+    for _ in range(_ROUNDS):
+        given = likelihood * shares
+        shares = seen @ (given / given.sum(axis=1, keepdims=True)) / seen.sum()
+    given = likelihood * shares
+    given /= given.sum(axis=1, keepdims=True)
+    beyond = np.column_stack([np.cumsum(given[:, ::-1], axis=1)[:, ::-1], np.zeros(tables + 1)])
+    return float(beyond[number[can], np.searchsorted(_CHANCES, threshold / reached[can])].sum())

@@ -70,6 +70,7 @@ def tell_result(run: Run) -> dict[str, Any]:
         "scores": score(dossier.evaluation, dossier.scheme),
         "scheme": dossier.scheme,
         "published": dossier.fit_to_publish,
+        "publication": dossier.publication,
     }
 
 
@@ -141,6 +142,7 @@ def lay_out_points(points: Sequence[Mapping[Any, Any]], *, chosen: int | None = 
             "lost": away,
             "agreement": float(point["agreement"]),
             "met": bool(point["met"]),
+            "decided": f"{point.get('decided_why', '')}",
             "chosen": chosen is not None and int(point["point"]) == chosen,
             "can_choose": not point.get("rounds") and not point.get("membership"),
             "x": round(place(away, lost), 1),

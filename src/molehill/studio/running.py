@@ -27,7 +27,7 @@ try:
 except ImportError:  # as on Windows
     fcntl = None
 
-State = Literal["running", "paused", "stopping", "released", "nothing found", "stopped", "failed"]
+State = Literal["running", "paused", "stopping", "released", "not recommended", "nothing found", "stopped", "failed"]
 CAN_PAUSE = hasattr(signal, "SIGSTOP")
 _NAME = re.compile(r"run-(\d+)\.toml")
 _LEAST_LEFT = 5.0
@@ -101,14 +101,16 @@ def find_run(project: Project, number: Any) -> Run:
     return chosen[0]
 
 
-def begin_run(project: Project, settings: Settings) -> Run:
-    """Begin a run of settings, as a process of its own."""
+def begin_run(project: Project, settings: Settings, *, release_anyway: bool = False) -> Run:
+    """Begin a run of settings, as a process of its own; against the recommendation it releases only if asked to."""
     runs = list_runs(project)
     at_work = [run for run in runs if is_alive(run)]
     if at_work:
         raise InputError("run", f"run {at_work[0].number} is still at work", "Wait for it, or stop it")
     run = Run(project, runs[0].number + 1 if runs else 1)
     write_text(run.settings_file, format_settings(settings), private=True)
+    if release_anyway:
+        _note(run, release_anyway=True)
     _start(run)
     return run
 
@@ -179,7 +181,7 @@ def tell_run(run: Run) -> dict[str, Any]:
         "points": [line["point"] for line in stages if isinstance(line.get("point"), Mapping)],
         "spent": spent,
         "share": 1.0
-        if state in ("released", "nothing found")
+        if state in ("released", "not recommended", "nothing found")
         else 0.0
         if not estimate
         else min(spent / estimate, 0.97),
@@ -207,7 +209,10 @@ def _state(run: Run, note: Mapping[str, Any], lines: list[dict[str, Any]], *, al
     if alive:
         return "stopping" if note.get("stopped") else "paused" if note.get("paused") else "running"
     if (run.out / "internal" / "manifest.json").exists():
-        return "released" if (run.out / "release").is_dir() else "nothing found"
+        if (run.out / "release").is_dir():
+            return "released"
+        manifest = _read_object(run.out / "internal" / "manifest.json")
+        return "not recommended" if manifest.get("publication") == "not recommended" else "nothing found"
     ended = [line["ended"] for line in lines if "ended" in line]
     # One that was killed could write nothing.
     return "stopped" if note.get("stopped") or not ended else "failed"
@@ -216,6 +221,7 @@ def _state(run: Run, note: Mapping[str, Any], lines: list[dict[str, Any]], *, al
 def _start(run: Run) -> None:
     command = [sys.executable, "-m", "molehill", "run", str(run.settings_file), "--out", str(run.out), "--resume"]
     command += ["--progress", str(run.stages_file), "--quiet"]
+    command += ["--release-anyway"] if _read_note(run).get("release_anyway") else []
     lock = os.open(run.lock, os.O_RDWR | os.O_CREAT, 0o600)
     log = os.open(run.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -252,8 +258,12 @@ def _note(run: Run, **changes: Any) -> None:
 
 
 def _read_note(run: Run) -> dict[str, Any]:
+    return _read_object(run.note)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(run.note.read_text(encoding="utf-8")))
+        return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return {}
 

@@ -458,6 +458,17 @@ def _begin_run(studio: Studio, asked: Asked) -> dict[str, Any]:
     return _show(studio, asked)
 
 
+def _release_anyway(studio: Studio, asked: Asked) -> dict[str, Any]:
+    """Make a run that was not recommended again, with its seed, and release it all the same."""
+    project = asked.of_project()
+    run = running.find_run(project, asked.fields.get("run"))
+    dossier = comparing.read_run(run)
+    if dossier.publication != "not recommended":
+        raise InputError("run", "it was not withheld by its recommendation", "Choose one that was")
+    running.begin_run(project, run.settings.but(seed=dossier.settings.seed), release_anyway=True)
+    return _show(studio, Asked(project, "run", {}), "It is made again, to be released against the recommendation.")
+
+
 def _steer(steer: Callable[[running.Run], None]) -> Handler:
     def act(studio: Studio, asked: Asked) -> dict[str, Any]:
         steer(running.find_run(asked.of_project(), asked.fields.get("run")))
@@ -488,6 +499,7 @@ _OTHER: dict[str, Handler] = {
     "undo": _undo,
     "redo": _redo,
     "begin": _begin_run,
+    "release-anyway": _release_anyway,
     "pause": _steer(running.pause),
     "stop": _steer(running.stop),
     "go-on": _steer(running.go_on),

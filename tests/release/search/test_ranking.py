@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from molehill.release.search.ranking import rank_points
+from molehill.release.search.ranking import decide_points, rank_points
 
 
 def point(number, *, risk=0.1, error=0.001, distance=0.01, lost=0.0, overlap=0.9, told=1.0, **more):
@@ -18,11 +18,21 @@ def point(number, *, risk=0.1, error=0.001, distance=0.01, lost=0.0, overlap=0.9
     return SimpleNamespace(number=number, measured=measured, **about)
 
 
-def ranked(*points, rules_risk=False) -> list[int]:
+def bench_of(*points, rules_risk=False) -> Any:
     """A fresh sample has U_m 0.02, and its pairs differ by 0.05."""
     bench: Any = SimpleNamespace(points=list(points), rules_risk=rules_risk, fresh=0.02, fresh_agreement=950.0)
     bench.loss = lambda one: max(one.distance, 0.02)
-    return [one.number for one in rank_points(bench)]
+    return bench
+
+
+def ranked(*points, rules_risk=False) -> list[int]:
+    return [one.number for one in rank_points(bench_of(*points, rules_risk=rules_risk))]
+
+
+def decided(*points, rules_risk=False) -> list[tuple[bool, str]]:
+    bench = bench_of(*points, rules_risk=rules_risk)
+    frame = decide_points(bench, rank_points(bench)[0])
+    return list(zip(frame["keeps_as_much"], frame["decided_by"], strict=True))
 
 
 @pytest.mark.parametrize(
@@ -61,3 +71,37 @@ def test_what_has_not_converged_comes_last_and_without_any_that_meets_the_closes
     assert ranked(point(0, risk=0.1, converged=False), point(1, risk=0.3), rules_risk=True) == [1, 0]
     missed = [point(0, met=False, gap=0.3), point(1, met=False, gap=0.1)]
     assert ranked(*missed, rules_risk=True) == [1, 0]
+
+
+def test_every_point_has_the_criterion_that_decided():
+    """The safest of all keeps less in what users compute: the demo's sixth candidate was said to keep as much."""
+    points = [point(0, risk=0.0249), point(1, risk=0.0245, overlap=0.609), point(2, risk=0.03)]
+    points += [point(3, risk=0.01, lost=0.1, distance=0.1, told=9.0), point(4, risk=0.0251), point(5, converged=False)]
+    assert decided(*points) == [
+        (True, "chosen"),
+        (False, "overlap"),
+        (True, "risk"),
+        (False, "agreement, distance, classifier"),
+        (True, "order"),
+        (True, "convergence"),
+    ]
+    bench = bench_of(*points)
+    why = decide_points(bench, points[0])["decided_why"]
+    assert why[1] == "smallest interval overlap 0.609, 0.750 needed"
+    assert why[2] == "mean expected risk 0.0300, 0.0249 for the chosen one"
+
+
+def test_under_a_rule_the_distance_decides_and_then_the_risk():
+    points = [point(0, risk=0.2, distance=0.03), point(1, risk=0.1, distance=0.04), point(2, met=False, gap=0.1)]
+    points += [point(3, risk=0.3, distance=0.0305)]
+    assert [ids for _, ids in decided(*points, rules_risk=True)] == ["chosen", "distance", "targets", "risk"]
+    assert [ids for _, ids in decided(point(0, met=False, gap=0.3), point(1, met=False, gap=0.1))] == [
+        "targets",
+        "closest",
+    ]
+
+
+def test_what_ranks_above_the_chosen_one_had_no_luck_in_its_draws():
+    points = [point(0, risk=0.1), point(1, risk=0.3)]
+    bench = bench_of(*points, rules_risk=True)
+    assert list(decide_points(bench, points[1])["decided_by"]) == ["draws", "chosen"]

@@ -9,7 +9,7 @@ import numpy as np
 from molehill.evaluation.measure import FEW, Measure, Unit, Value
 from molehill.evaluation.scene import Scene
 from molehill.risk.intruder import Radius
-from molehill.risk.profile import ABOVE, QUANTILES
+from molehill.risk.profile import ABOVE, QUANTILES, estimate_above
 from molehill.tables.intervals import Figure, mean_over_tables
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _profile(name: str) -> list[Measure]:
         return compute
 
     over = "in the tables" if name == "risk" else "over all tables that the scheme could have drawn"
-    told = f"how far a record can be recognised on average, {over}; with the tables, roughly the agency's radius"
+    told = f"the identification risk of a record on average, {over}; with the tables, roughly the agency's radius"
     found = [Measure(f"{name}_mean", f"mean {what}", "risk", block, "share", take("mean"), public=True, reveals=told)]
     for key, share in QUANTILES.items():
         words = {"median": f"median {what}", "largest": f"largest {what}"}.get(key, f"{share:.0%} quantile of {what}")
@@ -63,6 +63,15 @@ def _excess(scene: Scene) -> Iterable[Value]:
     # The mean over the released tables estimates the same where the posterior is not known.
     mean = (scene.expected_profile or scene.profile)["mean"]
     return [Value(Figure(*(end - scene.risk_floor for end in mean)))] if scene.is_release else []
+
+
+def _estimated(scene: Scene) -> Iterable[Value]:
+    """Of a release whose model is not known; where it is, what is expected is computed."""
+    if scene.expected is not None or not scene.is_release or not scene.is_linked:
+        return []
+    own = scene.risk
+    number = estimate_above(own.by_table, own.linked, scene.confidential.risk, ABOVE["above_80"])
+    return [] if np.isnan(number) else [Value(Figure(number, np.nan, np.nan))]
 
 
 def _alone(scene: Scene) -> Iterable[Value]:
@@ -154,6 +163,14 @@ RISK_MEASURES = (
     Measure(
         "risk_floor", "mean risk of tables that tell nothing beyond the pattern", "risk", RECORDS, "share", _floor, ""
     ),
+    Measure(
+        "estimated_above_80",
+        f"records with expected risk above {ABOVE['above_80']}, estimated from the tables",
+        "risk",
+        RECORDS,
+        "expectation",
+        _estimated,
+    ),
     Measure("risk_excess", "mean risk above that floor", "risk", RECORDS, "share", _excess),
     Measure("alone_mean", "mean risk, if nothing else were known roughly", "risk", ALONE, "share", _alone),
     Measure("alone_floor", "of tables that tell nothing beyond the pattern", "risk", ALONE, "share", _alone_floor, ""),
@@ -174,7 +191,7 @@ RISK_MEASURES = (
         "share",
         _pooled("mean"),
         public=True,
-        reveals="how far a record can be recognised on average by whoever takes all tables together",
+        reveals="the identification risk of a record on average, if an intruder combines all datasets",
     ),
     Measure(
         "pooled_picks",

@@ -66,7 +66,7 @@ STANDING_OUT_MEASURES: Sequence[Measure] = (
         _mean_of(_isolated),
         public=True,
         least_records=100 * FEW,
-        reveals="how far the records that stand out most can be recognised on average; not who they are",
+        reveals="the identification risk, on average, of the records that stand out most; not who they are",
     ),
     Measure(
         "largest_mean",
@@ -77,7 +77,7 @@ STANDING_OUT_MEASURES: Sequence[Measure] = (
         _mean_of(_largest),
         public=True,
         least_records=100 * FEW,
-        reveals="how far the records with the largest values can be recognised on average; not who they are",
+        reveals="the identification risk, on average, of the records with the largest values; not who they are",
     ),
     Measure("smallest_pattern", "records in the smallest pattern (k)", "risk", STANDING_OUT, "number", _smallest, ""),
     Measure(

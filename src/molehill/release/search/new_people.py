@@ -1,6 +1,6 @@
 """Tables of new people, no record of which is anybody's: how much is told apart.
 
-Nobody has an own record in such tables, so that the risk of being recognised by it says nothing. What is left of a
+Nobody has an own record in such tables, so that identification risk says nothing. What is left of a
 person is a trace in the model: parts of a forest that hold few people repeat them. So the largest parts are taken that
 keep how columns go together; what is left of the trace is measured like everything else.
 """

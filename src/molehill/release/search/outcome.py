@@ -23,7 +23,7 @@ from molehill.release.search.points import (
     fit_several,
     list_points,
 )
-from molehill.release.search.ranking import rank_points
+from molehill.release.search.ranking import decide_points, rank_points
 from molehill.report.dossier import Searched
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.profile import range_ends, value_range
@@ -153,7 +153,9 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
     others = [point for point in rank_points(bench) if point.number != chosen.number][:RUNNERS_UP]
     probability = count_breaks(bench.targets, chosen.measured.runs)
     way = pd.DataFrame(columns=["pattern", "range", "records"]) if met else _stand_in_the_way(bench, chosen)
-    frame = list_points(bench.points, bench.fresh)
+    frame = list_points(bench.points, bench.fresh).join(decide_points(bench, chosen))
+    if not bench.targets:
+        frame["met"] = frame["keeps_as_much"]
     realised = any(target.basis == "realised" and target.subject == "maximum" for target in bench.targets)
     return Found(
         met=met,
@@ -259,7 +261,10 @@ def _tell_verdict(
     met, lines = releases > 0, []
     wanted = "; ".join(short_label(str(target), _LONGEST) for target in bench.targets)
     if not bench.targets:
-        lines.append(f"Chosen of {len(bench.points)}: {chosen}, the safest of those that keep as much as the best.")
+        why = "the safest of those that keep as much as the best"
+        if not frame["keeps_as_much"].iloc[chosen.number]:
+            why = "the first that was tried: none keeps as much as the best in every criterion"
+        lines.append(f"Chosen of {len(bench.points)}: {chosen}, {why}.")
     elif met:
         lines.append(f"Found: {chosen} keeps {wanted}.")
     else:

@@ -18,6 +18,7 @@ from molehill.evaluation.telling import (
     list_figures,
 )
 from molehill.evaluation.verdict import (
+    MATCH_RATES,
     WEIGHTS,
     Remark,
     Verdict,
@@ -29,6 +30,7 @@ from molehill.evaluation.verdict import (
     name_column,
 )
 from molehill.report.dossier import Dossier
+from molehill.report.page.meanings import IDENTIFICATION_RISK
 from molehill.report.public import count_replaced
 from molehill.tables.intervals import Figure
 
@@ -52,8 +54,8 @@ def judge_release(dossier: Dossier, teller: Teller) -> Verdict:
 
 
 def list_cards(dossier: Dossier, teller: Teller) -> list[Card]:
-    """At most five key figures, none of which improves by publishing more tables."""
-    parts = (_card_mean, _card_matches, _card_patterns, _card_new_people, _card_utility)
+    """At most five key figures, match rates first; no figure of risk falls by publishing more tables."""
+    parts = (_card_matches, _card_patterns, _card_new_people, _card_utility, _card_mean)
     return [card for part in parts for card in part(dossier, teller)]
 
 
@@ -62,27 +64,27 @@ def _card_mean(dossier: Dossier, teller: Teller) -> Iterator[Card]:
     realised = find_figure(dossier.evaluation.risk, dossier.scheme, "risk_mean")
     if after is None:
         return
-    note = "0: nobody is recognised, 1: everybody."
+    note = IDENTIFICATION_RISK
     floor = find_figure(dossier.evaluation.risk, dossier.scheme, "risk_floor")
     if floor is not None:
         note += f" {teller.share(floor.value)} if nothing were told beyond the pattern."
     if realised is not None:
         tables = int(dossier.facts["tables"])
         note += f" The paper's realised mean over {_tables(tables)}: {teller.share(realised.value)}."
-    yield Card("expected risk of a record", teller.figure("share", after).text, _tell(teller, before), note)
+    yield Card("mean identification risk", teller.figure("share", after).text, _tell(teller, before), note)
 
 
 def _card_matches(dossier: Dossier, teller: Teller) -> Iterator[Card]:
-    titles = {
-        "matches_true": ("unique and right matches", "of the records: exactly one is close, and it is the right one."),
-        "pooled_picks": ("right picks by whoever pools the tables", "of the records, with all tables side by side."),
+    notes = {
+        "matches_true": "of the records: exactly one is close, and it is the right one.",
+        "pooled_picks": "of the records: the one that fits best over all datasets is the right one.",
     }
-    for measure, (title, note) in titles.items():
+    for measure, note in notes.items():
         after = find_figure(dossier.evaluation.risk, dossier.scheme, measure)
         if after is not None:
             before = _before(dossier, measure)
             told = "" if before is None else teller.percentage(before.value)
-            yield Card(title, teller.percentage(after.value), told, note)
+            yield Card(MATCH_RATES[measure], teller.percentage(after.value), told, note)
 
 
 def _card_patterns(dossier: Dossier, teller: Teller) -> Iterator[Card]:

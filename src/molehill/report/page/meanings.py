@@ -1,15 +1,20 @@
 """What every measure means in a few words, so that nobody has to leave the page: by the id of the measure."""
 
+# The one sentence on what the paper's measure is, wherever it stands.
+IDENTIFICATION_RISK = (
+    "Identification risk is the share of the pattern's other records that are not close to the true value, if the "
+    "record's own released value is close, and 0 if it is not; it is no probability of being recognized."
+)
 _PROFILE = {
-    "mean": "of all records; 0: never recognised, 1: always",
+    "mean": "of all records; no probability of being recognized",
     "q25": "a quarter of the records have less",
     "median": "half of the records have less",
     "q75": "three quarters of the records have less",
     "q99": "all but one in a hundred have less",
     "largest": "of the one record at most risk",
-    "above_50": "more likely recognised than not",
-    "above_80": "nearly sure to be recognised",
-    "above_95": "as good as recognised",
+    "above_50": "before release: fewer than half of the pattern's other records are close",
+    "above_80": "before release: fewer than one in five of the pattern's other records are close",
+    "above_95": "before release: fewer than one in twenty of the pattern's other records are close",
 }
 _ATTACKS = {
     "": "of people who were in the data",
@@ -22,6 +27,7 @@ MEANINGS = {
     **{f"risk_{name}": words for name, words in _PROFILE.items()},
     **{f"expected_{name}": words for name, words in _PROFILE.items()},
     "risk_floor": "what tables cost that say nothing of a person beyond the known columns",
+    "estimated_above_80": "without the luck of few tables, by which the realised risk is high as well",
     "risk_excess": "what is said of a person beyond the known columns",
     "alone_mean": "in the released tables; of all columns together the risk is lower, and higher for who stands out",
     "alone_floor": "what tables cost that say nothing of a person beyond the known columns",
@@ -59,7 +65,7 @@ MEANINGS = {
     "population_mean": "the risk, times the chance that who has the known values is in the sample at all",
     "population_largest": "of the one record at most risk",
     "alone_by_weight": "nobody else has their known values and their weight",
-    "weight_mean": "of all records; 0: never recognised, 1: always",
+    "weight_mean": "of all records; no probability of being recognized",
     "weight_largest": "of the one record at most risk",
     "U_m_weighted": "of the distribution functions of the population, as the weights have it",
     "U_a_weighted": "of the distribution functions of the population, as the weights have it",

@@ -23,6 +23,7 @@ from molehill.plan.settings import Settings, format_settings
 from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
 from molehill.report.methods import is_weighted, tell_model, tell_survey_use
 from molehill.report.page.first_page import list_cards, list_remarks, tell_verdict
+from molehill.report.page.meanings import IDENTIFICATION_RISK
 from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import (
     TableView,
@@ -43,6 +44,8 @@ from molehill.report.page.tables import (
 from molehill.report.public import count_replaced, redact
 from molehill.report.trail import show_fingerprint
 from molehill.risk.intruder import CLOSE_DAYS
+
+_WITHHELD = {"not recommended": "The recommendation is not to release."}
 
 
 def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") -> str:
@@ -88,6 +91,7 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         weighted=is_weighted(dossier),
         cards=list_cards(shown, teller),
         decision=decide(shown.evaluation, shown.scheme, remarks, teller) if internal else None,
+        identification_risk=IDENTIFICATION_RISK,
         scores=score(shown.evaluation, shown.scheme) if internal else [],
         changed=[f"{rule.family}: {rule}" for rule in list_rules(shown.evaluation) if rule.ours] if internal else [],
         verdict=tell_verdict(shown, teller),
@@ -102,6 +106,8 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         settings_file=format_settings(dossier.settings, notes=dossier.notes) if internal else "",
         **_tell_release(shown),
         **_tell_search(shown.search),
+        withheld=_WITHHELD.get(shown.publication, "") or _tell_nothing_found(shown),
+        publication=shown.publication,
     )
 
 
@@ -153,15 +159,20 @@ def _tell_unknown(settings: Settings) -> str:
     return " and ".join([*([join_names(sure)] if sure else []), *perhaps])
 
 
+def _tell_nothing_found(dossier: Dossier) -> str:
+    """Say why a search found nothing to publish; nothing if it found something."""
+    if dossier.search is None or dossier.search.fit_to_publish:
+        return ""
+    if dossier.search.met:
+        return "The chosen scheme keeps the targets, but its fit has not converged: it must run longer."
+    return "No scheme was found that keeps the targets."
+
+
 def _tell_search(searched: Searched | None) -> dict[str, Any]:
     if searched is None:
-        return {"search": None, "withheld": ""}
-    withheld = "No scheme was found that keeps the targets."
-    if searched.met:
-        withheld = "The chosen scheme keeps the targets, but its fit has not converged: it must run longer."
+        return {"search": None}
     return {
         "search": searched,
-        "withheld": "" if searched.fit_to_publish else withheld,
         "cost": tell_cost(searched),
         "runners_up": tell_runners_up(searched),
     }

@@ -395,7 +395,8 @@ def list_search_tables(searched: Searched | None) -> list[TableView]:
     if searched is None:
         return []
     kept = "targets kept" if searched.targets else "keeps as much as the best"
-    first = (kept, "mean expected risk", "99% of expected risk", "largest realised risk", "U_m")
+    decided = ("decided by",) if "decided_why" in searched.points else ()
+    first = (kept, *decided, "mean expected risk", "99% of expected risk", "largest realised risk", "U_m")
     first += ("pairs of columns",) if "agreement" in searched.points else ()
     headings = map(Heading, (*first, *(cut_name(f"{target}") for target in searched.targets), "fit"))
     rows = []
@@ -438,6 +439,7 @@ def _tell_point(point: dict[Any, Any], searched: Searched) -> list[Told]:
     fit = f"{point['fit'] + 1}" if point["converged"] else f"{point['fit'] + 1}, NOT converged"
     cells = [
         Told("yes" if point["met"] else "no"),
+        *([Told(f"{point['decided_why']}")] if "decided_why" in point else []),
         _with_interval(point, "mean_expected_risk", 3),
         Told(f"{point['q99_expected_risk']:.3f}"),
         Told(f"{point['largest_realised_risk']:.3f}"),
