@@ -71,7 +71,7 @@ _MIXTURE = ("lower", "upper", "components", "membership", "transform", "priors",
 BUILT_IN = {
     built_in.name: built_in
     for built_in in (
-        BuiltIn("forest", "", ("lower", "upper", "leaf", "levels"), lambda *_: {"leaf": LEAF}, any_kind=True),
+        BuiltIn("forest", "", ("lower", "upper", "leaf", "levels", "seed"), lambda *_: {"leaf": LEAF}, any_kind=True),
         BuiltIn("tdp_mixture", "continuous", _MIXTURE, _choose_scale),
         BuiltIn("semicontinuous", "semicontinuous", _MIXTURE),
         BuiltIn("negative_binomial", "count"),

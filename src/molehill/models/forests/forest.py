@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from molehill.arrays import Booleans, Floats
+from molehill.arrays import Booleans, Floats, named_seed
 from molehill.errors import InputError, is_whole
 from molehill.machine import in_threads, workers
 from molehill.models.amounts import check_support, find_amounts
@@ -87,6 +87,7 @@ def forest(
     upper: float | None = None,
     levels: Sequence[Any] | None = None,
     missing: bool = False,
+    seed: int | None = None,
 ) -> DirectSynthesizer:
     """Replace a column of any kind by draws from a forest.
 
@@ -109,6 +110,9 @@ def forest(
         Of a category that has an order, all its levels in that order; an ordered column of pandas says it itself.
     missing
         Whether the forest also says which values are missing, as one level more; otherwise those that are stay so.
+    seed
+        By which it is drawn how many records must share a number, so that it may be released as it is, and where bins
+        end: see `Grid`. Who knows it knows these; left out, it is 0.
 
     Examples
     --------
@@ -133,7 +137,8 @@ def forest(
         else:
             values = find_amounts(table, column)
             times = None if survey is None else survey.times
-            found = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support, repr(column), times)
+            counted, own = np.where(np.isnan(values), 0.0, weights), named_seed(seed or 0, "grid", column)
+            found = learn_grid(values, counted, support, repr(column), times, seed=own)
             outcome = found.codes(values)
         known = number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():
