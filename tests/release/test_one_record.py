@@ -84,10 +84,10 @@ def test_one_odd_record_changes_nothing_in_kind(tmp_path):
 
 
 @pytest.mark.usefixtures("in_words")
-@pytest.mark.parametrize("ending", [".sav", ".parquet"])
-def test_a_level_of_one_person_is_not_published_nor_is_its_label(ending, tmp_path):
+@pytest.mark.parametrize(("ending", "records"), [(".sav", 1), (".parquet", 4)])
+def test_a_level_of_few_people_is_not_published_nor_is_its_label(ending, records, tmp_path):
     frame = people()[["town", "job"]]
-    frame.loc[77, "job"] = "bishop"
+    frame.loc[77 : 76 + records, "job"] = "bishop"
     names = {1: "clerk", 2: "nurse", 3: "smith", 4: "bishop", 5: "pope"}
     if ending == ".sav":
         codes = {name: code for code, name in names.items()}

@@ -17,7 +17,7 @@ from molehill.plan.settings import Settings
 from molehill.synthesis.design import find_levels
 from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import infer_kind
-from molehill.tables.table import Table, plain_code, with_columns
+from molehill.tables.table import Table, with_columns
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,12 @@ def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] |
         into, how = [other] * len(few), "one level"
         if labels:
             labels[other] = _name_text(set(labels.values()))
-    gone = {plain_code(level) for level in few} - {plain_code(level) for level in into}
+    gone = {*few} - {*into}
     made = with_columns(table, {name: _replace(column, dict(zip(few, into, strict=True)))})
     # A kind that was inferred from the levels stays: the pooled ones may look otherwise.
     made.seen_kinds.update({name: table.seen_kinds[name]} if name in table.seen_kinds else {})
     if name in table.value_labels:
-        own = {code: label for code, label in labels.items() if plain_code(code) not in gone}
+        own = {code: label for code, label in labels.items() if code not in gone}
         made = _with_labels(made, {**table.value_labels, name: own})
     return made, Pooled(name, len(few), int(records[rare].sum()), least, how)
 
@@ -157,7 +157,7 @@ def _replace(column: Any, into: Mapping[Any, Any]) -> pd.Series:
         return plain.cat.remove_categories([level for level in into if level not in into.values()])
     rare = column.isin(list(into))
     made = column.astype(object)
-    made[rare] = [into[plain_code(level) if isinstance(level, float) else level] for level in column[rare]]
+    made[rare] = [into[level] for level in column[rare]]
     largest = max((abs(level) for level in into.values() if isinstance(level, int)), default=0)
     kind: Any = getattr(column.dtype, "numpy_dtype", column.dtype)
     narrow = isinstance(kind, np.dtype) and kind.kind in "iu" and largest > np.iinfo(kind).max
