@@ -12,7 +12,7 @@ release that it describes. In Python they are the fields of `molehill.Settings`,
 takes. What is set for single columns stands in the file's table `columns`: a fate (`replace`,
 `keep`, `drop`), or a table with the fate as `release` and `lower`, `upper`, `radius`, `floor`, `kind`, `breaks`,
 `missing` (codes that stand for a missing value),
-`likely`, `levels` and `identifying = "accept"` of that column. Problems are told all at
+`likely`, `levels`, `min_level_records` and `identifying = "accept"` of that column. Problems are told all at
 once, before any work. The page is made from the code:
 `python docs/settings_reference.py`.
 

@@ -192,6 +192,7 @@ def test_only_what_is_marked_public_is_published():
         "keep",
         "drop",
         "accept",
+        "min_level_records",
         "shuffle",
         "known",
         "predictors",

@@ -94,9 +94,10 @@ def test_the_confidential_estimates_follow_no_closer_than_their_sampling_error()
     confidential = figures(whole, "utility", "estimate", "confidential").set_index("of")
     released = figures(whole, "utility", "estimate", whole.scheme).set_index("of")
     told = figures(public, "utility", "overlap", "this release").set_index("of")["value"]
-    assert set(told.index) == ESTIMATED
+    # How the standard deviation came out a single extreme value may decide.
+    assert set(told.index) == ESTIMATED - {"sd of income"}
     assert not set(public.evaluation.utility["measure"]) & {"relative_bias", "width_ratio", "pmse", "U_a"}
-    for name, own in released.iterrows():
+    for name, own in released.loc[told.index].iterrows():
         half = (own["high"] - own["low"]) / 2
         error = (confidential.loc[name, "high"] - confidential.loc[name, "low"]) / 2 / 1.96
         # Every confidential interval that is as wide as the released one and overlaps by so much is possible.
@@ -341,7 +342,7 @@ def test_both_editions_say_what_became_of_every_column(edition):
     ]
     by_name = {row[0]: row[1:] for row in rows[1:]}
     assert list(by_name) == [row["column"] for row in plain_dossier().facts["columns"]]
-    assert by_name["income"][:3] == ["Income before taxes", "replaced", "semicontinuous"]
+    assert by_name["income"][:3] == ["Income before taxes", "replaced", "semicontinuous" if inside else "number"]
     assert by_name["income"][3].startswith("written as ")
     assert by_name["gender"][:3] == ["published as collected", "categorical", lost["handling"]]
     assert ("the intruder knows it" in by_name["gender"]) == inside

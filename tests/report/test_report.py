@@ -873,10 +873,14 @@ def test_a_note_promises_95_percent_only_without_weights():
 
 
 def test_a_note_names_what_not_to_rely_on_and_has_a_codebook():
-    note = methods_note(change(plain_dossier(), "overlap", 0.2, of="sd of income"))
-    assert "Do not rely on these estimates: `sd of income`. They lie further" in note
-    assert "Within about two standard errors of what the collected data show: `mean of income`, `median" in note
-    assert "| `income` | Income before taxes | semicontinuous | replaced by draws |" in note
+    note = methods_note(change(plain_dossier(), "overlap", 0.2, of="mean of income"))
+    assert "Do not rely on these estimates: `mean of income`. They lie further" in note
+    assert "Within about two standard errors of what the collected data show: `median of income` and `90%" in note
+    # What a single extreme value may decide is not told: of which kind a number is, nor how its sd came out.
+    far = methods_note(change(plain_dossier(), "overlap", 0.2, of="sd of income"))
+    assert far == methods_note(plain_dossier())
+    assert "sd of" not in far
+    assert "| `income` | Income before taxes | number | replaced by draws |" in note
     assert "| `cbsa` |  |  | not published |" in note
 
 

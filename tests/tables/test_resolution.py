@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from molehill.tables.resolution import resolution, round_to_unit
@@ -49,10 +49,35 @@ def test_random_numbers_have_no_unit_and_stay_as_they_are():
     np.testing.assert_array_equal(round_to_unit(numbers, 0.0, lower=1.0), numbers)
 
 
-def test_one_cent_among_many_whole_numbers_is_seen_wherever_it_stands():
-    numbers = np.arange(5000.0)
-    numbers[4999] = 12.34
-    assert resolution(numbers) == 0.01
+def test_one_cent_among_many_whole_numbers_changes_nothing_wherever_it_stands():
+    for place in (0, 1500, 4999):
+        numbers = np.arange(5000.0)
+        numbers[place] = 12.34
+        assert resolution(numbers) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("records", "others"), [(12, 0), (19, 0), (20, 1), (39, 1), (40, 2), (299, 2), (300, 3), (5000, 50)]
+)
+def test_the_unit_is_that_of_99_of_100_values(records, others):
+    for odd, unit in ((others, 100.0), (others + 1, 0.5)):
+        # Those that are no multiples come last, behind all that are looked at first.
+        numbers = np.append(100.0 * (1 + np.arange(records - odd) % 7), np.full(odd, 12_345.5))
+        assert resolution(numbers) == unit
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([0.01, 1.0, 100.0]), st.integers(41, 250), st.integers(0, 10**6), st.floats(-1e6, 1e6))
+def test_no_single_value_makes_the_unit_another(unit, records, seed, value):
+    # Where all are multiples, and one is another, is left out, or comes in addition.
+    values = np.random.default_rng(seed).integers(1, 1000, records) * unit
+    found = resolution(values)
+    assert (
+        resolution(np.append(values[1:], value))
+        == resolution(values[1:])
+        == resolution(np.append(values, value))
+        == found
+    )
 
 
 def test_single_precision_has_the_unit_that_it_was_written_in():

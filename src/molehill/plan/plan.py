@@ -16,6 +16,7 @@ from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import set_rules, tell_bounds
 from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
+from molehill.plan.pooling import Pooled, count_rare, pool_levels
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
 from molehill.plan.targets import parse_targets
@@ -89,6 +90,8 @@ class Plan:
         What the design of a survey says, and how it is used, in sentences.
     bounds
         Bounds of the scorecard that are not ours, in words.
+    pooled
+        Rare levels that are pooled, in words: see `pool_levels`.
     """
 
     columns: pd.DataFrame
@@ -105,6 +108,7 @@ class Plan:
     rules: dict[str, int] = field(default_factory=dict)
     survey: tuple[str, ...] = ()
     bounds: str = ""
+    pooled: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return tell_plan(self)
@@ -123,7 +127,8 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     set_rules(settings.scorecard, MEASURES)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=settings.synthesizer == "own")
-    return make_plan(complete_settings(settings, table), settings.intruder.look(table), findings)
+    table, pooled = pool_levels(table, settings)
+    return make_plan(complete_settings(settings, table), settings.intruder.look(table), findings, pooled=pooled)
 
 
 def take_table(data: Any, settings: Settings) -> Table:
@@ -159,11 +164,17 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
 
 
 def make_plan(
-    settings: Settings, view: View, findings: Sequence[Finding] | None = None, rules: Rules | None = None
+    settings: Settings,
+    view: View,
+    findings: Sequence[Finding] | None = None,
+    rules: Rules | None = None,
+    *,
+    pooled: Sequence[Pooled] = (),
 ) -> Plan:
     """Say what becomes of every column, and what it will cost: settings with predictors, checked by `check_columns`."""
     table = view.table
-    rules = rules or find_rules(table, settings, {name: view.schema[name].kind for name in settings.replace})
+    kinds = {name: view.schema[name].kind for name in settings.replace}
+    rules = rules or find_rules(table, settings, kinds, pooled)
     found = {one.name: one for one in findings or look_at_columns(table)}
     models = {name: _model(settings, found[name]) for name in settings.replace}
     # What a synthesizer of the caller's makes of predictors, nobody can tell.
@@ -207,6 +218,7 @@ def make_plan(
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
         tuple(tell_survey(settings, table)),
         tell_bounds(settings.scorecard),
+        tuple(map(str, pooled)),
     )
 
 
@@ -262,7 +274,7 @@ def _tell_sample(design: SurveyDesign, sample: Sample) -> str:
     return ", ".join(told)
 
 
-def find_rules(table: Table, settings: Settings, kinds: Mapping[str, str]) -> Rules:
+def find_rules(table: Table, settings: Settings, kinds: Mapping[str, str], pooled: Sequence[Pooled] = ()) -> Rules:
     """Find where columns are empty because of others, if missing values are modelled, and read the constraints.
 
     Parameters
@@ -271,6 +283,8 @@ def find_rules(table: Table, settings: Settings, kinds: Mapping[str, str]) -> Ru
         The confidential table, and what was asked for.
     kinds
         The kind of every replaced column.
+    pooled
+        Rare levels that the table had, of which no constraint can speak.
     """
     numeric = [name for name in settings.replace if kinds[name] != "categorical"]
     limits = {name: tuple(map(float, _limits(settings, name))) for name in numeric}
@@ -279,7 +293,14 @@ def find_rules(table: Table, settings: Settings, kinds: Mapping[str, str]) -> Ru
     levels = {name: _levels(table, name) for name in exact}
     empty = find_emptiness(table, settings.replace, settings.keep) if settings.missing == "model" else ()
     about: dict[str, Any] = {"limits": limits, "units": {name: unit for name, unit in units.items() if unit}}
-    constraints = read_constraints(settings.constraints, table, **about) if settings.constraints else ()
+    try:
+        constraints = read_constraints(settings.constraints, table, **about) if settings.constraints else ()
+    except InputError as error:
+        if not pooled:
+            raise
+        names = ", ".join(repr(one.name) for one in pooled)
+        remedy = f"{error.remedy}. Rare levels of {names} are pooled: a smaller min_level_records keeps them"
+        raise InputError(error.argument, error.problem, remedy) from None
     hidden = [name for one in constraints for name in one.columns if name in settings.drop]
     if hidden:
         problem = f"they speak of {hidden[0]!r}, which is dropped"
@@ -523,6 +544,10 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
         remarks.append(f"may name people ({found.identifying}), accepted")
     if fate == "keep" and found.sensitive:
         remarks.append(f"looks sensitive ({found.sensitive}), published as collected")
+    if fate == "keep" and kind == "categorical" and not found.problem:
+        levels, records = count_rare(table, found.name, settings.least_records(found.name))
+        rare = f"{levels:,} level{'' if levels == 1 else 's'} of few records ({records:,} in all)"
+        remarks += [f"{rare} published as collected"] if levels else []
     if found.problem and found.name not in settings.kinds:
         kind = ""
         remarks.append(found.problem)
@@ -587,6 +612,7 @@ def tell_plan(plan: Plan) -> str:
         f"The intruder knows {', '.join(plan.known) or 'nothing'}: {plan.patterns:,} patterns. Of these with {small}.",
     ]
     told += [f"{number:,} records have a {name} outside its limits." for name, number in plan.outside.items() if number]
+    told += [f"{printable(one)}." for one in plan.pooled]
     if plan.order:
         hidden = "the records are published in another order" if plan.shuffled else "SET shuffle = true"
         told.append(f"The order of the rows tells of {', '.join(plan.order)}: {hidden}.")

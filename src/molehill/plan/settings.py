@@ -54,6 +54,7 @@ OF_COLUMNS = {
     "missing": "missing_codes",
     "likely": "likely",
     "levels": "levels",
+    "min_level_records": "min_level_records",
 }
 
 # What `scheme = "paper"` stands for.
@@ -71,6 +72,8 @@ OF_MIXTURES = ("components", "membership", "transform", "priors", "standardise")
 WEIGHTING = {"order": 2, "scale": 1.0, "shift": 0.0}
 
 WHOLE = "a whole number, 1 or more"
+# How many records must have a level of a category, if nothing is said of it.
+FEWEST = 5
 # No rule for combining gains from more, and all of them lie in memory.
 MOST_TABLES = 1_000
 
@@ -354,6 +357,13 @@ class Settings(BaseModel):
     levels: dict[Name, Annotated[tuple[float | str, ...], Field(min_length=2)]] = setting(
         {}, "The levels of a replaced category that has an order, from the first to the last.", "lists of levels"
     )
+    min_level_records: Annotated[int, Field(ge=1)] | dict[Name, Annotated[int, Field(ge=1)]] = setting(
+        FEWEST,
+        "How many records must have a level of a replaced category. Rarer ones are pooled: into the nearest level if "
+        'they have an order, else into "other"; 1 pools none.',
+        f"{WHOLE}, or one per column",
+        public=True,
+    )
     missing_codes: dict[Name, tuple[float | str, ...]] = setting(
         {}, "Cells that stand for a missing value, by column.", "lists of codes"
     )
@@ -625,6 +635,11 @@ class Settings(BaseModel):
         own = value.get(column) if isinstance(value, dict) else value
         return day_of(own) if isinstance(own, date) else own
 
+    def least_records(self, column: str) -> int:
+        """How many records must have a level of a column."""
+        own = self.of_column("min_level_records", column)
+        return FEWEST if own is None else int(own)
+
     @property
     def public(self) -> Self:
         """The settings that may be published, all others as if they had been left out."""
@@ -886,7 +901,7 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
         for key, field in OF_COLUMNS.items():
             if key in entry:
                 spread[field] = {**_by_column(spread.get(field)), name: entry[key]}
-    for field in ("radius", "floor", "lower", "upper"):
+    for field in ("radius", "floor", "lower", "upper", "min_level_records"):
         # A number for all columns holds for those that have none of their own.
         if isinstance(given.get(field), int | float) and isinstance(spread[field], dict):
             spread[field] = {**dict.fromkeys(_as_list(spread.get("replace")), given[field]), **spread[field]}

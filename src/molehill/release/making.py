@@ -26,6 +26,7 @@ from molehill.evaluation.verdict import mean_risk, remark_shape
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
 from molehill.plan.plan import Plan, check_columns, complete_settings, find_rules, make_plan, model_of, take_table
+from molehill.plan.pooling import pool_levels
 from molehill.plan.predictors import predictors_of
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
@@ -41,8 +42,9 @@ from molehill.synthesis.fitting import fit
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
+from molehill.tables.resolution import column_unit
 from molehill.tables.schema import infer_schema
-from molehill.tables.table import Table, as_table, find_columns
+from molehill.tables.table import Table, as_table, find_columns, whole_if_whole
 from molehill.utility import Analysis, correlation, estimate, regression
 from molehill.utility.analyses import read_formula
 
@@ -184,6 +186,7 @@ def prepare(
     set_rules(settings.scorecard, measures)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=synthesizer is not None)
+    table, pooled = pool_levels(table, settings)
     settings = _complete(settings, table, synthesizer)
     view = settings.intruder.look(table)
     infer_schema(
@@ -205,12 +208,12 @@ def prepare(
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
         estimate(table, table, wanted, missing=settings.absent, **weighted_by(settings))
-    rules = find_rules(table, settings, {name: view.schema[name].kind for name in settings.replace})
+    rules = find_rules(table, settings, {name: view.schema[name].kind for name in settings.replace}, pooled)
     model, own = synthesizer or choose_synthesizer(view, settings, rules), synthesizer is not None
     if set(model.sensitive) != set(settings.replace):
         problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
         raise InputError("synthesizer", problem, "Name the same columns in both")
-    plan = make_plan(settings, view, findings, rules)
+    plan = make_plan(settings, view, findings, rules, pooled=pooled)
     return Job(settings, view, model, own, wanted, measures, plan, rules, hash_source(as_table(data)))
 
 
@@ -260,6 +263,7 @@ def _choose_one(view: View, settings: Settings, place: int, rules: Rules) -> Any
     given = {setting: settings.of_column(setting, column) for setting in BUILT_IN[name].takes}
     chosen = BUILT_IN[name].choose(view.table, column)
     given |= {argument: value for argument, value in chosen.items() if given[argument] == "auto"}
+    given |= {"min_level_records": settings.least_records(column)} if "min_level_records" in given else {}
     modelled = settings.missing == "model" and view.table.frame[column].isna().any()
     modelled = modelled and may_be_empty(rules.empty, column)
     if BUILT_IN[name].any_kind:
@@ -356,6 +360,8 @@ def publish(table: Any, job: Job) -> Any:
     if job.settings.records is None:
         frame = frame.drop(columns=list(job.settings.drop)).iloc[job.order].reset_index(drop=True)
     source = job.table
+    if source.dialect is not None:
+        frame = frame.assign(**{name: _as_whole(frame[name], source.frame[name]) for name in job.view.numeric})
     if not (source.column_labels or source.value_labels or source.dialect):
         return frame
     labels = {name: label for name, label in source.column_labels.items() if name in frame}
@@ -366,6 +372,13 @@ def publish(table: Any, job: Job) -> Any:
         for name, present in held.items()
     }
     return Table(frame, labels, {name: shown for name, shown in codes.items() if shown}, source.dialect)
+
+
+def _as_whole(drawn: pd.Series, column: pd.Series) -> pd.Series:
+    """Give whole numbers of a text file as such: a single fraction among the collected ones changes nothing."""
+    if drawn.dtype.kind != "f" or column_unit(column) < 1:
+        return drawn
+    return whole_if_whole(drawn)
 
 
 def make_baselines(job: Job) -> dict[str, list[Any]]:

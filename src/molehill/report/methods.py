@@ -18,7 +18,7 @@ _LONGEST_WORDS = 500
 _NOTE = """\
 # How these tables were made
 
-{number}. {fate}{missing} {kept}
+{number}. {fate}{missing}{pooled} {kept}
 
 {order}
 
@@ -40,7 +40,7 @@ A statistical model, {model}, describes {column} given
 ## What not to rely on
 
 - Do not take a value of {column} for the true value of anybody: it is a draw.
-- Do not rely on extremes, nor on small groups.
+- Do not rely on extremes, on standard deviations where a few values are extreme, nor on small groups.
 {reliance}
 
 ## Codebook
@@ -200,6 +200,7 @@ def methods_note(dossier: Dossier) -> str:
         weighting=_tell_weighting(settings, weighted=weighted),
         redrawing=_REDRAWN if dossier.search is not None and dossier.search.may_redraw else "",
         missing=_MISSING[settings.missing],
+        pooled=_tell_pooling(settings, public),
         coverage=_tell_coverage(settings, tables, weighted=weighted),
         reliance=_tell_reliance(public),
         codebook=_tell_codebook(public),
@@ -210,6 +211,18 @@ def methods_note(dossier: Dossier) -> str:
         ),
         version=short_label(f"{facts['versions']['molehill']}"),
     )
+
+
+def _tell_pooling(settings: Settings, public: Dossier) -> str:
+    """Say what is done to rare levels: always, and not only where there were some."""
+    kinds = {row["column"]: row["kind"] for row in public.facts["columns"]}
+    least = {name: settings.least_records(name) for name in settings.replace if kinds.get(name) == "categorical"}
+    told = [
+        f" Levels of {_list(name for name, own in least.items() if own == number)} that fewer than {number} records "
+        'have are pooled: into "other", or into the nearest or the most frequent level.'
+        for number in sorted({*least.values()} - {1})
+    ]
+    return "".join(told)
 
 
 def _tell_sample(settings: Settings) -> str:

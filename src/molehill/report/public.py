@@ -168,9 +168,10 @@ def _public_column(row: Mapping[str, Any]) -> dict[str, Any]:
     shown = (
         ("column", "fate") if row["fate"] == "drop" else ("column", "label", "fate", "kind", "sensitive", "handling")
     )
-    return {"label": "", "kind": "", "sensitive": "", "handling": ""} | {
-        name: row[name] for name in shown if name in row
-    }
+    told = {name: row[name] for name in shown if name in row}
+    # A single value below zero, or above 9,999, makes a number one of another kind: see `infer_kind`.
+    number = {"kind": "number"} if told.get("kind") in ("continuous", "semicontinuous", "count") else {}
+    return {"label": "", "kind": "", "sensitive": "", "handling": "", **told, **number}
 
 
 def _shown_policies(dossier: Dossier) -> Iterable[str]:
@@ -203,6 +204,8 @@ def _public_rows(frame: pd.DataFrame, measures: pd.DataFrame, dossier: Dossier) 
     of_release = measures.loc[measures["release_only"], "id"]
     kept = frame["measure"].isin(measures["id"]) & (frame["group"] == "")
     kept &= (frame["scheme"] == dossier.scheme) | ~frame["measure"].isin(of_release)
+    # Whether a standard deviation comes out near that of the collected data, a single extreme value may decide.
+    kept &= ~((frame["measure"] == "overlap") & frame["of"].astype(str).str.startswith("sd of "))
     # A coefficient can name the level of a column that nobody outside shall know.
     for name in dossier.settings.drop:
         kept &= ~frame["of"].astype(str).str.contains(rf"(?<!\w){re.escape(name)}(?!\w)", regex=True)

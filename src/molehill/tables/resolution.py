@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from molehill.arrays import Floats
+from molehill.arrays import Booleans, Floats
 
 _SMALLEST, _LARGEST = -6, 6
 # Sums and products of decimals are off by some roundings; a number kept in single precision by one of its own.
 _DOUBLE, _SINGLE = 8 * np.finfo(np.float64).eps, np.finfo(np.float32).eps
 _FIRST = 1000
+# Of so many numbers one may be no multiple of the unit, and of a few times ten two: no single record decides.
+_ONE_IN, _FEW, _OF = 100, 2, 20
 _LOOKED_AT = 10_000
 _DAY = pd.Timedelta(days=1)
 # Days of a year of the calendar, on average.
@@ -20,10 +22,11 @@ _YEAR = 365.2425
 
 
 def resolution(values: ArrayLike) -> float:
-    """Give the largest unit of which all finite values are multiples, within floating error.
+    """Give the largest unit of which 99% of the finite values are multiples, within floating error.
 
     Units are 10^k and 5 * 10^k with k from -6 to 6. It is 0 where there is no such unit, or nothing but zeros and
-    missing values. Only the unit is told: a choice among few, which no single record's value can be read from.
+    missing values. Zeros count nowhere. Of fewer than 300 values two may be no multiples, of fewer than 40 one, of
+    fewer than 20 none: no single record makes the unit another, unless the others lie exactly at this threshold.
 
     Examples
     --------
@@ -31,6 +34,8 @@ def resolution(values: ArrayLike) -> float:
     (0.01, 100.0, 1.0)
     >>> resolution([0.35, 1.1]), resolution([1 / 3, 2.0])
     (0.05, 0.0)
+    >>> resolution([*range(100, 10_100, 100), 12_345])
+    100.0
     """
     given = np.asarray(values)
     tolerance = _DOUBLE + (_SINGLE if given.dtype.kind == "f" and given.dtype.itemsize < 8 else 0.0)
@@ -38,11 +43,13 @@ def resolution(values: ArrayLike) -> float:
     numbers = numbers[np.isfinite(numbers) & (numbers != 0)]
     if not len(numbers):
         return 0.0
+    others = max(len(numbers) // _ONE_IN, min(_FEW, len(numbers) // _OF))
+    # The first values mostly show already that it is another unit.
+    first = numbers[: max(_FIRST, 3 * others)]
     for exponent in range(_LARGEST, _SMALLEST - 1, -1):
         for digit in (5, 1):
             unit = float(f"{digit}e{exponent}")
-            # The first values mostly tell already that it is another unit.
-            if _are_multiples(numbers[:_FIRST], unit, tolerance) and _are_multiples(numbers, unit, tolerance):
+            if all(np.sum(~are_multiples(some, unit, tolerance)) <= others for some in (first, numbers)):
                 return unit
     return 0.0
 
@@ -57,11 +64,11 @@ def column_unit(column: pd.Series) -> float:
     return resolution(column.to_numpy(dtype=kind if single else np.float64, na_value=np.nan))
 
 
-def _are_multiples(numbers: Floats, unit: float, tolerance: float) -> bool:
+def are_multiples(numbers: Floats, unit: float, tolerance: float = _DOUBLE) -> Booleans:
+    """Say which numbers are multiples of a unit, within floating error; but for zero, zero is none."""
     times = numbers / unit
-    # A number that is not zero cannot be zero times the unit.
     nearest = np.rint(times)
-    return bool(((np.abs(times - nearest) <= tolerance * np.abs(times)) & (nearest != 0)).all())
+    return (np.abs(times - nearest) <= tolerance * np.abs(times)) & ((nearest != 0) | (numbers == 0))
 
 
 def round_to_unit(values: ArrayLike, unit: float, lower: float = -np.inf, upper: float = np.inf) -> Floats:

@@ -216,16 +216,16 @@ def test_what_a_heavy_record_shows_is_shrunk_as_one_record():
 
 def test_bins_of_a_heavy_record_are_joined_and_zero_stays_an_end():
     random = np.random.default_rng(11)
-    values = np.append(random.normal(50, 10, 500), [-3.0, -2.0, 49.123])
-    times = np.append(np.ones(502), 400.0)
-    grid = learn_grid(values, np.ones(503), (-np.inf, np.inf), times=times)
+    values = np.append(random.normal(50, 10, 500), [*np.linspace(-3.0, -2.0, 20), 49.123])
+    times = np.append(np.ones(520), 400.0)
+    grid = learn_grid(values, np.ones(521), (-np.inf, np.inf), times=times)
     held = np.bincount(grid.codes(values))
     assert 0.0 in grid.ends
-    assert held[0] == 2
+    assert held[0] == 20
     assert held[1:].min() >= LEAST_IN_BIN
     assert grid.bins > 5
-    # A value that nine share is not shared, however many they stand for; ten do.
-    for number, found in ((9, []), (10, [7.0])):
+    # A value that nine share is not shared, however many they stand for; twenty do.
+    for number, found in ((9, []), (20, [7.0])):
         values = np.append(random.normal(50, 10, 500), np.full(number, 7.0))
         times = np.append(np.ones(500), np.full(number, 30.0))
         assert learn_grid(values, np.ones(len(values)), (-np.inf, np.inf), times=times).spikes.tolist() == found

@@ -122,7 +122,8 @@ UTILITY_MEASURES: Sequence[Measure] = (
         "higher",
         public=True,
         coarse="half",
-        reveals="whether the confidential estimate lies within about two standard errors of the released one, or not",
+        reveals="whether the confidential estimate lies within about two standard errors of the released one, or not; "
+        "of standard deviations nothing, for a single extreme value may decide it",
     ),
     Measure("width_ratio", "width ratio of {of}", "utility", WIDTHS, "ratio", _compared("width_ratio"), ""),
     Measure("relative_bias", "relative bias of {of}", "utility", BIASES, "percent", _compared("relative_bias"), ""),

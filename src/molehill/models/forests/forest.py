@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from molehill.arrays import Booleans, Floats
+from molehill.arrays import Booleans, Floats, named_seed
 from molehill.errors import InputError, is_whole
 from molehill.machine import in_threads, workers
 from molehill.models.amounts import check_support, find_amounts
@@ -87,6 +87,8 @@ def forest(
     upper: float | None = None,
     levels: Sequence[Any] | None = None,
     missing: bool = False,
+    min_level_records: int = 1,
+    seed: int | None = None,
 ) -> DirectSynthesizer:
     """Replace a column of any kind by draws from a forest.
 
@@ -109,6 +111,11 @@ def forest(
         Of a category that has an order, all its levels in that order; an ordered column of pandas says it itself.
     missing
         Whether the forest also says which values are missing, as one level more; otherwise those that are stay so.
+    min_level_records
+        Of how few records a missing value is a level: where fewer are missing, none will be.
+    seed
+        By which it is drawn how many records must share a number, so that it may be released as it is, and where bins
+        end: see `Grid`. Who knows it knows these; left out, it is 0.
 
     Examples
     --------
@@ -133,7 +140,8 @@ def forest(
         else:
             values = find_amounts(table, column)
             times = None if survey is None else survey.times
-            found = learn_grid(values, np.where(np.isnan(values), 0.0, weights), support, repr(column), times)
+            counted, own = np.where(np.isnan(values), 0.0, weights), named_seed(seed or 0, "grid", column)
+            found = learn_grid(values, counted, support, repr(column), times, seed=own)
             outcome = found.codes(values)
         known = number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():
@@ -141,8 +149,8 @@ def forest(
             raise NothingCountsError(
                 "weights", problem, "Give some of them a weight above 0, by a larger scale or shift"
             )
-        # Where nothing is missing, nothing will be.
-        if missing and weights[outcome < 0].any():
+        # Where nothing, or hardly anything, is missing, nothing will be.
+        if missing and weights[outcome < 0].any() and (outcome < 0).sum() >= min_level_records:
             outcome, number = np.where(outcome < 0, number, outcome), number + 1
         scores = _scores(table.frame[column], found, number, ordered=order is not None)
         inputs = {"codes": coding.apply(table), "outcome": outcome}

@@ -1,21 +1,34 @@
-"""Numbers as levels: bins, and values that many share; and numbers drawn anew within a level."""
+"""Numbers as levels: bins, and values that many share; and numbers drawn anew within a level.
 
-from dataclasses import dataclass
+No single record decides what kind of values are released. From how many records on a value counts as shared is drawn
+for every value, between `SHARED` and `MARGIN` more, from the seed of the release: with one record more or less of it
+the outcome is another with a probability of at most 1 / `MARGIN`, and by nothing else is a value released as it was
+collected. Ends of bins are drawn between neighbouring values. Fewer negative values than so many (or positive ones
+among negative ones) count as zero, and fewer values than so many beside shared ones as the nearest of these; of the
+distances of an outermost bin the largest counts as at most five times the mean of the others.
+"""
+
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from molehill.arrays import Booleans, Floats
+from molehill.arrays import Booleans, Floats, named_seed
 from molehill.errors import InputError
 from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.transforms import Support, Transform, apply_transform, restore, usual_transform
-from molehill.tables.resolution import resolution, round_to_unit
+from molehill.tables.resolution import are_multiples, resolution, round_to_unit
 
-# A value that so many records share is nobody's own; one that such a share of them has is a level.
-SHARED, OFTEN = 10.0, 0.02
+# A value that so many records share, and up to so many more, is nobody's own; one that such a share of them has is a
+# level.
+SHARED, MARGIN, OFTEN = 10.0, 10.0, 0.02
 # Bins of a number, the least mass of each, and shares of the records beyond which further ones begin.
 MOST_BINS, LEAST_IN_BIN, OUTERMOST = 50, 20.0, (0.005, 0.01, 0.015)
+# A distance of an outermost bin counts as at most so many times the mean of the others.
+_FARTHEST = 5.0
+# Coarser units than that of the values: up to ten thousand times as large.
+_STEPS = 8
 # An end that is a multiple of the unit but for rounding is one.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
@@ -24,12 +37,12 @@ _ROUNDING = 8 * np.finfo(np.float64).eps
 class Grid:
     """How numbers are levels, and how a number is drawn within one.
 
-    First come the bins, then the `spikes`: values that a fiftieth of the records, and at least ten, share. Within a bin
-    a value that ten records share, a heap, is drawn as often as it was collected, and all others evenly between the
-    ends of the bin; of numbers that are written in a unit, every multiple that is neither spike nor heap as often. The
-    outermost bins have no ends of their own, which would be the extremes of the table: distances from their inner end
-    are exponential, on a scale of logarithms or roots where the bin lies on one side of zero. They do not pass zero
-    where no value does.
+    First come the bins, then the `spikes`: values that a fiftieth of the records, and enough of them, share. Within a
+    bin a value that enough records share, a heap, is drawn as often as it was collected, and all others evenly between
+    the ends of the bin; of numbers that are written in a unit, every multiple that is neither spike nor heap as often,
+    but for multiples of coarser units, which are drawn as much more often as they were collected. The outermost bins
+    have no ends of their own, which would be the extremes of the table: distances from their inner end are exponential,
+    on a scale of logarithms or roots where the bin lies on one side of zero. They do not pass zero where no value does.
 
     Attributes
     ----------
@@ -46,7 +59,11 @@ class Grid:
     unit
         What the values are multiples of, 0 for nothing.
     sign
-        1 or -1 where no value lies on the other side of zero, else 0.
+        1 or -1 where no values, or too few, lie on the other side of zero, else 0. Those few count as zero.
+    steps, step_shares
+        The unit and coarser ones, and how often a value is drawn among the multiples of each.
+    bare
+        Whether no values, or too few, lie beside the spikes. Those few count as the nearest spike.
     """
 
     ends: Floats
@@ -59,6 +76,9 @@ class Grid:
     support: Support
     unit: float
     sign: int
+    steps: Floats = field(default_factory=lambda: np.empty(0))
+    step_shares: Floats = field(default_factory=lambda: np.empty(0))
+    bare: bool = False
 
     @property
     def bins(self) -> int:
@@ -72,7 +92,11 @@ class Grid:
 
     def codes(self, values: Floats) -> NDArray[np.int64]:
         """Give the level of every value, -1 where it is missing."""
+        if self.sign:
+            values = self.sign * np.maximum(self.sign * values, 0.0)
         codes = np.searchsorted(self.ends, values, side="right")
+        if self.bare:
+            return np.where(np.isnan(values), -1, self.bins + _nearest(self.spikes, values))
         place = np.searchsorted(self.spikes, values)
         found = (place < len(self.spikes)) & (np.append(self.spikes, np.nan)[place] == values)
         return np.where(np.isnan(values), -1, np.where(found, self.bins + place, codes))
@@ -87,7 +111,8 @@ class Grid:
         values = np.full(len(codes), np.nan)
         share, chance = random.random(len(codes)), random.random(len(codes))
         inner = (codes > 0) & (codes < self.bins - 1)
-        values[inner] = self._draw_even(codes[inner], share[inner], low[inner], high[inner])
+        step = np.searchsorted(np.cumsum(self.step_shares)[:-1], random.random(int(inner.sum())), side="right")
+        values[inner] = self._draw_even(codes[inner], share[inner], low[inner], high[inner], step)
         for side, place in ((-1, 0), (1, self.bins - 1)):
             outer = codes == place
             if outer.any():
@@ -96,24 +121,43 @@ class Grid:
         values[spike] = self.spikes[codes[spike] - self.bins]
         return self._draw_heaps(values, codes, chance, low, high)
 
-    def _draw_even(self, codes: NDArray[np.int64], share: Floats, low: Floats, high: Floats) -> Floats:
-        """Draw from bins with two ends, evenly."""
+    def _draw_even(
+        self, codes: NDArray[np.int64], share: Floats, low: Floats, high: Floats, step: NDArray[np.int64]
+    ) -> Floats:
+        """Draw from bins with two ends, evenly: of numbers with a unit, among the multiples of a step that are free."""
         first, last = np.maximum(self.ends[codes - 1], low), np.minimum(self.ends[codes], high)
-        even = first + share * (last - first)
+        values = first + share * (last - first)
         if not self.unit:
-            return even
-        # Multiples of the unit by their number. The end of a bin belongs to the next one.
-        begin = np.ceil(first / self.unit * (1 - np.sign(first) * _ROUNDING))
-        end = np.floor(last / self.unit * (1 + np.sign(last) * _ROUNDING))
-        end -= end == np.rint(self.ends[codes] / self.unit)
-        taken = np.rint(np.union1d(self.spikes, self.heaps) / self.unit)
+            return values
+        even, left = values.copy(), np.ones(len(codes), dtype=bool)
+        for turn in range(len(self.steps) - 1, -1, -1):
+            # Where no multiple of a step is free, the next finer one is taken; in the end any multiple of the unit.
+            unit, mine = self.steps[turn], np.flatnonzero(left & (step >= turn))
+            place, free, some = self._choose_multiple(codes[mine], share[mine], first[mine], last[mine], unit)
+            found = mine[some & (free | (turn == 0))]
+            values[found] = round_to_unit(place[some & (free | (turn == 0))] * unit, unit)
+            left[found] = False
+        values[left] = even[left]
+        return np.clip(values, low, high)
+
+    def _choose_multiple(
+        self, codes: NDArray[np.int64], share: Floats, first: Floats, last: Floats, unit: float
+    ) -> tuple[Floats, Booleans, Booleans]:
+        """Choose the number of a multiple of a unit between two ends; and say whether any was free, or there."""
+        # The end of a bin belongs to the next one.
+        begin = np.ceil(first / unit * (1 - np.sign(first) * _ROUNDING))
+        end = np.floor(last / unit * (1 + np.sign(last) * _ROUNDING))
+        ends = self.ends[codes] / unit
+        end -= end >= ends - _ROUNDING * np.abs(ends)
+        taken = np.union1d(self.spikes, self.heaps)
+        taken = np.rint(taken[are_multiples(taken, unit)] / unit)
         before = np.searchsorted(taken, begin)
         free = end - begin + 1 - (np.searchsorted(taken, end, side="right") - before)
         # How many multiples that are not taken lie below the one that is drawn, and then those that are.
         below = begin - before + np.minimum(np.floor(share * free), free - 1)
         place = below + np.searchsorted(taken - np.arange(len(taken)), below, side="right")
         place = np.where(free > 0, place, begin + np.floor(share * (end - begin + 1)))
-        return np.clip(np.where(begin <= end, round_to_unit(place * self.unit, self.unit), even), low, high)
+        return place, free > 0, begin <= end
 
     def _draw_tail(self, side: int, share: Floats, low: Floats, high: Floats) -> Floats:
         """Draw from an outermost bin: exponential distances from its inner end, cut off at the ends of the record."""
@@ -177,12 +221,19 @@ class Grid:
 
 
 def learn_grid(
-    values: Floats, weights: Floats, support: Support, called: str = "it", times: Floats | None = None
+    values: Floats,
+    weights: Floats,
+    support: Support,
+    called: str = "it",
+    times: Floats | None = None,
+    *,
+    seed: int = 0,
 ) -> Grid:
     """Cut numbers into levels by the weighted records; one of weight 0 has no part in it.
 
     `times` is how many each record stands for, under a survey design: shares, quantiles and tails are then those of the
-    population. What is shared by enough, and what is enough for a bin, is a matter of records all the same.
+    population. What is shared by enough, and what is enough for a bin, is a matter of records all the same. By `seed`
+    thresholds and ends of bins are drawn: whoever knows it knows them.
 
     Examples
     --------
@@ -195,41 +246,48 @@ def learn_grid(
     if not counted.any():
         counted, weights = present, np.ones(len(values))
         times = None if times is None else np.ones(len(values))
-    distinct, place, records = np.unique(values[counted], return_inverse=True, return_counts=True)
-    if len(distinct) < 2 and len(np.unique(values[present])) > 1:
+    own, weights = values[counted], weights[counted]
+    if len(np.unique(own)) < 2 and len(np.unique(values[present])) > 1:
         problem = f"{called} is the same for every record that counts"
         raise NothingCountsError("weights", problem, "Give more records a weight above 0, by a larger scale or shift")
-    if len(distinct) < 2:
+    if len(np.unique(own)) < 2:
         raise InputError("column", f"{called} is the same for every record", "Release it as it is, or drop it")
-    held: Floats = np.bincount(place, weights[counted]).astype(np.float64)
-    # However much a record counts, its value is not shared because of that.
-    shared = np.minimum(held, records) >= SHARED
-    mass: Floats = held if times is None else np.bincount(place, (weights * times)[counted]).astype(np.float64)
+    unit, sign = resolution(own), _find_sign(own, weights, seed)
+    own = sign * np.maximum(sign * own, 0.0) if sign else own
+    distinct, place, records = np.unique(own, return_inverse=True, return_counts=True)
+    held: Floats = np.bincount(place, weights).astype(np.float64)
+    # However much a record counts, its value is not shared because of that. A shared value is written in the unit.
+    shared = are_shared(distinct, np.minimum(held, records), seed)
+    shared &= are_multiples(distinct, unit) if unit else True
+    mass: Floats = held if times is None else np.bincount(place, weights * times[counted]).astype(np.float64)
     often = shared & (mass >= OFTEN * mass.sum())
-    spikes, unit = distinct[often], resolution(distinct)
-    sign = int(distinct[0] >= 0) - int(distinct[-1] <= 0)
-    if often.all():
+    spikes, beside = distinct[often], np.minimum(held, records)[~often].sum()
+    if often.any() and not are_shared(np.array([np.nan]), np.array([beside]), seed)[0]:
         # Something must lie in the bins; nothing does.
-        middle, reach = (distinct[0] + distinct[-1]) / 2, (distinct[-1] - distinct[0]) / 4
-        none, rates = np.empty(0), (1 / reach, 1 / reach)
+        reach = (spikes[-1] - spikes[0]) / 4 or max(abs(float(spikes[0])), 1.0) / 4
+        middle, none = (spikes[0] + spikes[-1]) / 2 if len(spikes) > 1 else spikes[0] + reach, np.empty(0)
         return Grid(
             np.array([middle]),
             spikes,
             none,
             none.astype(np.int64),
             none,
-            rates,
+            (1 / reach, 1 / reach),
             ("identity", "identity"),
             support,
             unit,
             sign,
+            bare=True,
         )
     rest, rest_mass, heap = distinct[~often], mass[~often], shared[~often]
     rest_held = None if times is None else held[~often]
     ends = _grid_ends(rest, rest_mass, support, sign, held=rest_held, crowned=bool(heap[-1]))
+    ends = _between(ends, rest, seed)
     bins = np.searchsorted(ends, rest, side="right")
     in_bin = np.bincount(bins, rest_mass, minlength=len(ends) + 1)
     tails = [_learn_tail(rest, rest_mass, ends, side) for side in (-1, 1)]
+    rounded = np.minimum(held, records)[~often][~heap]
+    steps, step_shares = _learn_steps(rest[~heap], rest_mass[~heap], rounded, unit, seed)
     return Grid(
         ends,
         spikes,
@@ -241,7 +299,82 @@ def learn_grid(
         support,
         unit,
         sign,
+        steps,
+        step_shares,
     )
+
+
+# What no single record decides.
+
+
+def are_shared(values: Floats, records: Floats, seed: int) -> Booleans:
+    """Say which values so many records share that they may be released as they are.
+
+    Fewer than `SHARED` are too few, `SHARED` + `MARGIN` are enough. Between these every value has a threshold of its
+    own, drawn evenly by the seed.
+
+    Examples
+    --------
+    >>> are_shared(np.array([100.0, 200.0]), np.array([9.0, 20.0]), seed=3).tolist()
+    [False, True]
+    """
+    enough = np.asarray(records >= SHARED + MARGIN)
+    for place in np.flatnonzero((records >= SHARED) & ~enough).tolist():
+        enough[place] = records[place] >= SHARED + MARGIN * _chance(seed, "shared", values[place])
+    return enough
+
+
+def _chance(seed: int, what: str, value: float) -> float:
+    """A number between 0 and 1 that only the seed tells."""
+    # Zero has no sign.
+    return named_seed(seed, what, (float(value) + 0.0).hex()) / 2.0**63
+
+
+def _find_sign(values: Floats, weights: Floats, seed: int) -> int:
+    """1 or -1 where values on the other side of zero are none, or too few to be released; else 0."""
+    sides = [values < 0, values > 0]
+    below, above = (float(np.minimum(weights[side], 1.0).sum()) for side in sides)
+    if are_shared(np.array([-np.inf, np.inf]), np.array([below, above]), seed).all():
+        return 0
+    return int(np.sign(above - below))
+
+
+def _learn_steps(values: Floats, mass: Floats, records: Floats, unit: float, seed: int) -> tuple[Floats, Floats]:
+    """The unit and coarser ones that enough values are multiples of, and how often to draw among the multiples of each.
+
+    A multiple of a step s is one of a coarser step t by chance as often as s / t. So, with p_s what is asked for, the
+    share of the multiples of t is the sum of p_s over the steps from t up, and of p_s s / t over those below.
+    """
+    if not unit or not len(values):
+        return np.array([unit]), np.ones(1)
+    steps, shares = [unit], [1.0]
+    for _ in range(_STEPS):
+        # From 5 times a power of ten to the next power it is 2, from that to the next 5 times it is 5.
+        step = float(f"{steps[-1] * (2 if f'{steps[-1]:e}'[0] == '5' else 5):.0e}")
+        rounded = are_multiples(values, step) & (values != 0)
+        if not are_shared(np.array([step]), np.array([records[rounded].sum()]), seed)[0]:
+            break
+        steps.append(step)
+        shares.append(float(mass[rounded].sum() / mass.sum()))
+    given = np.array(steps)
+    by_chance = np.minimum(given[None, :] / given[:, None], 1.0)
+    asked = np.maximum(np.linalg.solve(by_chance, np.array(shares)), 0.0)
+    return given, asked / asked.sum()
+
+
+def _between(ends: Floats, values: Floats, seed: int) -> Floats:
+    """Move every end that is a value by chance towards the next smaller one: the same values lie on either side of it.
+
+    Zero, which tells of nobody, stays; an end that lies beyond it becomes zero where no value lies between.
+    """
+    moved = ends.copy()
+    for place, end in enumerate(ends.tolist()):
+        at = int(np.searchsorted(values, end))
+        if end == 0 or at == 0 or at == len(values) or values[at] != end:
+            continue
+        before = float(values[at - 1])
+        moved[place] = 0.0 if before < 0 < end else end - (end - before) * _chance(seed, "end", place)
+    return np.unique(moved)
 
 
 def _grid_ends(
@@ -272,11 +405,16 @@ def _grid_ends(
     if len(ends):
         return ends
     if len(values) > 1:
-        return np.array([(values[0] + values[-1]) / 2])
+        return values[[len(values) // 2]]
     # Of a single value, half of the way to zero or to an end of the support, whichever is farther.
     own = float(values[0])
     reach = [end for end in (*support, 0.0) if np.isfinite(end) and end != own and sign * end >= 0]
     return np.array([(own + max(reach or [own - (sign or 1)], key=lambda end: abs(end - own))) / 2])
+
+
+def _nearest(among: Floats, values: Floats) -> NDArray[np.int64]:
+    """The place of the nearest of some rising numbers."""
+    return np.searchsorted((among[1:] + among[:-1]) / 2, values)
 
 
 def _with_enough(ends: Floats, values: Floats, held: Floats) -> Floats:
@@ -309,10 +447,15 @@ def _learn_tail(values: Floats, mass: Floats, ends: Floats, side: int) -> tuple[
     # On one side of zero, far from it the sizes themselves grow: logarithms or roots, whichever fits them.
     if side * inner > 0:
         scale = usual_transform(side * values[side * values > 0])
-    far = np.abs(_distance(inner, values[beyond], scale))
-    total = float(far @ mass[beyond])
+    far, held = np.abs(_distance(inner, values[beyond], scale)), mass[beyond]
+    # The farthest is the first or the last.
+    most = 0 if side < 0 else -1
+    others = float(far @ held - far[most] * held[most]) if len(far) else 0.0
+    if others > 0:
+        far[most] = min(far[most], _FARTHEST * others / float(held.sum() - held[most]))
+    total = float(far @ held)
     if total > 0:
-        return float(mass[beyond].sum()) / total, scale
+        return float(held.sum()) / total, scale
     # Nothing lies there, or all of it on the end, which must not be told: as far as the others lie apart.
     return 1 / max(float(values[-1] - values[0]) or abs(float(inner)), np.finfo(np.float64).tiny), "identity"
 
