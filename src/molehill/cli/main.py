@@ -23,6 +23,7 @@ from molehill.cli import reproduce as cli_reproduce
 from molehill.cli.entry import StoppedError, answer_signals, still_wanted, stop, tell_stop
 from molehill.cli.options import SettingsCommand, read_given
 from molehill.errors import InputError
+from molehill.machine import find_stop
 
 if TYPE_CHECKING:
     from molehill.parts.dataset import Dataset
@@ -90,7 +91,7 @@ def main() -> None:
     # Left to itself, the command parser ends an interrupted run like any failed one.
     answer_signals(stop)
     try:
-        app()
+        _call_commands()
     except StoppedError as stopped:
         for child in active_children():
             child.terminate()
@@ -103,6 +104,15 @@ def main() -> None:
     finally:
         # All is written, or given up; what is left is Python's to end.
         answer_signals(signal.SIG_DFL)
+
+
+def _call_commands() -> None:
+    try:
+        app()
+    except SystemError as error:
+        if stopped := find_stop(error):
+            raise stopped from None
+        raise
 
 
 def _complain(text: str, code: Any) -> None:
