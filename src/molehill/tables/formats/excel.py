@@ -90,7 +90,7 @@ def _check_extent(sheet: IO[bytes]) -> None:
     while page := sheet.read(_PAGE):
         page, rest = rest + page, b""
         cut = page.rfind(b"<")
-        if 0 < cut and len(page) - cut < _LONGEST:
+        if cut > 0 and len(page) - cut < _LONGEST:
             page, rest = page[:cut], page[cut:]
         found = _ROW.findall(page)
         rows += len(found)
