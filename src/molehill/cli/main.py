@@ -528,7 +528,7 @@ def _intruder(
 
 def _read(path: Path, given: list[str]) -> "tuple[Settings, Any]":
     """Read settings, those given on the line in place of the file's, and then the table."""
-    chosen = molehill.read_settings(path).but(**read_given(given))
+    chosen = molehill.read_settings(path, **read_given(given))
     if chosen.data is None:
         raise InputError("settings", "'data' is missing", "Say in the file where the confidential table is")
     return chosen, molehill.read_table(path.parent / chosen.data, **chosen.reading)
