@@ -62,12 +62,25 @@ def in_threads(kernel: Callable[..., None], calls: Sequence[tuple[int, ...]]) ->
     try:
         kernel(*calls[0])
     except SystemError as error:
-        # A signal that is answered as a compiled function returns is wrapped so: Ctrl-C must not look like a fault.
-        if isinstance(error.__cause__, BaseException) and not isinstance(error.__cause__, Exception):
-            raise error.__cause__ from None
+        # Ctrl-C must not look like a fault.
+        if stopped := find_stop(error):
+            raise stopped from None
         raise
     for other in others:
         other.result()
+
+
+def find_stop(error: BaseException) -> BaseException | None:
+    """Give the interruption that an error is, or comes from; None if there was none.
+
+    A signal that is answered as a compiled function returns is wrapped into an error of the interpreter.
+    """
+    while isinstance(error, Exception):
+        following = error.__cause__ or error.__context__
+        if following is None:
+            return None
+        error = following
+    return error
 
 
 # The threads of a process do not live on in its fork.

@@ -59,8 +59,14 @@ def stop(program: str, *arguments: object, number: signal.Signals) -> tuple[int,
         return process.returncode, told
 
 
-# Where a signal that comes leaves, of a run that can go on, what it has done.
-UNFINISHED = {"fitting": [".out.unfinished"]}
+# How a signal that is answered as compiled code returns reaches Python.
+def return_from_compiled_code(number: int) -> None:
+    try:
+        signal.raise_signal(number)
+    except BaseException as stopped:
+        raise SystemError("returned a result with an exception set") from stopped
+
+
 ENDED = [pytest.param(number, id=number.name) for number in SIGNALS]
 
 
@@ -74,13 +80,16 @@ def test_a_signal_while_it_imports_ends_in_one_line(tmp_path, place, number):
 
 
 @pytest.mark.parametrize("number", ENDED)
-@pytest.mark.parametrize("place", ["fitting", "writing"])
+@pytest.mark.parametrize("place", ["fitting", "growing", "compiled", "writing"])
 def test_a_signal_ends_in_one_line_with_nothing_in_part(tmp_path, monkeypatch, place, number):
     def synthesize(*_, checkpoint, **__):
         if place == "fitting":
             (checkpoint / "pairwise").mkdir(parents=True)
             (checkpoint / "pairwise" / "chunk-00000.bin").touch()
+        if place in ("fitting", "growing"):
             signal.raise_signal(number)
+        if place == "compiled":
+            return_from_compiled_code(number)
 
     def write(_, target, **_how):
         with files.folder_written_whole(target) as folder:
@@ -96,7 +105,9 @@ def test_a_signal_ends_in_one_line_with_nothing_in_part(tmp_path, monkeypatch, p
         code,
         f"Error: {words}; no file was written in part; add --resume to go on\n",
     )
-    assert [path.name for path in tmp_path.iterdir()] == UNFINISHED.get(place, [])
+    # What has been done, or if nothing can be gone on with, the seed: --resume ends in the same release.
+    assert [path.name for path in tmp_path.iterdir()] == [".out.unfinished"]
+    assert (tmp_path / ".out.unfinished" / "seed.json").is_file()
 
 
 def test_what_cannot_be_resumed_is_not_said_to_be():

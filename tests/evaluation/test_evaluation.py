@@ -440,3 +440,17 @@ def test_wrong_arguments_are_named_before_anything_is_measured(change: Any, word
         monkeypatch.setattr("molehill.evaluation.evaluation.measure_scene", measure)
     with pytest.raises(InputError, match=words):
         evaluate(DATA, NOISY, NEIGHBOUR, **change)
+
+
+def test_categories_of_hundreds_of_levels_are_told_apart_by_their_commonest():
+    generator = np.random.default_rng(1)
+    names = [f"job {number}" for number in range(700)]
+    people = pd.DataFrame({"job": [*names, *generator.choice(names, 300)], "town": generator.choice(["A", "B"], 1_000)})
+    people["street"] = generator.permutation([f"street {number // 2}" for number in range(1_000)])
+    view = Intruder(known=["town", "street"], sensitive=["job"]).look(people)
+    released = [people.assign(job=generator.permutation(people["job"])) for _ in range(2)]
+    measures = [one for one in MEASURES if one.id == "pmse_ratio"]
+    found = evaluate(view, {"permuted": released}, measures=measures).utility
+    of = found[found["measure"] == "pmse_ratio"].set_index("of")
+    assert set(of.index) == {"logistic", "classification tree"}
+    assert of["value"].notna()["logistic"]

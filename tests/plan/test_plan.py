@@ -146,6 +146,11 @@ def test_relations_must_be_columns():
         complete_settings(SETTINGS.but(relations=("twon",)), Table(PEOPLE))
 
 
+def test_a_regression_that_would_never_end_is_refused_by_the_plan():
+    with pytest.raises(InputError, match=r"regressions: of 'pay ~ sex\*\*999999999' the power"):
+        plan_settings(PEOPLE, SETTINGS.but(regressions=("pay ~ town", "pay ~ sex**999999999")))
+
+
 # Surveys.
 
 SAMPLED = PEOPLE.assign(

@@ -29,6 +29,12 @@ from molehill.plan.settings import (
 from molehill.surveys import SurveyDesign
 from properties import examples
 
+PAPER_LINES = {
+    "components": 'components = "auto"',
+    "membership": 'membership = "prior"',
+    "transform": 'transform = "auto"',
+    "cover": 'cover = "others"',
+}
 PLAIN = Settings(replace=("income",), known=("gender", "age"), data="survey.csv")
 
 
@@ -222,7 +228,7 @@ def test_the_intruder_and_settings_by_column_come_from_the_settings():
 
 def test_the_scheme_of_the_paper_has_its_cover():
     assert PLAIN.but(scheme="paper").intruder.cover == "paper"
-    with pytest.raises(InputError, match="sets 'cover' to 'paper': leave one of the two out"):
+    with pytest.raises(InputError, match="sets 'cover' to 'paper': leave these out"):
         PLAIN.but(scheme="paper", cover="others")
 
 
@@ -426,6 +432,26 @@ def test_lists_that_are_nested_too_deeply_are_refused_in_python_too():
         nested = [nested]
     with pytest.raises(InputError, match="settings: they are nested too deeply"):
         PLAIN.but(known=nested)
+
+
+def test_the_papers_scheme_names_every_line_that_says_otherwise(tmp_path):
+    path = tmp_path / "settings.toml"
+    write_settings(PLAIN.but(scheme="auto"), path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    named = [f"{name!r} (line {1 + lines.index(line)})" for name, line in PAPER_LINES.items()]
+    with pytest.raises(InputError) as caught:
+        read_settings(path, scheme="paper")
+    assert f"says otherwise: {', '.join(named)}. Leave these lines out" in str(caught.value)
+    # The scheme in the file says the same; and without these lines it works.
+    text = path.read_text(encoding="utf-8").replace('scheme = "auto"', 'scheme = "paper"')
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=", ".join(map(re.escape, named))):
+        read_settings(path)
+    kept = [line for line in text.splitlines() if line not in PAPER_LINES.values()]
+    path.write_text("\n".join(kept), encoding="utf-8")
+    assert read_settings(path).intruder.cover == "paper"
+    with pytest.raises(InputError, match="sets 'components' to 10, 'transform' to 'log': leave these out"):
+        PLAIN.but(scheme="paper", components=3, transform="root")
 
 
 def test_the_papers_scheme_sets_everything_as_published():

@@ -184,7 +184,7 @@ def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
         ({"scale": 1e-9, "shift": -1.0}, "scale"),
         ({"scorecard": {"U_n": {"amber": 0.1, "red": 0.2}}}, "scorecard"),
         ({"regressions": ["visits ~ twon"]}, "regressions"),
-        ({"regressions": ["visits ~ __import__('os')"]}, "formula"),
+        ({"regressions": ["visits ~ __import__('os')"]}, "regressions"),
     ],
 )
 def test_bad_input_is_told_before_any_work(change, argument):

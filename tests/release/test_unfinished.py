@@ -81,6 +81,33 @@ def test_the_notes_are_private_and_hold_no_value(interrupted):
         go_on(interrupted)
 
 
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_run_without_checkpoints_goes_on_with_its_seed(tmp_path, monkeypatch, stopped, compiled):
+    seeds = []
+
+    def stop(data, settings, **_):
+        del data
+        seeds.append(settings.seed)
+        try:
+            raise stopped
+        except stopped as error:
+            if compiled:
+                raise SystemError("returned a result with an exception set") from error
+            raise
+
+    monkeypatch.setattr(running, "synthesize", stop)
+    for resume in (False, True):
+        with pytest.raises(stopped):
+            run(PEOPLE, SETTINGS, tmp_path / "out", resume=resume, progress=False)
+    assert seeds[0] == seeds[1]
+    # What is refused has come to nothing.
+    monkeypatch.setattr(running, "synthesize", refuse_work)
+    with pytest.raises(WorkedError):
+        run(PEOPLE, SETTINGS, tmp_path / "out", resume=True, progress=False)
+    assert not (tmp_path / ".out.unfinished").exists()
+
+
 def test_without_resume_it_is_not_begun_anew(interrupted):
     text = refusal(lambda: run(PEOPLE, SETTINGS, interrupted.parent / "out"))
     assert f"an unfinished run for this folder is in {str(interrupted)!r}. Add --resume" in text

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from drawing import drawn_anew, drawn_once, in_words, showing, sketching  # noqa: F401
+from drawing import drawn_anew, drawn_once, in_words, said_in_words, showing, sketching  # noqa: F401
 from molehill.baselines import multiply_noise
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
@@ -25,6 +25,7 @@ from molehill.report import methods_note, render_report
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
 from molehill.report.page.meanings import IDENTIFICATION_RISK
+from molehill.report.page.page import leads_nowhere
 from molehill.report.page.pictures import _profiles, _search, _shapes
 from molehill.report.page.tables import ATTACKS
 from molehill.report.public import PICTURES, public_bins, redact
@@ -979,3 +980,30 @@ def test_names_in_the_methods_note_are_code():
     codebook = re.findall(r"^\|.*$", outside, re.MULTILINE)
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in codebook} == {5}
     assert "alert" not in re.sub(r"^\|.*$", "", outside, flags=re.MULTILINE)
+
+
+OUTWARD = (
+    '<a href="https://a.b/?x">here</a>',
+    "<a href=https://a.b>here</a>",
+    '<a href="/view">here</a>',
+    '<meta http-equiv="refresh" content="0;https://a.b">',
+    '<form action="https://a.b"></form>',
+    '<button formaction="https://a.b">here</button>',
+    '<iframe src="https://a.b"></iframe>',
+    '<img src="https://a.b/c.png">',
+    '<img src="data:image/png;base64,A" onerror="location=1">',
+    '<a ping="https://a.b" href="#found">here</a>',
+    '<base href="https://a.b">',
+    '<svg><animate attributeName="href" to="https://a.b"></svg>',
+    '<!--><a href="https://a.b">-->',
+    '<A HREF="https://a.b">here</A>',
+    '<p title="<a href=">',
+)
+
+
+def test_a_report_leads_nowhere_and_one_that_was_changed_is_known():
+    with said_in_words():
+        page = render_report(hostile_dossier(), edition="internal")
+    assert leads_nowhere(page)
+    for element in OUTWARD:
+        assert not leads_nowhere(page.replace("<main", f"{element}<main", 1)), element

@@ -10,6 +10,7 @@ import sys
 import time
 import zipfile
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -157,6 +158,12 @@ def test_a_release_is_signed_exported_and_told_when_it_was_changed(walked):
     page = opened.request("GET", opened.ask("/ticket", project.name, what="internal")["address"])
     assert page[1]["content-type"].startswith("text/html")
     assert b"Content-Security-Policy" in page[2]
+    # No script runs but those whose hashes the installed version knows.
+    policy = page[1]["content-security-policy"]
+    assert policy.startswith("sandbox allow-scripts allow-modals;")
+    scripts = re.findall(r"script-src ([^;]*)", policy)
+    assert len(scripts) == 1
+    assert all(one.startswith("'sha256-") for one in scripts[0].split())
     table = next((run.out / "release").glob("synthetic_*"))
     content = table.read_bytes()
     table.write_bytes(content + b"\n")
@@ -168,6 +175,19 @@ def test_a_release_is_signed_exported_and_told_when_it_was_changed(walked):
             assert "may not be ours" in opened.ask("/ticket", project.name, what=what)["error"]
     finally:
         table.write_bytes(content)
+
+
+def test_a_report_that_leads_out_is_not_opened_even_if_the_folder_is_as_it_was_written(walked, monkeypatch):
+    opened, project, run, _ = walked
+    monkeypatch.setattr(comparing, "verify_release", lambda _: SimpleNamespace(holds=True))
+    assert "address" in opened.ask("/ticket", project.name, what="internal")
+    path = run.out / "internal" / "report.html"
+    content = path.read_bytes()
+    try:
+        path.write_bytes(content.replace(b"<main", b'<meta http-equiv="refresh" content="0;https://a.b"><main', 1))
+        assert "links or elements" in opened.ask("/ticket", project.name, what="internal")["error"]
+    finally:
+        path.write_bytes(content)
 
 
 def test_nothing_but_own_files_of_a_run_is_handed_out(walked, tmp_path):

@@ -93,7 +93,7 @@ BASE = pd.DataFrame({"y": [1.0, 2.0, 4.0, 4.0, 0.0, 7.0], "x": [0.0, 1, 2, 3, 5,
         ("town ~ x", "linear", BASE, "data: the outcome 'town' is categorical"),
         ("y ~ x", "logit", BASE, "data: the outcome 'y' is not 0 or 1"),
         ("y ~ town*x", "linear", BASE, "data: there are 6 records for 6 coefficients"),
-        ("y ~ x +", "linear", BASE, "formula: it cannot be evaluated"),
+        ("y ~ x +", "linear", BASE, "formula: the formula cannot be read"),
         ("y ~ town", "linear", BASE.assign(town=list("AABBZZ")), "released: column 'town' has a category"),
         ("y ~ C(x)", "linear", BASE.assign(x=7.0), "released: a column within C"),
         (

@@ -23,6 +23,7 @@ from molehill.cli import reproduce as cli_reproduce
 from molehill.cli.entry import StoppedError, answer_signals, still_wanted, stop, tell_stop
 from molehill.cli.options import SettingsCommand, read_given
 from molehill.errors import InputError
+from molehill.machine import find_stop
 
 if TYPE_CHECKING:
     from molehill.parts.dataset import Dataset
@@ -94,7 +95,7 @@ def main() -> None:
     # Left to itself, the command parser ends an interrupted run like any failed one.
     answer_signals(stop)
     try:
-        app()
+        _call_commands()
     except StoppedError as stopped:
         for child in active_children():
             child.terminate()
@@ -107,6 +108,15 @@ def main() -> None:
     finally:
         # All is written, or given up; what is left is Python's to end.
         answer_signals(signal.SIG_DFL)
+
+
+def _call_commands() -> None:
+    try:
+        app()
+    except SystemError as error:
+        if stopped := find_stop(error):
+            raise stopped from None
+        raise
 
 
 def _complain(text: str, code: Any) -> None:
@@ -530,7 +540,7 @@ def _intruder(
 
 def _read(path: Path, given: list[str]) -> "tuple[Settings, Any]":
     """Read settings, those given on the line in place of the file's, and then the table."""
-    chosen = molehill.read_settings(path).but(**read_given(given))
+    chosen = molehill.read_settings(path, **read_given(given))
     if chosen.data is None:
         raise InputError("settings", "'data' is missing", "Say in the file where the confidential table is")
     return chosen, molehill.read_table(path.parent / chosen.data, **chosen.reading)

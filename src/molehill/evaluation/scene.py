@@ -44,7 +44,7 @@ from molehill.utility import (
     table_difference,
     wasserstein,
 )
-from molehill.utility.distances import MOST_TERMS, Method
+from molehill.utility.distances import MOST_LEVELS, MOST_TERMS, Method
 from molehill.utility.marginals import MOST_SETS
 
 if TYPE_CHECKING:
@@ -421,15 +421,14 @@ class Scene:
             return []
         if len(table.frame) < LEAST_RECORDS or all(table.frame[name].nunique(dropna=False) < 2 for name in columns):
             return []
-        kept = self._kept_as_they_are(columns)
         widths = [self._indicators(name) for name in columns]
-        methods: list[Method] = [
-            method for method in self.options.methods if method != "logistic" or sum(widths) <= MOST_TERMS
-        ]
+        # What is not looked at cannot make them differ; the sensitive ones come first.
+        columns = [name for name, wide in zip(columns, np.cumsum(widths), strict=True) if wide <= MOST_TERMS]
+        widths, kept = widths[: len(columns)], self._kept_as_they_are(columns)
         # With the products of any two columns, and the squares of numbers; of many columns these would be thousands.
         squares = sum(is_number(table, name) for name in columns)
         terms = sum(widths) + squares + (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2
-        found: dict[Method, Distances] = {
+        found: dict[str, Distances] = {
             method: propensity(
                 table,
                 self.tables,
@@ -442,7 +441,7 @@ class Scene:
                 seed=self.options.seed,
                 missing="error" if kept else "keep",
             )
-            for method in methods
+            for method in self.options.methods
         }
         return [distances.summary.assign(of=METHODS[method]) for method, distances in found.items()]
 
@@ -472,7 +471,10 @@ class Scene:
 
     def _indicators(self, name: str) -> int:
         """How many columns a classifier sees of a column."""
-        return 1 if is_number(self.view.table, name) else self.view.table.frame[name].nunique(dropna=False) - 1
+        if is_number(self.view.table, name):
+            return 1
+        levels = {level for table in (self.view.table, *self.tables) for level in table.frame[name].unique()}
+        return min(len(levels) - 1, MOST_LEVELS)
 
     def _kept_as_they_are(self, columns: Sequence[str]) -> bool:
         """Whether every table has the known values of the confidential one, record by record, and none is missing."""

@@ -32,7 +32,7 @@ from molehill.tables.labels import align_rows
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.resolution import column_unit
 from molehill.tables.table import Table, as_table, find_columns
-from molehill.utility.analyses import read_formula
+from molehill.utility.analyses import read_formula, refuse_wide
 from molehill.utility.marginals import code_column, learn_levels
 
 # The parametric model of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
@@ -147,8 +147,7 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     find_columns(table, settings.relations, "relations")
     # One that names people says nothing of others, and would need a coefficient for each of them.
     kept = tuple(name for name in settings.keep if name not in settings.accept)
-    regressed = [name for text in settings.regressions for name in read_formula(text).columns]
-    find_columns(table, regressed, "regressions")
+    regressed = _find_regressed(settings, table)
     asked = {*settings.relations, *regressed}
     if settings.survey is not None:
         carried = settings.survey.weight if settings.fits_given_weight else settings.survey.stratum
@@ -161,6 +160,21 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     predictors = kept if settings.predictors is None else settings.predictors
     find_columns(table, predictors, "predictors")
     return settings.but(predictors=predictors)
+
+
+def _find_regressed(settings: Settings, table: Table) -> list[str]:
+    """Give the columns of the regressions, none of which takes more than it can tell."""
+    found = []
+    for text in settings.regressions:
+        try:
+            formula = read_formula(text)
+        except InputError as error:
+            short = text if len(text) <= 100 else text[:99] + "…"
+            raise InputError("regressions", f"of {short!r} {error.problem}", error.remedy) from None
+        find_columns(table, formula.columns, "regressions")
+        refuse_wide(table.frame, formula, "regressions")
+        found += formula.columns
+    return found
 
 
 def make_plan(

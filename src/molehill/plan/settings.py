@@ -5,6 +5,7 @@ whether it may be published. Nothing else lists the settings.
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -716,8 +717,8 @@ def _list_problems(settings: type[Settings], error: ValidationError) -> list[str
     return list(problems.values())
 
 
-def read_settings(path: str | Path) -> Settings:
-    """Read settings from a TOML file; every problem in it is told at once."""
+def read_settings(path: str | Path, **changes: Any) -> Settings:
+    """Read settings from a TOML file, with some of them changed; every problem in it is told at once."""
     text, remedy = _read_text(Path(path)), "Correct the file, or begin with init"
     try:
         content = tomllib.loads(text)
@@ -728,7 +729,24 @@ def read_settings(path: str | Path) -> Settings:
     except ValueError:
         # The one thing in TOML that Python refuses to read.
         raise InputError("settings", "a number in it has too many digits", remedy) from None
-    return Settings(**content)
+    given = {**content, **changes}
+    contradicted = [name for name in _contradict_paper(given) if name not in changes]
+    if contradicted:
+        found = {name: re.search(rf"^\s*[\"']?{name}[\"']?\s*=", text, re.MULTILINE) for name in contradicted}
+        told = [
+            f"{name!r}{'' if line is None else f' (line {text.count(chr(10), 0, line.end()) + 1})'}"
+            for name, line in found.items()
+        ]
+        problem = f'scheme = "paper" sets what the file says otherwise: {", ".join(told)}'
+        raise InputError("settings", problem, "Leave these lines out, or the scheme")
+    settings = Settings(**content)
+    return settings.but(**changes) if changes else settings
+
+
+def _contradict_paper(given: Mapping[str, Any]) -> list[str]:
+    """Name the settings that say something else than the scheme of the paper, if that is asked for."""
+    asked = given.get("scheme") == "paper"
+    return [name for name, value in PAPER.items() if asked and given.get(name, value) != value]
 
 
 def _read_text(path: Path) -> str:
@@ -923,9 +941,10 @@ def settle_scheme(given: Mapping[str, Any]) -> dict[str, Any]:
         raise _ToldError('order, scale and shift are for scheme = "weighted": say so, or leave them out')
     if scheme != "paper":
         return dict(given)
-    other = [name for name, value in PAPER.items() if given.get(name, value) != value]
+    other = _contradict_paper(given)
     if other:
-        raise _ToldError(f'scheme = "paper" sets {other[0]!r} to {PAPER[other[0]]!r}: leave one of the two out')
+        told = ", ".join(f"{name!r} to {PAPER[name]!r}" for name in other)
+        raise _ToldError(f'scheme = "paper" sets {told}: leave these out, or the scheme')
     return {**given, **PAPER}
 
 

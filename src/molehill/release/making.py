@@ -46,7 +46,6 @@ from molehill.tables.resolution import column_unit
 from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table, find_columns, whole_if_whole
 from molehill.utility import Analysis, correlation, estimate, regression
-from molehill.utility.analyses import read_formula
 
 # The schemes of the paper, by the names that settings compare them under.
 PAPER = {"unweighted": Scheme(), "marginal": Scheme(1), "pairwise": Scheme(2)}
@@ -198,8 +197,6 @@ def prepare(
         breaks=settings.breaks,
         missing=settings.absent,
     )
-    for formula in settings.regressions:
-        find_columns(table, read_formula(formula).columns, "regressions")
     if analyses is None:
         # Nobody asks for the mean of a weight.
         own = [name for name in settings.replace if settings.survey is None or name != settings.survey.weight]

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from molehill.machine import find_stop
 from molehill.plan.settings import Settings
 from molehill.release.locks import held
 from molehill.release.making import Tell
@@ -61,10 +62,13 @@ def run(
             if tell is not None:
                 tell("writing the report")
             write_release(release, target, release_anyway=release_anyway)
-        except BaseException:
-            # Refused or interrupted before any work was done: there is nothing to go on with.
-            if not any(folder.rglob("chunk-*.bin")):
+        except BaseException as error:
+            stopped = find_stop(error)
+            # Refused before any work was done, there is nothing to go on with; interrupted, there is the seed.
+            if stopped is None and not any(folder.rglob("chunk-*.bin")):
                 clear(folder)
+            if stopped is not None:
+                raise stopped from None
             raise
         clear(folder)
     return release

@@ -20,6 +20,7 @@ from molehill.plan.settings import Settings
 from molehill.plan.targets import read_targets
 from molehill.report.dossier import Dossier, read_dossier
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks
+from molehill.report.page.page import leads_nowhere
 from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import list_group_tables
 from molehill.report.trail import Verification, describe_maker, show_fingerprint, verify_release
@@ -222,7 +223,12 @@ def find_report(run: Run, part: str) -> Path:
     if not verify_release(run.out).holds:
         problem = "the folder is not as it was written, and its report may not be ours"
         raise InputError("run", problem, "Make it again: molehill report, or another run")
-    return run.out / part / "report.html"
+    path = run.out / part / "report.html"
+    # A folder from elsewhere may be as it was written, by somebody who wrote something else.
+    if not leads_nowhere(path.read_text(encoding="utf-8", errors="replace")):
+        problem = "its report holds links or elements that ours have not"
+        raise InputError("run", problem, "Make it again: molehill report")
+    return path
 
 
 def tell_signing(run: Run) -> dict[str, Any]:

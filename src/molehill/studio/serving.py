@@ -32,6 +32,7 @@ from starlette.routing import Route
 from molehill.errors import InputError
 from molehill.files import write_text
 from molehill.plan.settings import Settings, read_settings
+from molehill.report.page.page import content_policy
 from molehill.studio import changing, comparing, looking, projects, running
 from molehill.studio.guard import ONCE, App, TooLargeError, guard, new_token
 from molehill.studio.places import SETTINGS, find_path, list_place, settle_folders, take_file, tidy_file_name
@@ -45,19 +46,6 @@ MOST_BYTES = 4 * 2**30
 # Seconds that an address which works once can be used in.
 _SOON = 60.0
 _EXAMPLE = "example survey"
-# A report runs its scripts in an origin of its own: whatever stands in it can neither ask the studio nor send anything.
-_ALONE = "; ".join(
-    (
-        "sandbox allow-scripts allow-modals",
-        "default-src 'none'",
-        "script-src 'unsafe-inline'",
-        "style-src 'unsafe-inline'",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
-)
 _MEDIA = {".html": "text/html; charset=utf-8", ".toml": "application/toml", ".zip": "application/zip"}
 
 
@@ -282,10 +270,15 @@ def _once(studio: Studio) -> Callable[[Request], Awaitable[Response]]:
         if path is None or time.monotonic() > until or not path.is_file():
             return Response("This address worked once. Open it again in the studio.", 410, media_type="text/plain")
         if path.suffix == ".html":
-            return FileResponse(path, media_type=_MEDIA[".html"], headers={"content-security-policy": _ALONE})
+            return FileResponse(path, media_type=_MEDIA[".html"], headers={"content-security-policy": _stand_alone()})
         return FileResponse(path, media_type=_MEDIA.get(path.suffix, "application/octet-stream"), filename=name)
 
     return answer
+
+
+def _stand_alone() -> str:
+    """Run a report's own scripts, and no other, in an origin of its own that can neither ask the studio nor send."""
+    return f"sandbox allow-scripts allow-modals; {content_policy()}; frame-ancestors 'none'"
 
 
 def give_ticket(studio: Studio, asked: Asked) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from molehill.tables.schema import (
     refuse_infinite,
 )
 from molehill.tables.table import Table, find_columns, plain_code
+from molehill.utility.analyses import expand_terms
 
 # A predictor with more levels keeps only so many of them, each with at least so many records; the others are one level.
 KEPT_LEVELS, LEAST_RECORDS = 50, 10
@@ -458,6 +459,7 @@ def _parse(table: Table, formula: str) -> list[tuple[str, ...]]:
             names.append(name)
         neutral.append(f"x{names.index(name)}" if name else token[0])
     find_columns(table, names, "predictors")
+    expand_terms("".join(neutral), "predictors", _FORMULA_REMEDY)
     try:
         parsed: Any = Formula.from_spec("".join(neutral)) if formula.strip() else None
     except FormulaicError:

@@ -5,11 +5,16 @@ are let through. Columns get neutral names before Formulaic sees them, so that a
 their own names again in the coefficients.
 """
 
+import operator
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
 from numbers import Real
 from typing import Literal
+
+import pandas as pd
 
 from molehill.errors import InputError, check_choice
 
@@ -22,6 +27,14 @@ _TOKEN = re.compile(
 )
 _NEUTRAL = re.compile(r"column_(\d+)_")
 _REMEDY = "Write for instance 'income ~ age + C(region)'"
+# What a formula may come to: more takes long, or never ends, and tells a reader nothing.
+MOST_TERMS, MOST_COEFFICIENTS = 1_000, 1_000
+_LONGEST, _DEEPEST, _HIGHEST_POWER, _HIGHEST_DEGREE, _LARGEST = 2_000, 50, 20, 30, 1e15
+_SIGN = re.compile(r"\*\*|\d+(?:\.\d+)?|\w+|[-+:*/^(),~]")
+
+_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
+
+Term = frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,7 @@ class ReadFormula:
 
     text: str
     columns: tuple[str, ...]
+    terms: tuple[Term, ...] = field(default=(), repr=False)
 
     @property
     def outcome(self) -> str:
@@ -62,6 +76,8 @@ def read_formula(formula: str) -> ReadFormula:
     """
     if not isinstance(formula, str):
         raise InputError("formula", f"it is of type {type(formula).__name__}, not text", _REMEDY)
+    if len(formula) > _LONGEST:
+        raise InputError("formula", f"it is longer than {_LONGEST:,} signs", "Name fewer columns")
     columns: list[str] = []
     pieces: list[str] = []
     outcomes = 0
@@ -78,12 +94,234 @@ def read_formula(formula: str) -> ReadFormula:
         pieces.append(f"column_{columns.index(name)}_" if name else token[0])
     if "~" not in pieces or outcomes != 1:
         raise InputError("formula", "it does not have one outcome, then '~', then predictors", _REMEDY)
-    return ReadFormula("".join(pieces).strip(), tuple(columns))
+    text = "".join(pieces).strip()
+    left, right = text.split("~")
+    expand_terms(left, "formula")
+    return ReadFormula(text, tuple(columns), expand_terms(right, "formula"))
 
 
 def _remedy_for_signs() -> str:
     functions: Sequence[str] = FUNCTIONS
     return f"Use column names (between backticks if need be), + - * : / ^ and {', '.join(functions)}"
+
+
+def expand_terms(text: str, argument: str, remedy: str = _REMEDY) -> tuple[Term, ...]:
+    """Multiply one side of a formula out, as Formulaic will, or refuse one that would take too long.
+
+    Parameters
+    ----------
+    text
+        The side, of neutral names, numbers, operators and calls.
+    argument, remedy
+        What a problem is named by, and what to do about one that cannot be read.
+
+    Returns
+    -------
+    tuple
+        The factors of every term; of the intercept there are none.
+
+    Examples
+    --------
+    >>> [sorted(term) for term in expand_terms("(a + b)**2 + log(c)", "formula")]
+    [['a'], ['a', 'b'], ['b'], ['log(c)']]
+    """
+    reader = _Expansion(_SIGN.findall(text), argument, remedy)
+    terms = reader.read_sum()
+    reader.end()
+    return tuple(sorted(terms, key=sorted))
+
+
+class _Expansion:
+    """Reads one side of a formula from left to right; the precedence of its operators is that of Formulaic."""
+
+    def __init__(self, signs: Sequence[str], argument: str, remedy: str) -> None:
+        self._signs, self._argument, self._remedy = signs, argument, remedy
+        self._place = self._depth = 0
+
+    def _ahead(self, by: int = 0) -> str:
+        return self._signs[self._place + by] if self._place + by < len(self._signs) else ""
+
+    def _take(self, *wanted: str) -> str:
+        sign = self._ahead()
+        if sign not in wanted:
+            return ""
+        self._place += 1
+        return sign
+
+    def _next(self) -> str:
+        self._place += 1
+        return self._signs[self._place - 1] if self._place <= len(self._signs) else ""
+
+    def _refuse(self, problem: str, remedy: str) -> InputError:
+        return InputError(self._argument, problem, remedy)
+
+    def end(self) -> None:
+        """Refuse what is left over."""
+        if self._ahead():
+            raise self._refuse("the formula cannot be read", self._remedy)
+
+    def _within(self, closing: str) -> None:
+        self._depth -= 1
+        if self._next() != closing:
+            raise self._refuse("the formula cannot be read: a bracket is not closed", self._remedy)
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._refuse(f"brackets stand in each other more than {_DEEPEST} deep", "Write it without them")
+
+    def _checked(self, many: int) -> None:
+        if many > MOST_TERMS:
+            problem = f"multiplied out it has more than {MOST_TERMS:,} terms"
+            raise self._refuse(problem, "Multiply fewer columns, or give a lower power")
+
+    # Operators of formulas, on sets of terms.
+
+    def read_sum(self) -> set[Term]:
+        """Read terms with + and - between them."""
+        terms = self._read_product()
+        while sign := self._take("+", "-"):
+            other = self._read_product()
+            terms = terms | other if sign == "+" else terms - other
+        self._checked(len(terms))
+        return terms
+
+    def _read_product(self) -> set[Term]:
+        terms = self._read_interaction()
+        while sign := self._take("*", "/"):
+            other = self._read_interaction()
+            if sign == "/":
+                whole = frozenset[str]().union(*terms)
+                terms = terms | {whole | term for term in other}
+                continue
+            self._checked(len(terms) * len(other))
+            terms = terms | other | {one | another for one, another in product(terms, other)}
+        return terms
+
+    def _read_interaction(self) -> set[Term]:
+        terms = self._read_power()
+        while self._take(":"):
+            other = self._read_power()
+            self._checked(len(terms) * len(other))
+            terms = {one | another for one, another in product(terms, other)}
+        return terms
+
+    def _read_power(self) -> set[Term]:
+        if sign := self._take("-", "+"):
+            # Nothing is added, or taken away from it.
+            terms = self._read_power()
+            return set() if sign == "-" else terms
+        terms = self._read_atom()
+        if self._take("**", "^"):
+            power = self._next()
+            if not power.isdecimal() or not 1 <= len(power) <= 2 or int(power) > _HIGHEST_POWER or int(power) < 1:
+                problem = f"the power {power[:20]!r} is no whole number from 1 to {_HIGHEST_POWER}"
+                raise self._refuse(problem, "Give such a one; the square of a column is I(age**2)")
+            if self._ahead() in ("**", "^"):
+                raise self._refuse("it has the power of a power", "Multiply the two, or use brackets")
+            # Formulaic makes all products before it drops those that are the same.
+            self._checked(len(terms) ** int(power))
+            once = terms
+            for _ in range(int(power) - 1):
+                terms = {one | another for one, another in product(terms, once)}
+        return terms
+
+    def _read_atom(self) -> set[Term]:
+        begun, sign = self._place, self._next()
+        if sign == "(":
+            self._enter()
+            terms = self.read_sum()
+            self._within(")")
+            return terms
+        if sign[:1].isdecimal():
+            return {frozenset()} if sign == "1" else set() if sign == "0" else {frozenset((sign,))}
+        if not sign.isidentifier():
+            raise self._refuse("the formula cannot be read", self._remedy)
+        if self._ahead() == "(":
+            self._read_call(sign)
+        return {frozenset(("".join(self._signs[begun : self._place]),))}
+
+    # Python within a call: a number for what has no column in it, None for what has.
+
+    def _read_call(self, function: str) -> None:
+        self._enter()
+        self._next()
+        self._read_value()
+        while self._take(","):
+            number = self._read_value()
+            if function in ("poly", "bs") and number is not None and number > _HIGHEST_DEGREE:
+                problem = f"{function!r} has a number above {_HIGHEST_DEGREE}"
+                raise self._refuse(problem, f"Give one of at most {_HIGHEST_DEGREE}")
+        self._within(")")
+
+    def _fold(self, sign: str, one: float | None, other: float | None) -> float | None:
+        if (sign == "/" and other == 0) or (sign == "**" and one == 0 and other is not None and other < 0):
+            raise self._refuse("it divides by 0", self._remedy)
+        if sign == "**" and other is not None and abs(other) > _HIGHEST_POWER:
+            raise self._refuse(f"it has a power above {_HIGHEST_POWER}", "Give a lower one")
+        return None if one is None or other is None else self._bounded(_ARITHMETIC[sign](one, other))
+
+    def _bounded(self, number: float | complex) -> float:
+        if isinstance(number, complex) or abs(number) > _LARGEST:
+            raise self._refuse("a number in it is too large", f"Write numbers up to {_LARGEST:.0e}, as they are")
+        return number
+
+    def _read_value(self) -> float | None:
+        value = self._read_quotient()
+        while sign := self._take("+", "-"):
+            value = self._fold(sign, value, self._read_quotient())
+        return value
+
+    def _read_quotient(self) -> float | None:
+        value = self._read_sign()
+        while sign := self._take("*", "/"):
+            value = self._fold(sign, value, self._read_sign())
+        return value
+
+    def _read_sign(self) -> float | None:
+        minus = 0
+        while sign := self._take("-", "+"):
+            minus += sign == "-"
+        value = self._read_own()
+        if self._take("**", "^"):
+            value = self._fold("**", value, self._read_sign())
+        return -value if value is not None and minus % 2 else value
+
+    def _read_own(self) -> float | None:
+        sign = self._next()
+        if sign == "(":
+            self._enter()
+            value = self._read_value()
+            self._within(")")
+            return value
+        if sign[:1].isdecimal():
+            return self._bounded(float(sign))
+        if not sign.isidentifier():
+            raise self._refuse("the formula cannot be read", self._remedy)
+        if self._ahead() == "(":
+            self._read_call(sign)
+        return None
+
+
+def refuse_wide(frame: pd.DataFrame, formula: ReadFormula, argument: str = "formula") -> None:
+    """Refuse a formula whose categories alone make more coefficients than anybody reads, before they are made."""
+    most = 0
+    for term in formula.terms:
+        most += prod(_count_columns(frame, formula, factor) for factor in term)
+        if most > MOST_COEFFICIENTS:
+            problem = f"it has more than {MOST_COEFFICIENTS:,} coefficients, as a category has one for every level"
+            raise InputError(argument, problem, "Leave out products of categories, or name coarser ones")
+
+
+def _count_columns(frame: pd.DataFrame, formula: ReadFormula, factor: str) -> int:
+    """Count the columns that a factor of a term makes at least."""
+    named = re.fullmatch(r"(C\()?column_(\d+)_\)?", factor)
+    if named is None:
+        return 1
+    column = frame[formula.columns[int(named[2])]]
+    if not named[1] and pd.api.types.is_numeric_dtype(column.dtype):
+        return 1
+    return max(column.nunique() - 1, 0)
 
 
 RegressionFamily = Literal["linear", "logit", "poisson"]

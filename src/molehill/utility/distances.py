@@ -337,7 +337,8 @@ def propensity(
     released
         One released table, or a sequence of them.
     columns
-        The columns to look at; categorical or numeric as `infer_schema` finds them.
+        The columns to look at; categorical or numeric as `infer_schema` finds them. Of a category with more than 101
+        levels the 100 commonest are told apart, and all others are one.
     method
         "logistic" regression, or a classification "tree" with at least 20 records a leaf.
     permutations
@@ -428,7 +429,11 @@ def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side:
             blocks.append(((values - values.mean()) / spread)[:, None] if spread > 0 else np.empty((len(values), 0)))
         else:
             codes, levels = pd.factorize(pd.concat([own[name].astype(object), other[name].astype(object)]))
-            blocks.append(np.equal.outer(codes, np.arange(1, len(levels))).astype(np.float64))
+            shown = np.arange(1, len(levels))
+            if len(shown) > MOST_LEVELS:
+                # The commonest in both together, whichever records are the released ones; all others are one level.
+                shown = np.argsort(-np.bincount(codes[codes >= 0]), kind="stable")[:MOST_LEVELS]
+            blocks.append(np.equal.outer(codes, shown).astype(np.float64))
     if interactions:
         # A number with itself gives its square, a category with itself nothing new.
         couples = [

@@ -22,7 +22,7 @@ from molehill.errors import InputError, nearest
 from molehill.surveys.estimates import weighted_regression
 from molehill.tables.schema import Missing, column_numbers
 from molehill.tables.table import Table
-from molehill.utility.analyses import Analysis, ReadFormula, read_formula
+from molehill.utility.analyses import Analysis, ReadFormula, read_formula, refuse_wide
 from molehill.utility.sides import Part, Side, find_complete
 
 _CONTEXT = {"sqrt": np.sqrt, "log1p": np.log1p, "log10": np.log10, "log": np.log, "exp": np.exp}
@@ -52,6 +52,7 @@ def fit_regression(analysis: Analysis, part: Part, missing: Missing) -> Fits:
         side.frame.loc[chosen, list(formula.columns)].reset_index(drop=True)
         for side, chosen in zip(part.sides, complete, strict=True)
     ]
+    refuse_wide(frames[0], formula)
     levels = {name: _levels(frames[0][name]) for name in formula.columns}
     spec: ModelSpecs | None = None
     names: list[str] = []

@@ -119,6 +119,28 @@ def test_bytes_that_fit_no_encoding_and_damaged_utf_8_are_refused(tmp_path, cont
     assert problem.startswith("encoding: the file holds bytes that are not utf-8")
 
 
+TURNING = "from line {} on, and letters of it from line {} on: it has two encodings"
+FEW, MANY = "1,Élise\n", "2,Zoë\n3,secret\n" * 40
+TWO = {
+    "UTF-8 first": (FEW.encode() + MANY.encode("latin-1"), (3, 2)),
+    "UTF-8 later": (MANY.encode("latin-1") + FEW.encode(), (2, 82)),
+    "in one line": (MANY.encode("latin-1") + "4,é".encode() + b"\xe9\n", (2, 82)),
+}
+
+
+@pytest.mark.parametrize(("content", "lines"), TWO.values(), ids=TWO.keys())
+def test_a_file_of_two_encodings_is_refused_with_the_line_unless_one_is_said(tmp_path, content, lines):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n" + content)
+    problem = problem_of(lambda: read_table(path))
+    assert problem.startswith("encoding: the file holds bytes that are not utf-8 " + TURNING.format(*lines))
+    assert "secret" not in problem
+    assert len(read_table(path, encoding="cp1252").frame) == 81
+    # Signs after capitals are no letters of UTF-8.
+    path.write_bytes("a,b\n1,«CAFÉ»\n2,À la carte\n3,NÃO\n4,AÏE…\n".encode("cp1252"))
+    assert dialect_of(read_table(path)).encoding == "cp1252"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

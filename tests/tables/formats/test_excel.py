@@ -187,3 +187,32 @@ def test_a_sheet_that_begins_with_a_record_is_refused(tmp_path):
     told = problem_of(lambda: read_table(tmp_path / "t.xlsx"))
     assert "first line looks like a record" in told
     assert "Person" not in told
+
+
+SHEET = (
+    '<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+    "<sheetData>{}</sheetData></worksheet>"
+)
+ROW = '<row r="{0}"><c r="{1}{0}" t="inlineStr"><is><t>a{0}</t></is></c></row>'
+ROWS = "more than the 1,048,576 rows or 16,384 columns of a sheet"
+EXTENTS = {
+    "a row too far down": (ROW.format(1, "A") + ROW.format(1_048_577, "A"), ROWS),
+    "a column too far right": (ROW.format(1, "A") + ROW.format(2, "XFE"), ROWS),
+    "a number without end": (ROW.format(1, "A") + ROW.format("9" * 5000, "A"), ROWS),
+    "too many rows without numbers": ("<row/>" * 1_048_577, ROWS),
+    "corners of the largest sheet": (ROW.format(1, "A") + ROW.format(1_048_576, "XFD"), "it needs about 687.2 GB"),
+}
+
+
+@pytest.mark.parametrize(("rows", "message"), EXTENTS.values(), ids=EXTENTS.keys())
+def test_what_unpacks_to_more_than_a_sheet_is_refused_before_it_is_read(tmp_path, monkeypatch, rows, message):
+    plain, path = workbook(tmp_path / "plain.xlsx", {"t": [["a"], [1]]}), tmp_path / "t.xlsx"
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for part in source.infolist():
+            is_sheet = part.filename == "xl/worksheets/sheet1.xml"
+            made.writestr(part.filename, SHEET.format(rows).encode() if is_sheet else source.read(part))
+    monkeypatch.setattr("python_calamine.CalamineWorkbook", None)
+    monkeypatch.setattr("molehill.tables.table.available_memory", lambda: 16e9)
+    problem = problem_of(lambda: read_table(path))
+    assert problem.startswith("path: ")
+    assert message in problem

@@ -1,6 +1,7 @@
 """The report behind a release: one HTML file that needs no network, in an internal and a public edition."""
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from functools import cache
@@ -80,7 +81,7 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
     return _template().render(
         internal=internal,
         few=FEW,
-        policy=_content_policy(library, script),
+        policy=content_policy(),
         # Neither script holds text from data; the specifications do, and cannot end the element that they stand in.
         library=Markup(library),  # noqa: S704
         script=Markup(script),  # noqa: S704
@@ -230,11 +231,49 @@ def _by_column(pictures: list[Picture], dossier: Dossier) -> list[tuple[str, lis
     return [(name, own) for name, own in found if own]
 
 
-def _content_policy(*scripts: str) -> str:
-    """Let the browser run these scripts and no other, and load nothing from anywhere."""
+def content_policy() -> str:
+    """Let the browser run the scripts of a report and no other, and load nothing from anywhere."""
+    scripts = (drawing_library(), _resource("report.js"))
     hashes = " ".join(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
     parts = ("default-src 'none'", f"script-src {hashes}", "style-src 'unsafe-inline'", "img-src data:")
     return "; ".join((*parts, "base-uri 'none'", "form-action 'none'"))
+
+
+# An element as our template and what escapes text write it; of any other nobody knows what a browser makes.
+_ELEMENT = re.compile(r"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*)(?P<attributes>(?:\s+[a-z-]+(?:=\"[^<>\"]*\")?)*)\s*/?>")
+_ATTRIBUTE = re.compile(r"([a-z-]+)(?:=\"([^<>\"]*)\")?")
+# Attributes that could lead elsewhere, and how a value that does not begins.
+_LEADING = {"href": "#", "src": "data:image/", "http-equiv": "Content-Security-Policy"}
+_SENDING = ("action", "background", "data", "formaction", "ping", "poster", "srcdoc", "srcset", "target")
+
+
+def leads_nowhere(page: str) -> bool:
+    """Whether a page is made of elements of a report, and has no script, link, form or frame that leads out of it.
+
+    Examples
+    --------
+    >>> leads_nowhere('<p>As <a href="#found">found</a></p>'), leads_nowhere('<a href="https://a.b">here</a>')
+    (True, False)
+    """
+    for script in (drawing_library(), _resource("report.js")):
+        page = page.replace(f">{script}</script>", "></script>")
+    rest = page.removeprefix("<!DOCTYPE html>").split("<")[1:]
+    return all(_is_plain(_ELEMENT.match(f"<{piece}")) for piece in rest)
+
+
+def _is_plain(element: re.Match[str] | None) -> bool:
+    if element is None or element["name"] not in _elements():
+        return False
+    given = _ATTRIBUTE.findall(element["attributes"])
+    return all(
+        value.startswith(_LEADING[name]) if name in _LEADING else name not in _SENDING and not name.startswith("on")
+        for name, value in given
+    )
+
+
+@cache
+def _elements() -> frozenset[str]:
+    return frozenset(re.findall(r"<([a-z][a-z0-9]*)", _resource("report.html")))
 
 
 @cache

@@ -34,6 +34,8 @@ _MADE_INERT = rf"^'('*[{_FORMULA}])"
 # A number in quotes that needs them, for it has the separator in it.
 _NUMBER = "[+-]?[0-9][0-9.,' \u00a0\u2009\u202f\u2019]*(?:[eE][+-]?[0-9]+)?"
 _QUOTED_NUMBER = re.compile(f'"{_NUMBER}"')
+# Letters of UTF-8: in Windows-1252 a capital with an accent, and right after it a sign that stands after no letter.
+_LETTER = re.compile(rb"[\xc3-\xc5\xce-\xd1][\x80-\xbf]")
 _OTHER_FILES = {
     b"PK\x03\x04": "a zip archive, perhaps an Excel workbook",
     b"PK\x05\x06": "an empty zip archive",
@@ -56,29 +58,28 @@ def read_csv(source: Path, given: Given) -> Table:
     try:
         return _read_encoded(source, given, encoding)
     except (UnicodeError, pa.ArrowInvalid) as error:
-        problem = error
-        if given.encoding or not _not_utf8(error) or not _is_windows(source):
-            # Not chained: Arrow quotes the row that it stumbled over.
-            raise _csv_problem(error, encoding) from None
+        problem, is_other = _csv_problem(error), _not_utf8(error)
+    if is_other:
+        problem = _encoding_problem(source, encoding)
+    # Not chained: Arrow quotes the row that it stumbled over.
+    if given.encoding or not is_other or not _is_windows(source):
+        raise problem from None
     try:
         return _read_encoded(source, given, "cp1252")
     except UnicodeError:
-        raise _csv_problem(problem, encoding) from None
+        raise problem from None
     except pa.ArrowInvalid as error:
-        raise _csv_problem(error, "cp1252") from None
+        raise _csv_problem(error) from None
 
 
 def _not_utf8(error: Exception) -> bool:
     return isinstance(error, UnicodeError) or "invalid UTF8" in str(error)
 
 
-def _csv_problem(error: Exception, encoding: str) -> InputError:
+def _csv_problem(error: Exception) -> InputError:
     if row := re.search(r"Row #(\d+): Expected", str(error)):
         problem = f"row {row[1]} (the header is row 1) has more or fewer values than the header has names"
         return InputError("path", problem, "Correct the row, or say by which separator cells are divided")
-    if _not_utf8(error):
-        problem = f"the file holds bytes that are not {encoding}"
-        return InputError("encoding", problem, "Say how it is encoded: latin-1, cp1252 or utf-16")
     if "straddling" in str(error):
         problem = f"a record is longer than {_BLOCK >> 20} MB, perhaps since a quote is opened and never closed"
         return InputError("path", problem, "Correct the file")
@@ -109,11 +110,37 @@ def _find_encoding(source: Path) -> str:
     return "utf-8"
 
 
+def _encoding_problem(source: Path, encoding: str) -> InputError:
+    """Say in which line a file has bytes that are not of its encoding, and whether it has two."""
+    content = source.read_bytes()
+    place = _find_damage(content, encoding)
+    line = "" if place is None else f" from line {_line_of(content, place):,} on"
+    problem = f"the file holds bytes that are not {encoding}{line}"
+    if encoding == "utf-8" and (letter := _LETTER.search(content)):
+        problem += f", and letters of it from line {_line_of(content, letter.start()):,} on: it has two encodings"
+        return InputError("encoding", problem, "Save it in one, or say in which all lines are to be read")
+    return InputError("encoding", problem, "Say how it is encoded: latin-1, cp1252 or utf-16")
+
+
+def _find_damage(content: bytes, encoding: str) -> int | None:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+def _line_of(content: bytes, place: int) -> int:
+    ending = b"\n" if b"\n" in content else b"\r"
+    return content.count(ending, 0, place) + 1
+
+
 def _is_windows(source: Path) -> bool:
-    """Whether a file that is not UTF-8 has no more characters of UTF-8 than other bytes: else it is damaged."""
-    text = source.read_bytes().decode("utf-8", errors="replace")
+    """Whether a file that is not UTF-8 has nothing of it, and no bytes of other encodings more than characters."""
+    content = source.read_bytes()
+    text = content.decode("utf-8", errors="replace")
     damaged = text.count("\ufffd")
-    return damaged >= sum(not character.isascii() for character in text) - damaged
+    return not _LETTER.search(content) and damaged >= sum(not one.isascii() for one in text) - damaged
 
 
 def _first_page(source: Path, encoding: str) -> str:

@@ -1,10 +1,12 @@
 """Excel workbooks: one sheet is one table, its first row the names of the columns."""
 
 import datetime
+import re
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -33,6 +35,9 @@ pc: Any = pyarrow.compute
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST = 1_048_575, 16_384, 32_767
 _FIRST_DAY = datetime.datetime(1900, 3, 1)  # Excel believes that there was a 29 February 1900.
 _LOOKED_AT = 200
+_PAGE, _PLACE_BYTES = 2**20, 40
+_ROW = re.compile(rb"<(?:\w+:)?row\b(?:[^>]*?\sr=[\"'](\d+)[\"'])?")
+_CELL = re.compile(rb"<(?:\w+:)?c\b[^>]*?\sr=[\"']([A-Z]{1,8})\d")
 _OFFICE = b"\xd0\xcf\x11\xe0"
 
 
@@ -62,11 +67,54 @@ def _check_size(source: Path) -> None:
         problem = "the workbook is encrypted, or an old one with a new ending"
         raise InputError("path", problem, "Save it without a password, or name it .xls")
     size = 4 * source.stat().st_size
-    if zipfile.is_zipfile(source):
+    try:
         with zipfile.ZipFile(source) as archive:
             size = sum(part.file_size for part in archive.infolist())
-    # A cell takes some ten bytes unpacked, and hundred in memory.
-    check_memory(10 * size, "path")
+            # A cell takes some ten bytes unpacked, and hundred in memory.
+            check_memory(10 * size, "path")
+            for part in archive.infolist():
+                if part.filename.lower().endswith(".xml"):
+                    with archive.open(part) as sheet:
+                        _check_extent(sheet)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+        # No archive, or a damaged one, which the reader tells.
+        check_memory(10 * size, "path")
+
+
+def _check_extent(sheet: IO[bytes]) -> None:
+    """Refuse a sheet that names more rows or columns than there can be, or cells so far apart that nothing holds all.
+
+    What it declares to be its extent may be wrong, and readers go by the cells.
+    """
+    rows, last, widest, rest = 0, 0, 0, b""
+    while page := sheet.read(_PAGE):
+        page, rest = rest + page, b""
+        cut = page.rfind(b"<")
+        if cut > 0 and len(page) - cut < _LONGEST:
+            page, rest = page[:cut], page[cut:]
+        found = _ROW.findall(page)
+        rows += len(found)
+        last = max([last, rows, *(int(number[:12]) for number in found if number)])
+        widest = max([widest, *map(_column_number, set(_CELL.findall(page)))])
+        if last > _MOST_ROWS + 1 or widest > _MOST_COLUMNS:
+            problem = f"it unpacks to more than the {_MOST_ROWS + 1:,} rows or {_MOST_COLUMNS:,} columns of a sheet"
+            raise InputError("path", problem, "Save it anew, or as .csv")
+        # The reader makes a cell of every place between the first and the last one.
+        check_memory(_PLACE_BYTES * last * widest, "path")
+
+
+def _column_number(letters: bytes) -> int:
+    """Give the number of a column.
+
+    Examples
+    --------
+    >>> _column_number(b"A"), _column_number(b"Z"), _column_number(b"AA"), _column_number(b"XFD")
+    (1, 26, 27, 16384)
+    """
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
 
 
 def _choose_sheet(workbook: python_calamine.CalamineWorkbook, wanted: str | None) -> list[list[Any]]:
