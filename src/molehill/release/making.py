@@ -44,7 +44,7 @@ from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
 from molehill.tables.resolution import column_unit
 from molehill.tables.schema import infer_schema
-from molehill.tables.table import Table, as_table, find_columns, whole_if_whole
+from molehill.tables.table import Table, as_table, whole_if_whole
 from molehill.utility import Analysis, correlation, estimate, regression
 
 # The schemes of the paper, by the names that settings compare them under.
