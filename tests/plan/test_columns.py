@@ -129,7 +129,7 @@ def test_a_column_without_a_name_is_told_by_its_place():
         *((place, "", "place", "") for place in ("Département", "departamento", "Landkreis", "gewest", "prefecture")),
         ("estado_civil", "", "marital status", ""),
         ("householdSize", "", "household", ""),
-        ("nationalité", "", "", ""),
+        ("nationalité", "", "origin", ""),
         ("Nationality", "", "origin", ""),
         ("diagnosis_code", "", "", "health"),
         ("x7", "Monatliches Einkommen", "", "money"),
