@@ -118,8 +118,8 @@ _SENSITIVE = {
         "income inc pincp earn earnings wage wages salary pay expend expenditure spending wealth asset debt "
         "loan tax rent pension benefit einkommen lohn gehalt vermogen steuer revenu salaire ingreso salario "
         "renta reddito stipendio inkomen povpip turnover profit fincp hincp wagp semp retp ssp ssip oip pernp hhincome "
-        "inctot incwage ftotinc amount betrag montant importe importo bedrag euro euros dollar dollars usd eur price cost "
-        "sales revenue savings mortgage transfer allowance"
+        "inctot incwage ftotinc amount betrag montant importe importo bedrag euro euros dollar dollars usd eur price "
+        "cost sales revenue savings mortgage transfer allowance"
     ),
     "health": (
         "health ill illness disease diagnos diagnosis icd disab dis drug medic medication hospital hiv cancer "
