@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -233,18 +234,19 @@ def _mark_units(table: Table, findings: list[Finding]) -> list[Finding]:
     marked = []
     for found in findings:
         told = f"{units[found.name]}" if found.name in units else ""
-        # An amount of the household goes with it; whoever replaces it has done all there is to do.
-        names = told and found.sensitive != "money" and not _has_fractions(table, found)
-        marked.append(
-            replace(
-                found, unit=told, identifying="number of a unit with several records" if names else found.identifying
-            )
-        )
+        names = told and (called[found.name] or _names_units(table, found))
+        why = "number of a unit with several records" if names else found.identifying
+        marked.append(replace(found, unit=told, identifying=why))
     return marked
 
 
-def _has_fractions(table: Table, found: Finding) -> bool:
-    return found.kind != "categorical" and bool((column_numbers(table, found.name) % 1 > 0).any())
+def _names_units(table: Table, found: Finding) -> bool:
+    """Whether what repeats within units names them; an amount of the household goes with it, and is no number of it."""
+    if not _is_number(table.frame[found.name]):
+        return True
+    values = column_numbers(table, found.name)
+    once = pd.unique(values[np.isfinite(values)])
+    return bool(_identifying_number(once, "", 1.0, money=found.sensitive == "money"))
 
 
 def _look(table: Table, name: str) -> Finding:
@@ -367,11 +369,17 @@ def _words(name: str, label: str) -> list[str]:
 
 def _named(words: list[str], meanings: dict[str, str]) -> str:
     for meaning, starts in meanings.items():
-        for start in starts.split():
-            # Short words must stand alone: "id" is not in "idle", "inc" not in "since".
-            if any(word == start or (len(start) > 4 and word.startswith(start)) for word in words):
-                return meaning
+        exact, prefixes = _beginnings(starts)
+        # Short words must stand alone: "id" is not in "idle", "inc" not in "since".
+        if any(word in exact or word.startswith(prefixes) for word in words):
+            return meaning
     return ""
+
+
+@cache
+def _beginnings(starts: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    listed = starts.split()
+    return frozenset(listed), tuple(start for start in listed if len(start) > 4)
 
 
 def _names_people(told: str) -> bool:

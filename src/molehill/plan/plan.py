@@ -396,7 +396,8 @@ def check_columns(
             raise InputError("data", found.problem, f"{found.remedy}; or drop the column")
         if found.unit and found.identifying and found.name not in _decided(settings):
             raise _unit_kept(found)
-        if found.identifying and found.name in settings.keep and found.name not in settings.accept:
+        decided = found.name in settings.accept or found.unit
+        if found.identifying and found.name in settings.keep and not decided:
             problem = f"{found.name!r} may name people ({found.identifying})"
             remedy = 'Drop it; or keep it knowingly: identifying = "accept" in its entry, in Python accept=[its name]'
             raise InputError("keep", problem, remedy)

@@ -278,26 +278,34 @@ def _choose_known(table: Table, kept: Sequence[Finding]) -> tuple[tuple[str, ...
 
     Numbers are grouped more widely where more key variables are usable then.
     """
-    likely = sorted((found for found in kept if found.knowable), key=lambda found: _ORDER.index(found.knowable))
+    seen = [found.knowable for found in kept]
+    again = {found.name: seen[:place].count(found.knowable) for place, found in enumerate(kept)}
+    # The first of every meaning comes before the second of any: three columns of place tell little more than one.
+    likely = sorted(
+        (found for found in kept if found.knowable),
+        key=lambda found: (again[found.name], _ORDER.index(found.knowable)),
+    )
     likely = likely or [found for found in kept if found.kind == "categorical" and 1 < found.levels <= _MANY]
     tried = [_add_known(table, likely, width) for width in range(len(AGE_BREAKS))]
     chosen, breaks, left = max(tried, key=lambda one: len(one[0]))
     sizes = _pattern_sizes(table, chosen, breaks)
     told = [f"{len(sizes):,} patterns, of {sizes.min():,} to {sizes.max():,} records."]
-    told += [
-        f"With {name!r} as well, {alone:,} records would be alone in their pattern (now {int((sizes == 1).sum()):,})."
-        for name, alone in left
-    ]
+    unique = int((sizes == 1).sum())
+    for found in left:
+        own = _breaks(table, found)
+        more = _pattern_sizes(table, [*chosen, found.name], breaks | ({found.name: own} if own else {}))
+        alone = int((more == 1).sum())
+        told.append(f"With {found.name!r} as well, {alone:,} records would be alone in their pattern (now {unique:,}).")
     if left:
-        names = json.dumps([*chosen, left[0][0]], ensure_ascii=False)
+        names = json.dumps([*chosen, left[0].name], ensure_ascii=False)
         told.append(f"Some people know these as well. Look at the risk with them: molehill run --set known='{names}'")
     return tuple(chosen), breaks, "\n".join(told)
 
 
 def _add_known(
     table: Table, likely: Sequence[Finding], width: int
-) -> tuple[list[str], dict[str, tuple[float, ...]], list[tuple[str, int]]]:
-    """Add one after the other; give those that were left out with how many records would be alone with each."""
+) -> tuple[list[str], dict[str, tuple[float, ...]], list[Finding]]:
+    """Add one after the other; give those that were left out."""
     chosen: list[str] = []
     breaks: dict[str, tuple[float, ...]] = {}
     left = []
@@ -308,7 +316,7 @@ def _add_known(
             chosen.append(found.name)
             breaks |= {found.name: own} if own else {}
         else:
-            left.append((found.name, int((sizes == 1).sum())))
+            left.append(found)
     return chosen, breaks, left
 
 

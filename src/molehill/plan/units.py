@@ -89,7 +89,7 @@ def _look(table: Table, name: str, *, called: bool) -> Unit | None:
         return None
     contiguous = int((np.diff(present) != 0).sum()) + 1 <= (1 + _NEARLY) * len(values)
     first, last, second = _pairs(codes, sizes)
-    constant, grouping, differing, alone = [], [], [], 0
+    constant, differing, alone = [], [], 0
     in_order = np.argsort(_ranks(table.frame[name].iloc[first]), kind="stable")
     for other in table.frame.columns:
         if other == name:
@@ -108,12 +108,10 @@ def _look(table: Table, name: str, *, called: bool) -> Unit | None:
         agreeing = float((at_first == at_last).mean())
         if agreeing >= 1 - _NEARLY and len(first) * (1 - by_chance) >= _BEYOND_CHANCE:
             levels = len(np.unique(at_first))
-            runs = 1 + int((np.diff(at_first[in_order]) != 0).sum())
-            if runs <= 1.2 * levels + 1 and levels < len(first) / 2:
-                grouping.append(other)
-            else:
+            many = levels > len(first) / 2
+            if not _is_grouping(at_first[in_order], column.iloc[first[in_order]], many=many):
                 constant.append(other)
-                alone += levels > len(first) / 2
+                alone += many
         elif not agreeing and not (at_first == at_second).any() and len(first) * by_chance >= _BEYOND_CHANCE:
             differing.append(other)
     # What has a value of its own for every value, as a label for its code, is evidence only where records lie together.
@@ -121,6 +119,14 @@ def _look(table: Table, name: str, *, called: bool) -> Unit | None:
     if not (constant or differing) or not (contiguous or (several and called) or several > 1):
         return None
     return Unit(name, len(present), len(values), tuple(constant), tuple(differing), contiguous)
+
+
+def _is_grouping(codes: NDArray[np.intp], values: pd.Series, *, many: bool) -> bool:
+    """Whether a variable, in the order of another one, only groups its neighbours; with many values, follows it."""
+    if not many:
+        return 1 + int((np.diff(codes) != 0).sum()) <= 1.2 * len(np.unique(codes)) + 1
+    steps = np.sign(np.diff(_ranks(values)))
+    return abs(float(np.nansum(steps))) >= (1 - 2 * _NEARLY) * np.count_nonzero(steps)
 
 
 def _pairs(codes: NDArray[np.intp], sizes: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:
