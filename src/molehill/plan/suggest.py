@@ -286,8 +286,12 @@ def _choose_known(table: Table, kept: Sequence[Finding]) -> tuple[tuple[str, ...
         key=lambda found: (again[found.name], _ORDER.index(found.knowable)),
     )
     likely = likely or [found for found in kept if found.kind == "categorical" and 1 < found.levels <= _MANY]
-    tried = [_add_known(table, likely, width) for width in range(len(AGE_BREAKS))]
-    chosen, breaks, left = max(tried, key=lambda one: len(one[0]))
+    chosen, breaks, left = _add_known(table, likely, 0)
+    for width in range(1, len(AGE_BREAKS)):
+        # Only numbers can be grouped more widely.
+        if left and any(found.kind != "categorical" for found in likely):
+            wider = _add_known(table, likely, width)
+            chosen, breaks, left = wider if len(wider[0]) > len(chosen) else (chosen, breaks, left)
     sizes = _pattern_sizes(table, chosen, breaks)
     told = [f"{len(sizes):,} patterns, of {sizes.min():,} to {sizes.max():,} records."]
     unique = int((sizes == 1).sum())
