@@ -447,3 +447,50 @@ def test_verify_refuses_what_is_no_release_in_one_line(made, tmp_path):
         assert said.returncode == 2
         assert words in said.stderr
         assert said.stdout == ""
+
+
+def people_with_numbers(years):
+    """People with a number each, in every year."""
+    random = np.random.default_rng(12)
+    person = np.repeat(np.sort(random.choice(12_000, 60, replace=False)) + 13, years)
+    frame = pd.DataFrame(
+        {
+            "nr": person,
+            "year": np.tile(np.arange(years) + 1980, 60),
+            "sex": random.choice(["f", "m"], 60).repeat(years),
+            "region": random.choice(["N", "S"], 60).repeat(years),
+            "wage": random.lognormal(8, 0.5, 60 * years).round(2),
+        }
+    )
+    return frame.drop(columns=[] if years > 1 else "year")
+
+
+def test_a_panel_with_the_number_of_the_person_kept_is_not_released(tmp_path):
+    write_table(people_with_numbers(5), tmp_path / "panel.csv")
+    settings = tmp_path / "settings.toml"
+    made = run_command("init", tmp_path / "panel.csv", "--out", settings)
+    assert "drop    nr: may name people: number of a unit" in made.stdout
+    assert "300 records, 60 values" in made.stdout
+    text = settings.read_text()
+    kept = re.sub(r"(?m)^nr = .*$", 'nr = "keep"', text)
+    assert kept != text
+    settings.write_text(kept)
+    done = run_command("run", settings, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "records belong together" in done.stderr
+    assert "300 records, 60 values" in " ".join(done.stderr.split())
+    assert 'nr = "drop"' in done.stderr
+    assert not (tmp_path / "out").exists()
+    # What is proposed is a decision, and the plan names what it does not change.
+    settings.write_text(text)
+    planned = run_command("plan", settings)
+    assert planned.returncode == 0, planned.stderr
+    assert "risk is measured per record, not per person or household" in planned.stdout
+
+
+def test_a_number_of_its_own_for_every_record_is_dropped(tmp_path):
+    write_table(people_with_numbers(1), tmp_path / "people.csv")
+    made = run_command("init", tmp_path / "people.csv", "--out", tmp_path / "settings.toml")
+    assert "drop    nr: may name people" in made.stdout
+    assert "belong together" not in made.stdout
+    assert run_command("plan", tmp_path / "settings.toml").returncode == 0

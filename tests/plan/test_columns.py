@@ -32,12 +32,19 @@ IDENTIFYING = {
     "birth_date": (pd.Timestamp("1950-01-01") + pd.to_timedelta(RNG.integers(0, 20_000, N), unit="D"), "dates"),
     "postcode": ([f"{number:05}" for number in RNG.integers(1, 99_999, N)], "few people"),
     "remarks": ([f"called {number} times about the roof and the rain" for number in RNG.permutation(N)], "free text"),
+    # The number of a person behind that of the household.
+    "v1": (RNG.permutation(np.arange(1, 201).repeat(2) * 100 + np.tile([1, 2], 200)), "differ"),
+    "v2": (RNG.integers(0, 10**7, N), "as evenly as numbers of persons"),
+    "v3": (np.cumsum(RNG.geometric(0.01, N)) + 12, "differ"),
+    "hash": ([f"{number:016x}" for number in RNG.integers(0, 2**62, N)], "differ"),
     "lat": (RNG.uniform(40, 50, N), "few people"),
 }
 PLAIN = {
     "sex": RNG.choice(["f", "m"], N),
     "age": RNG.integers(0, 99, N),
     "income": np.exp(RNG.normal(10, 1, N)),
+    "profits": np.exp(RNG.normal(12, 1, N)).round(),
+    "v4": RNG.normal(40_000, 9_000, N).round(),
     "euros": RNG.integers(0, 10**7, N),
     "region": RNG.choice(["N", "S", "E", "W"], N),
     "grade": RNG.integers(1, 6, N),
@@ -129,7 +136,7 @@ def test_a_column_without_a_name_is_told_by_its_place():
         *((place, "", "place", "") for place in ("Département", "departamento", "Landkreis", "gewest", "prefecture")),
         ("estado_civil", "", "marital status", ""),
         ("householdSize", "", "household", ""),
-        ("nationalité", "", "", ""),
+        ("nationalité", "", "origin", ""),
         ("Nationality", "", "origin", ""),
         ("diagnosis_code", "", "", "health"),
         ("x7", "Monatliches Einkommen", "", "money"),

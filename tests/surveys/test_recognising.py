@@ -156,3 +156,16 @@ def test_the_samples_of_schools(shared):
     assert clustered.design == SurveyDesign("pw", cluster="dnum", population="fpc")
     people = recognise_design(pd.read_csv(shared / "nist_ma.csv", low_memory=False))
     assert people.design == SurveyDesign("PWGTP")
+
+
+def test_values_alone_put_a_weight_to_a_person():
+    weight = np.repeat(RNG.uniform(200, 900, 10), N // 10)
+    for values, words in ((weight, "groups of records share"), (RNG.permutation(weight / weight.mean()), "mean is 1")):
+        found = recognise_design(pd.DataFrame({"v7": values, "income": INCOME}))
+        assert found.design is None
+        assert [(one.columns, one.taken, one.open) for one in found.suggested] == [(("v7",), False, True)]
+        assert words in found.suggested[0].reason
+    # Prices, shares, means of regions with a decimal, and scores are none.
+    for values in (RNG.lognormal(3, 1, N), RNG.uniform(0, 1, N), np.round(weight, 1), RNG.normal(0, 1, N)):
+        assert recognise_design(pd.DataFrame({"v7": values})).suggested == ()
+    assert recognise_design(pd.DataFrame({"db090": weight, "rb050": weight})).design == SurveyDesign("db090")

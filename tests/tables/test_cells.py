@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
-from molehill.tables.cells import declare_missing, find_missing_codes, means_missing, stray_cells
+from molehill.tables.cells import declare_missing, explain_missing_codes, find_missing_codes, means_missing, stray_cells
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.schema import infer_kind, infer_schema
 from molehill.tables.table import Dialect, Table
@@ -444,6 +444,34 @@ def test_codes_are_proposed_where_they_stand_apart():
         # What stands for nothing among the numbers does so among the categories.
         "category": ("n/a",),
     }
+
+
+def test_minus_one_is_no_code_where_it_is_next_to_zero():
+    numbers = np.arange(60)
+    real: Any = {
+        "age": [-1] * 9 + [*numbers],
+        "experience": [-1] * 6 + [-2] * 3 + [*numbers],
+        "truth": [-1] * 9 + [*(numbers % 2)],
+    }
+    assert find_missing_codes(Table(pd.DataFrame(real))) == {}
+    coded: Any = {
+        "adults": [-1] * 9 + [*(numbers + 16)],
+        "answers": [-1] * 9 + [*(numbers % 5 + 1)],
+        "pay": [-1] * 9 + [0] * 10 + [*(numbers[:50] * 20 + 900)],
+        "several": [-9] * 3 + [-8] * 3 + [-1] * 3 + [*numbers],
+    }
+    found = explain_missing_codes(Table(pd.DataFrame(coded)))
+    assert {name: (*codes,) for name, codes in found.items()} == {
+        "adults": (-1,),
+        "answers": (-1,),
+        "pay": (-1,),
+        "several": (-9, -8, -1),
+    }
+    assert found["adults"][-1] == "in 9 records, below 0 and apart from all other values"
+    # A short list of answers follows the other columns; an age does not.
+    both = find_missing_codes(Table(pd.DataFrame(real | coded)))
+    assert both["truth"] == (-1,)
+    assert not {"age", "experience"} & {*both}
 
 
 def test_declared_codes_are_missing_and_the_column_is_numbers(tmp_path):

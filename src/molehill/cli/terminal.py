@@ -201,9 +201,10 @@ def tell_suggestion(suggested: Suggestion, settings: Settings) -> str:
     """Say what was suggested for every column, with the reason."""
     fates = {name: fate for fate in FATES for name in getattr(settings, fate)}
     rows = [(fates[name], name, reason) for name, reason in suggested.reasons.items()]
-    lines = [printable(f"{fate:8}{name}: {reason}") for fate, name, reason in rows]
-    known = f"The intruder may know {', '.join(settings.known) or 'nothing'}: {suggested.notes['known']}"
-    return "\n".join([*lines, *map(printable, known.splitlines())])
+    lines = [f"{fate:8}{name}: {reason}" for fate, name, reason in rows]
+    lines.append(f"The intruder may know {', '.join(settings.known) or 'nothing'}: {suggested.notes['known']}")
+    lines += [suggested.notes[name] for name in ("columns", "missing", "radius") if name in suggested.notes]
+    return "\n".join(printable(line) for text in lines for line in text.splitlines())
 
 
 def record_level(result: ConfidentialRisk) -> pd.DataFrame:

@@ -7,13 +7,15 @@ the side of caution, and only propose: the settings decide.
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 
 from molehill.arrays import Floats
 from molehill.errors import InputError
+from molehill.plan.units import LEAST_VALUES, MOST_RECORDS, find_units
 from molehill.tables.cells import is_text
 from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import Kind, column_numbers, infer_kind
@@ -24,6 +26,10 @@ NEARLY_ALL = 0.9
 # Fewer records than this at a place make the place a name.
 FEW_PEOPLE = 50
 MANY_PLACES = 20
+# A list of so many levels, or one of more than MANY_PLACES with so few records each, says nearly who a person is.
+MANY_LEVELS, FEW_OF_A_LEVEL = 100, 10
+# Of this many days each is that of few people.
+_MANY_DAYS = 50
 # Among so few records too little can be told of a column.
 _LEAST = 20
 _LOOKED_AT = 2_000
@@ -32,7 +38,8 @@ _LOOKED_AT = 2_000
 _NAMES = {
     "a person's number": (
         "id ident pid uid ssn nin nino personnummer sozialversicherung steuernummer nir insee dni nie curp "
-        "cpf bsn codice fiscale passport ausweis serialno caseid respid respondent hhid idhh newid"
+        "cpf bsn codice fiscale passport ausweis serialno caseid respid respondent hhid idhh newid idnr idno hid "
+        "hhnr pnr persnr persid personid pidp serial nr rb030 db030 pb030 hb030 px030 rx030"
     ),
     "an address for messages": (
         "email mail phone telephone telefon tel mobile handy telefono telefoon fax iban account konto"
@@ -42,6 +49,9 @@ _NAMES = {
         "address adresse direccion indirizzo street strasse rue calle via postcode postal zip plz cap "
         "municipality gemeinde gemeente commune municipio comune city stadt ville ciudad town village ort woonplaats "
         "latitude longitude lat lon lng coord"
+    ),
+    "an employer": (
+        "employer company firm betrieb arbeitgeber employeur entreprise empresa azienda werkgever establishment estab"
     ),
     "a name": (
         "name surname firstname lastname forename vorname nachname nom prenom nombre apellido cognome naam voornaam"
@@ -66,26 +76,51 @@ _OF_PEOPLE = (
 )
 # Fewer texts than this are categories, whatever they are called.
 _LEAST_NAMES = 5
+# What others can see of a person, or may have in a list of theirs: the likeliest first.
 _KNOWABLE = {
-    "age": "age agep ages alter edad eta idade leeftijd years agegroup",
-    "sex": "sex gender geschlecht sexe sexo sesso geslacht",
+    "age": "age agep ages alter edad eta idade leeftijd years agegroup yob birthyear geburtsjahr rx020",
+    "sex": "sex gender geschlecht sexe sexo sesso geslacht female rb090 pb150",
     "place": (
         "region state province provincie provinz provincia prefecture voivodeship wojewodztwo county comte comarca "
         "district distrito bundesland land landkreis kreis kanton canton cantone departement departamento "
-        "arrondissement regione gewest fylke oblast puma urban rural area country pays nuts location division"
+        "arrondissement regione gewest fylke oblast puma urban rural area country pays nuts nuts1 nuts2 nuts3 location "
+        "division cbsa metro metropolitan residence urbanicity urbanisation urbanization db040 db100"
     ),
-    "marital status": "marital married civil familienstand matrimonial msp stato partner spouse",
+    "marital status": (
+        "marital married civil familienstand matrimonial msp mar marst marstat maritl stato partner spouse sivilstand "
+        "pb190"
+    ),
+    "origin": (
+        "race rac1p ethn ethnic ethnicity ethnie raceth hisp hispan hispanic nationality nationalite nationalitat "
+        "nationaliteit nazionalita nacionalidad nacionalidade staatsangehorigkeit citizen citizenship cit nativity "
+        "cittadinanza birthplace pobp immigrant migrant migration foreign mothertongue pb210 pb220a"
+    ),
     "household": (
-        "household hh family familie famille familia famiglia haushalt menage hogar children kinder enfants "
-        "noc npf size"
+        "household hh family familie famille familia famiglia haushalt menage hogar child children kinder kids enfants "
+        "hijos figli nchild noc npf size hsize hhsize famsize members dependents adults hht eqss"
     ),
-    "origin": "race rac1p ethnic ethnie hisp hispanic nationality citizenship birthplace",
+    "education": (
+        "education educ edu schl school schooling degree qualification isced bildung bildungsabschluss schulabschluss "
+        "diplome etudes educacion estudios istruzione studio opleiding onderwijs escolaridade pe040"
+    ),
+    "occupation": (
+        "occupation occup occp job profession beruf metier ocupacion profesion ocupacao occupazione professione beroep "
+        "isco isco08 isco88 soc classwkr cow employment employed empstat unemployed erwerb erwerbstatig esr earner "
+        "retired student pl030 pl031 pl050 pl051"
+    ),
+    "industry": (
+        "industry indp indp_cat naics naicsp nace sector branche branch wirtschaftszweig industrie industria settore "
+        "bedrijfstak pl111"
+    ),
+    "housing": "tenure own_rent ownrent homeowner housing dwelling wohnung logement vivienda abitazione woning hh020",
 }
 _SENSITIVE = {
     "money": (
         "income inc pincp earn earnings wage wages salary pay expend expenditure spending wealth asset debt "
         "loan tax rent pension benefit einkommen lohn gehalt vermogen steuer revenu salaire ingreso salario "
-        "renta reddito stipendio inkomen povpip turnover profit"
+        "renta reddito stipendio inkomen povpip turnover profit fincp hincp wagp semp retp ssp ssip oip pernp hhincome "
+        "inctot incwage ftotinc amount betrag montant importe importo bedrag euro euros dollar dollars usd eur price "
+        "cost sales revenue savings mortgage transfer allowance"
     ),
     "health": (
         "health ill illness disease diagnos diagnosis icd disab dis drug medic medication hospital hiv cancer "
@@ -93,10 +128,25 @@ _SENSITIVE = {
         "salute malattia dvet drem dphy deye dear ddrs dout bmi"
     ),
     "opinion": (
-        "relig party vote voting politic opinion belief union orientation gewerkschaft partei croyance sindicato"
+        "relig party vote voting politic opinion belief union orientation gewerkschaft partei croyance sindicato "
+        "satisfaction happiness"
     ),
+    "private life": "affair affairs sexual abortion fertility contracept infidelity adultery violence abuse",
     "law": "crime criminal offence offense convict arrest police prison straf",
 }
+# Codes of income in EU-SILC, of a person or a household.
+_INCOME_CODES = re.compile(r"[ph]y\d{3}[gn]?")
+# Before the name of what is counted.
+_COUNTED = re.compile(r"(?:nb|num|anz)_?([a-z]{4,}\d*)")
+# What says when a record was made, and nothing of a person.
+_TIMES = "year jahr annee ano anno jaar wave round welle vague quarter month monat mois"
+_SIZES = {"size", "number", "count", "employees", "groesse", "grosse", "taille", "type"}
+_LOG = re.compile(
+    r"(?:log|ln|logarithm\w*|logged|log10|log2)(?:_|$)|l(?:og|n)?_?(?:wage|income|earn|pay|salary|price|rent|cons)\w*"
+)
+_LOG_WORDS = re.compile(r"\b(?:natural )?log(?:arithm\w*|ged|s)?\b|\bln\b|logarithm")
+# With so many expected pairs of the same value, none is no chance.
+_SURELY_TIES = 12.0
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _PHONE = re.compile(r"\+?[\d\s()/.-]{7,20}")
 _PERSON = re.compile(r"[^\W\d_][\w'.-]*(,? [^\W\d_][\w'.-]*){1,3}")
@@ -122,6 +172,14 @@ class Finding:
         Why nothing can be made of it, and what to do; empty if it can be used. Its kind says nothing then.
     dates
         Whether it holds dates: categories where they are compared, days where they are drawn.
+    unit
+        What shows that several records belong together by it, in words; empty if nothing does.
+    fine
+        Why single values of it say nearly who a person is, although they repeat; empty if they do not.
+    logarithm
+        Why it looks like a logarithm, of which a share means nothing; empty if it does not.
+    timing
+        Whether it is called like a year or a wave, which tells of the file and not of a person.
     """
 
     name: str
@@ -135,6 +193,10 @@ class Finding:
     problem: str = ""
     remedy: str = ""
     dates: bool = False
+    unit: str = ""
+    fine: str = ""
+    logarithm: str = ""
+    timing: bool = False
 
 
 def look_at_columns(table: Table) -> tuple[Finding, ...]:
@@ -150,12 +212,46 @@ def look_at_columns(table: Table) -> tuple[Finding, ...]:
         if not name:
             problem = f"column {place} has no name, so that nothing can be said of it"
             raise InputError("data", problem, "Give it a name in the header, or leave the column out")
-    return tuple(_look(table, name) for name in table.frame.columns)
+    return tuple(_mark_units(table, [_look(table, name) for name in table.frame.columns]))
+
+
+def _mark_units(table: Table, findings: list[Finding]) -> list[Finding]:
+    """Say of every column by which records belong together that they do; what is no amount names the units."""
+    records = len(table.frame)
+    called = {
+        found.name: _named(_words(found.name, table.column_labels.get(found.name, "")), _NAMES) == "a person's number"
+        for found in findings
+    }
+    candidates = {
+        found.name: called[found.name]
+        for found in findings
+        if LEAST_VALUES <= found.levels < NEARLY_ALL * (records - found.missing)
+        and (called[found.name] or found.levels * MOST_RECORDS >= records - found.missing)
+        and not (found.knowable or found.dates or found.problem or found.timing)
+        and found.identifying != "places with few people"
+    }
+    units = find_units(table, candidates)
+    marked = []
+    for found in findings:
+        told = f"{units[found.name]}" if found.name in units else ""
+        names = told and (called[found.name] or _names_units(table, found))
+        why = "number of a unit with several records" if names else found.identifying
+        marked.append(replace(found, unit=told, identifying=why))
+    return marked
+
+
+def _names_units(table: Table, found: Finding) -> bool:
+    """Whether what repeats within units names them; an amount of the household goes with it, and is no number of it."""
+    if not _is_number(table.frame[found.name]):
+        return True
+    values = column_numbers(table, found.name)
+    once = pd.unique(values[np.isfinite(values)])
+    return bool(_identifying_number(once, "", 1.0, money=found.sensitive == "money"))
 
 
 def _look(table: Table, name: str) -> Finding:
     column = table.frame[name]
-    words = _words(name, table.column_labels.get(name, ""))
+    words = [*_words(name, table.column_labels.get(name, "")), name.lower()]
     problem = remedy = ""
     try:
         kind, reason = infer_kind(table, name)
@@ -167,19 +263,65 @@ def _look(table: Table, name: str) -> Finding:
             return Finding(name, kind, reason, "", "", _named(words, _SENSITIVE), 0, absent, problem, remedy)
     levels = int(column.nunique())
     identifying = _identifying(table, name, kind, words, levels)
+    knowable = "" if identifying or problem else _named(words, _KNOWABLE)
+    # What somebody owns or rents is seen; the income of a household is not, though people see the household.
+    sensitive = "" if knowable == "housing" else _named_sensitive(words)
+    timing = any(word in _TIMES.split() for word in words)
     return Finding(
         name,
         kind,
         reason,
         identifying,
-        "" if identifying or problem else _named(words, _KNOWABLE),
-        _named(words, _SENSITIVE),
+        "" if sensitive else knowable,
+        sensitive,
         levels,
         int(column.isna().sum()),
         problem,
         remedy,
         holds_dates(column),
+        fine="" if identifying or problem else _fine(column, kind, levels),
+        logarithm="" if problem or kind == "categorical" else _logarithm(table, name, sensitive),
+        timing=timing,
     )
+
+
+def _named_sensitive(words: list[str]) -> str:
+    counted = [match[1] for match in map(_COUNTED.fullmatch, words) if match]
+    codes = any(map(_INCOME_CODES.fullmatch, words))
+    return "money" if codes else _named([*words, *counted], _SENSITIVE)
+
+
+def _fine(column: pd.Series, kind: Kind, levels: int) -> str:
+    """Say why single values say nearly who a person is: exact dates, or a list with few records of most levels."""
+    if len(column) < _LEAST or (kind != "categorical" and not holds_dates(column)):
+        return ""
+    if holds_dates(column):
+        return f"{levels:,} exact dates" if levels > _MANY_DAYS else ""
+    if not is_text(column):
+        return ""
+    usual = float(column.value_counts().median())
+    if levels >= MANY_LEVELS or (levels > MANY_PLACES and usual < FEW_OF_A_LEVEL):
+        return f"{levels:,} levels, half of them with at most {usual:,.0f} records"
+    return ""
+
+
+def _logarithm(table: Table, name: str, sensitive: str) -> str:
+    """Say why a number looks like a logarithm: its name, its label, or money with many decimals that is no money."""
+    values = column_numbers(table, name)
+    values = values[np.isfinite(values)]
+    if len(values) < _LEAST or np.abs(values).max() > 50 or not (values % 1 > 0).any():
+        return ""
+    if any(_LOG.match(word) for word in _words(name, "")) or _LOG_WORDS.search(
+        table.column_labels.get(name, "").lower()
+    ):
+        return "by its name or label"
+    # Euros have two decimals. Their logarithms have many, a spread of about one, and no long tail above.
+    decimals = float(np.mean(np.abs(values * 1e4 - np.round(values * 1e4)) > 1e-4))
+    low, middle, high = np.quantile(values, [0.01, 0.5, 0.99])
+    even = high - middle < 4 * (middle - low)
+    if sensitive == "money" and decimals > 0.5 and 0.05 < values.std() < 4 and abs(values.mean()) > 0.1 and even:
+        return "by its values, which are too small and have too many decimals for money"
+    return ""
 
 
 def order_tells(table: Table, names: Iterable[str]) -> tuple[str, ...]:
@@ -227,11 +369,17 @@ def _words(name: str, label: str) -> list[str]:
 
 def _named(words: list[str], meanings: dict[str, str]) -> str:
     for meaning, starts in meanings.items():
-        for start in starts.split():
-            # Short words must stand alone: "id" is not in "idle", "inc" not in "since".
-            if any(word == start or (len(start) > 4 and word.startswith(start)) for word in words):
-                return meaning
+        exact, prefixes = _beginnings(starts)
+        # Short words must stand alone: "id" is not in "idle", "inc" not in "since".
+        if any(word in exact or word.startswith(prefixes) for word in words):
+            return meaning
     return ""
+
+
+@cache
+def _beginnings(starts: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    listed = starts.split()
+    return frozenset(listed), tuple(start for start in listed if len(start) > 4)
 
 
 def _names_people(told: str) -> bool:
@@ -251,19 +399,26 @@ def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: 
     told = (name, table.column_labels.get(name, ""))
     if levels >= _LEAST_NAMES and is_text(column) and any(map(_names_people, told)):
         return "names of people"
-    if called == "a place":
-        # Coordinates, or a list of places in which some have hardly anybody.
-        usual = float(column.value_counts().median())
-        few = kind != "categorical" or usual < 5 or (levels > MANY_PLACES and usual < FEW_PEOPLE)
-        return "places with few people" if few else ""
+    if called in ("a place", "an employer"):
+        return _identifying_place(column, kind, words, levels, called)
     if _is_date(column):
         return "exact dates" if share > 0.1 or (called == "a date of birth" and levels > 150) else ""
     if _is_number(column):
-        return _identifying_number(column_numbers(table, name), called, share)
+        money = _named_sensitive(words) == "money"
+        return _identifying_number(column_numbers(table, name), called, share, money=money)
     return _identifying_text(column.astype(str), called, share)
 
 
-def _identifying_number(values: Floats, called: str, share: float) -> str:
+def _identifying_place(column: pd.Series, kind: Kind, words: list[str], levels: int, called: str) -> str:
+    """Say whether it is coordinates, or a list of places or employers of which some have hardly anybody."""
+    usual = float(column.value_counts().median())
+    many = levels > MANY_PLACES and usual < FEW_PEOPLE
+    if called == "an employer":
+        return "employers with few people" if many and not _SIZES & {*words} else ""
+    return "places with few people" if kind != "categorical" or usual < 5 or many else ""
+
+
+def _identifying_number(values: Floats, called: str, share: float, *, money: bool = False) -> str:
     values = values[np.isfinite(values)]
     if not len(values):
         return ""
@@ -276,7 +431,26 @@ def _identifying_number(values: Floats, called: str, share: float) -> str:
     digits = np.floor(np.log10(np.maximum(np.abs(values), 1))) + 1
     if called or (digits.min() == digits.max() >= 6) or (digits.max() >= 8 and _have_check_digit(values)):
         return "nearly all values differ, of the same length" if not called else f"called like {called}"
-    return ""
+    return "" if money else _identifying_codes(values, ordered)
+
+
+def _identifying_codes(values: Floats, ordered: Floats) -> str:
+    """Say why whole numbers of which nearly all differ are no amounts."""
+    # People round amounts, have none, or lose some; and amounts have a middle, or a tail.
+    if ordered[0] < 0 or np.mean(values % 10 == 0) > 0.2 or np.mean(ordered == 0) > 2 / len(ordered):
+        return ""
+    records, different = len(values), len(np.unique(values))
+    by_chance = records**2 / (2 * (np.ptp(ordered) + 1))
+    if different == records and by_chance > _SURELY_TIES:
+        return "all values differ, where chance would make some amounts alike"
+    if (np.diff(values) > 0).all():
+        return "nearly all values differ, in ascending order"
+    first, low, high, last = np.quantile(ordered, [0.01, 0.25, 0.75, 0.99])
+    return (
+        "nearly all values differ, and are spread as evenly as numbers of persons"
+        if high - low > 0.42 * (last - first)
+        else ""
+    )
 
 
 def _identifying_text(texts: pd.Series, called: str, share: float) -> str:

@@ -1,7 +1,9 @@
 """The plan: what becomes of every column, checked before anything is fitted, and told on one page."""
 
+import json
+import re
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
@@ -35,6 +37,7 @@ from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility.analyses import read_formula, refuse_wide
 from molehill.utility.marginals import code_column, learn_levels
 
+TOGETHER = "Records belong together: risk is measured per record, not per person or household."
 # The parametric model of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
 MODELS = {
     "continuous": "tdp_mixture",
@@ -92,6 +95,8 @@ class Plan:
         Bounds of the scorecard that are not ours, in words.
     pooled
         Rare levels that are pooled, in words: see `pool_levels`.
+    together
+        By which columns records belong together, in sentences, and what becomes of each; empty if none does.
     """
 
     columns: pd.DataFrame
@@ -109,6 +114,7 @@ class Plan:
     survey: tuple[str, ...] = ()
     bounds: str = ""
     pooled: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return tell_plan(self)
@@ -233,7 +239,18 @@ def make_plan(
         tuple(tell_survey(settings, table)),
         tell_bounds(settings.scorecard),
         tuple(map(str, pooled)),
+        tuple(tell_units(settings, found.values())),
     )
+
+
+def tell_units(settings: Settings, findings: Iterable[Finding]) -> list[str]:
+    """Say by which columns records belong together, as far as they name units or are published as they are."""
+    fates = {name: words for fate, words in _FATES.items() for name in getattr(settings, fate)}
+    return [
+        f"{found.name!r} shows which records belong together ({found.unit}), and is {fates[found.name]}"
+        for found in findings
+        if found.unit and found.name in fates and (found.identifying or found.name in settings.keep)
+    ]
 
 
 def tell_survey(settings: Settings, table: Table) -> list[str]:
@@ -412,7 +429,10 @@ def check_columns(
         # That text is a list of codes can be said; what cannot be compared is no list.
         if found.problem and used and (found.name not in settings.kinds or not found.levels):
             raise InputError("data", found.problem, f"{found.remedy}; or drop the column")
-        if found.identifying and found.name in settings.keep and found.name not in settings.accept:
+        if found.unit and found.identifying and found.name not in _decided(settings):
+            raise _unit_kept(found)
+        decided = found.name in settings.accept or found.unit
+        if found.identifying and found.name in settings.keep and not decided:
             problem = f"{found.name!r} may name people ({found.identifying})"
             remedy = 'Drop it; or keep it knowingly: identifying = "accept" in its entry, in Python accept=[its name]'
             raise InputError("keep", problem, remedy)
@@ -423,6 +443,23 @@ def check_columns(
     return findings
 
 
+def _decided(settings: Settings) -> set[str]:
+    """Columns by which records may belong together: dropped, accepted by name, or said to be of the survey's design."""
+    roles = () if settings.survey is None else settings.survey.columns
+    return {*settings.drop, *settings.accept, *(name for _, name in roles)}
+
+
+def _unit_kept(found: Finding) -> InputError:
+    problem = f"records belong together, and {found.name!r} would be released, which says how: {found.unit}"
+    plain = re.fullmatch(r"[A-Za-z0-9_-]+", found.name)
+    name = found.name if plain else json.dumps(found.name, ensure_ascii=False)
+    remedy = (
+        f'Households and panels are not protected as such yet. Write under [columns] {name} = "drop"; or, to release '
+        f'it knowingly, {name} = {{ release = "keep", identifying = "accept" }} (in Python accept=[its name])'
+    )
+    return InputError("keep", problem, remedy)
+
+
 def _check_fates(settings: Settings, table: Table) -> None:
     named = {name for fate in FATES[:3] for name in getattr(settings, fate)}
     left = [name for name in table.frame.columns if name not in named]
@@ -431,7 +468,9 @@ def _check_fates(settings: Settings, table: Table) -> None:
         problem = f"it is not said what becomes of {shown}"
         remedy = "Name every column of the table under replace, keep or drop"
         if {*left} & {*settings.decide}:
-            remedy += "; what is marked as left to decide is still open"
+            remedy += (
+                '; what is marked "decide" is still open: the settings of `molehill init` say beside it what to write'
+            )
         raise InputError("columns", problem, remedy)
 
 
@@ -637,6 +676,9 @@ def tell_plan(plan: Plan) -> str:
         if plan.better != plan.drawn:
             told.append(f"An order that may carry more: {', '.join(map(printable, plan.better))}.")
     told += map(printable, plan.survey)
+    if plan.together:
+        told += [f"{printable(one)}." for one in plan.together]
+        told.append(TOGETHER)
     for rule, broken in plan.rules.items():
         told.append(f"Kept in every record: {printable(rule)}" + (f" ({broken:,} break it now)." if broken else "."))
     told += [f"Judged by bounds of yours: {printable(plan.bounds)}."] if plan.bounds else []

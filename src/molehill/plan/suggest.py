@@ -1,5 +1,6 @@
 """Settings to begin with, from a look at the table: what an agency then edits."""
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,20 +10,31 @@ import numpy as np
 
 from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns, propose_limits
+from molehill.plan.plan import TOGETHER, suggest_order, tell_units
 from molehill.plan.settings import Settings
 from molehill.surveys.design import SurveyDesign
 from molehill.surveys.recognising import recognise_design
-from molehill.tables.cells import declare_missing, find_missing_codes
+from molehill.tables.cells import declare_missing, explain_missing_codes
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table
 
-# An age in years is known by its group: an intruder who knew the year would know the group as well.
-AGE_BREAKS = (15.0, 25.0, 35.0, 50.0, 65.0)
-# Known columns are added as long as no more than this share of the records is in a pattern of fewer than three.
-IN_SMALL = 0.1
-_ORDER = ("age", "sex", "place", "marital status", "origin", "household")
+# An age in years is known by its group: an intruder who knew the year would know the group as well. Wider groups leave
+# room for more key variables.
+AGE_BREAKS = ((15.0, 25.0, 35.0, 50.0, 65.0), (25.0, 45.0, 65.0), (40.0, 65.0))
+# Key variables are added as long as no more than this share of the records is in a pattern of fewer than three.
+IN_SMALL = 0.2
+# More variables than this are not proposed for synthesis: the others are left to be decided.
+MOST_REPLACED = 20
+# A level with fewer records is published with nobody's consent: whoever replaces its variable groups it first.
+_RARE = 5
+_ORDER = (
+    *("age", "sex", "place", "marital status", "origin", "household", "education", "occupation", "industry"),
+    "housing",
+)
 _MANY = 20
+# A tenth more, or less, on the scale of logarithms: what is close within 20% of the amount.
+_LOG_FLOOR = 0.182
 
 
 @dataclass(frozen=True)
@@ -37,10 +49,11 @@ class Suggestion:
 def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str, Any] | None = None) -> Suggestion:
     """Suggest settings for a table: a fate for every column, what an intruder may know, limits of what is replaced.
 
-    The replaced column is the amount that looks most like money, or varies most for its size. A column that may name
-    people is dropped, and so is one whose values nobody can compare; another that looks sensitive, or is numbers but
-    for some cells, is left to be decided; all others are kept. Cells that probably stand for a missing value are named.
-    `path` and `reading` say where the table comes from, for the settings.
+    Amounts, and what looks sensitive, are replaced: all of them up to `MOST_REPLACED`. What may name people or says
+    which records belong together is dropped, and so is what nobody can compare. A sensitive category with rare levels,
+    a long list, exact dates, a possible survey weight, and numbers but for some cells are left to be decided; all
+    others are kept. Cells that probably stand for a missing value are named. `path` and `reading` say where the table
+    comes from, for the settings.
 
     Examples
     --------
@@ -50,107 +63,201 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     (('income',), ('age', 'gender'), ())
     """
     table = as_table(data)
-    codes = find_missing_codes(table)
+    explained = explain_missing_codes(table)
+    codes = {name: tuple(own) for name, own in explained.items()}
     table = declare_missing(table, codes)
     findings = look_at_columns(table)
-    design, about_design = _recognise(table, [found.name for found in findings if not found.problem])
+    design, about_design, weights = _recognise(table, [found.name for found in findings if not found.problem])
     parts = {} if design is None else {name: role for role, name in design.columns}
-    replaced = _choose_replaced(table, [found for found in findings if found.name not in parts])
-    others = [found for found in findings if found.name != replaced.name]
-    # Text that is nearly all numbers can be mended; of what nobody can compare there is nothing to decide.
-    drop = tuple(
-        found.name
-        for found in others
-        if found.name not in parts and (not found.levels if found.problem else found.identifying)
-    )
-    decide = tuple(
-        found.name
-        for found in others
-        if (found.sensitive or found.problem)
-        and found.name not in drop
-        and parts.get(found.name, "stratum") == "stratum"
-    )
-    keep = tuple(found.name for found in others if found.name not in (*drop, *decide))
-    knowable = [found for found in others if found.name in keep and parts.get(found.name, "stratum") == "stratum"]
+    fates, reasons = _choose_fates(table, findings, parts, weights)
+    by_fate = {fate: [name for name in fates if fates[name] == fate] for fate in ("replace", "keep", "drop", "decide")}
+    named = {found.name: found for found in findings}
+    drawn = suggest_order(table, by_fate["replace"])
+    replaced = [named[name] for name in drawn]
+    numeric = {found.name: _limits(table, found) for found in replaced if found.kind != "categorical" or found.dates}
+    knowable = [named[name] for name in by_fate["keep"] if parts.get(name, "stratum") == "stratum"]
     known, breaks, about_patterns = _choose_known(table, knowable)
-    numeric = replaced.kind != "categorical"
-    low, high = _limits(table, replaced) if numeric else (None, None)
     settings = Settings(
-        replace=(replaced.name,),
-        keep=keep,
-        drop=drop,
-        decide=decide,
+        replace=drawn,
+        keep=tuple(by_fate["keep"]),
+        drop=tuple(by_fate["drop"]),
+        decide=tuple(by_fate["decide"]),
         known=known,
         data=path,
         breaks=breaks,
-        lower={replaced.name: low} if numeric else None,
-        upper={replaced.name: high} if numeric else None,
-        missing="model" if replaced.missing else "error",
+        lower={name: low for name, (low, _) in numeric.items()} or None,
+        upper={name: high for name, (_, high) in numeric.items()} or None,
+        missing="model" if any(found.missing for found in replaced) else "error",
         missing_codes=codes,
         survey=design,
-        accept=tuple(found.name for found in others if found.name in parts and found.identifying),
+        accept=tuple(found.name for found in findings if found.name in parts and found.identifying),
         **{name: value for name, value in (reading or {}).items() if value is not None},
     )
-    notes = {"known": about_patterns, "columns": _tell_open(decide), "survey": about_design}
+    notes = {"known": about_patterns, "survey": about_design, "radius": _tell_logarithms(replaced)}
+    units = [f"{one}." for one in tell_units(settings, findings)]
+    units += [TOGETHER] if units else []
+    told = [_tell_open(by_fate["decide"]), *units, *_tell_codes(explained)]
+    notes["columns"] = "\n".join(filter(None, told))
     if table.dialect is not None:
         notes["data"] = f"Read with {table.dialect}."
-    if codes:
-        told = "The codes for missing values are proposals: look them up in a codebook."
-        notes["columns"] = f"{notes['columns']}\n{told}".strip()
-    if replaced.missing:
-        notes["missing"] = f"{replaced.missing:,} records have no {replaced.name}."
-    reasons = {found.name: _reason(found, replaced.name) for found in findings}
-    reasons |= {name: f"the survey's {role}; {reasons[name]}" for name, role in parts.items()}
+    notes["missing"] = "\n".join(
+        f"{found.missing:,} records have no {found.name}." for found in replaced if found.missing
+    )
     return Suggestion(settings, {name: note for name, note in notes.items() if note}, reasons)
 
 
-def _recognise(table: Table, usable: Sequence[str]) -> tuple[SurveyDesign | None, str]:
-    """Propose how the table was sampled, as far as it can be read, and say why."""
+def _choose_fates(
+    table: Table, findings: Sequence[Finding], parts: Mapping[str, str], weights: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Propose what becomes of every column, on the safe side, and say why."""
+    fates: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    wanted = []
+    plain = [found for found in findings if not (found.identifying or found.sensitive or found.problem)]
+    categories = [found for found in plain if found.kind == "categorical" and 1 < found.levels <= _MANY]
+    for found in findings:
+        name = found.name
+        fate, why = _first_fate(table, found, parts, weights)
+        if not fate:
+            fate, why = _fate_of_values(table, found, categories)
+        fates[name], reasons[name] = fate, why or _describe(found)
+        if fate == "replace":
+            wanted.append(found)
+    wanted = wanted or [
+        _choose_replaced(
+            table, [found for found in findings if fates[found.name] == "keep" and found.name not in parts]
+        )
+    ]
+    wanted = sorted(wanted, key=lambda found: _rank(table, found), reverse=True)
+    described = {found.name for found in wanted[MOST_REPLACED:] if found.kind != "categorical"}
+    for place, found in enumerate(wanted):
+        name, limits = found.name, found.kind != "categorical"
+        fates[name] = "replace" if place < MOST_REPLACED else "decide"
+        told = "; the limits are PROPOSALS: look them up in a codebook" if limits and fates[name] == "replace" else ""
+        if fates[name] == "decide":
+            told = f"; {MOST_REPLACED} others are replaced already: {_remedy(table, found, limits=name in described)}"
+        reasons[name] = f"{_describe(found)}{told}"
+    return fates, reasons
+
+
+def _first_fate(table: Table, found: Finding, parts: Mapping[str, str], weights: Mapping[str, str]) -> tuple[str, str]:
+    """Propose a fate for what is no usual column, and say why; nothing for another."""
+    name = found.name
+    same = [one for one, role in parts.items() if role == "weight" and table.frame[one].equals(table.frame[name])]
+    unit = f"; {found.unit}" if found.unit else ""
+    fate, why = "", ""
+    if name in parts:
+        fate, why = "keep", f"the survey's {parts[name]}; {_describe(found)}"
+    elif found.problem:
+        # Text that is nearly all numbers can be mended; of what nobody can compare there is nothing to decide.
+        fate, why = ("decide" if found.levels else "drop"), f"{found.problem}. {found.remedy}"
+    elif found.identifying:
+        fate, why = "drop", f"may name people: {found.identifying}{unit}"
+    elif same:
+        fate, why = "drop", f"the same as the survey's weight {same[0]!r}"
+    elif name in weights:
+        fate, why = "decide", f'{weights[name]}; name it under [survey] and write "keep", or write "drop"'
+    elif found.fine:
+        how = 'write "drop", or put a coarser variable into the file; "keep" publishes it as it is'
+        fate, why = "decide", f"{found.fine}: single ones say nearly who a person is; {how}"
+    return fate, why
+
+
+def _fate_of_values(table: Table, found: Finding, categories: Sequence[Finding]) -> tuple[str, str]:
+    """Propose a fate for a column of usual values: amounts, and what looks sensitive, are replaced."""
+    seen = found.knowable and not found.sensitive
+    if found.levels < 2 or seen or (found.kind == "categorical" and not found.sensitive):
+        return "keep", ""
+    if found.kind == "categorical":
+        counts = table.frame[found.name].value_counts()
+        many, rare = found.levels > _MANY, int(counts[counts > 0].min()) < _RARE
+        told = f"{found.levels:,} levels" if many else f"a level with fewer than {_RARE} records"
+        how = f"{_describe(found)}, {told}; {_remedy(table, found, limits=False)}"
+        return ("decide", how) if many or rare else ("replace", "")
+    described = found.timing or (not found.sensitive and _describes_category(table, found, categories))
+    return ("keep" if described else "replace"), ""
+
+
+def _describes_category(table: Table, found: Finding, categories: Sequence[Finding]) -> bool:
+    """Whether a number is the same for all records of some category that is kept, as the density of a place."""
+    others = [one.name for one in categories if found.levels <= one.levels <= _MANY]
+    grouped = (table.frame.groupby(name, observed=True)[found.name] for name in others)
+    return any(bool((one.nunique() <= 1).all()) for one in grouped)
+
+
+def _remedy(table: Table, found: Finding, *, limits: bool) -> str:
+    """Say what may be written for a column that is left to be decided."""
+    told = '"replace"'
+    if limits:
+        low, high = _limits(table, found)
+        told = f'{{ release = "replace", lower = {low:.15g}, upper = {high:.15g} }} (limits from a codebook)'
+    return f'write {told}, "drop" or "keep"'
+
+
+def _tell_codes(explained: Mapping[str, Mapping[float | str, str]]) -> list[str]:
+    """Say of every code that is taken for a missing value what speaks for it."""
+    told = [
+        f"{name}: {code} is taken as missing ({why})." for name, own in explained.items() for code, why in own.items()
+    ]
+    return [*told, "The codes for missing values are proposals: look them up in a codebook."] if told else []
+
+
+def _tell_logarithms(replaced: Sequence[Finding]) -> str:
+    told = [
+        f"{found.name} looks like a logarithm, {found.logarithm}: a radius of 20% of a logarithm is no 20% of the "
+        f"amount. For that write radius = 0.0, floor = {_LOG_FLOOR} in its entry (natural logarithms)."
+        for found in replaced
+        if found.logarithm
+    ]
+    return "\n".join(told)
+
+
+def _recognise(table: Table, usable: Sequence[str]) -> tuple[SurveyDesign | None, str, dict[str, str]]:
+    """Propose how the table was sampled, as far as it can be read, and say why; and what else may be of the survey."""
     found = recognise_design(replace(table, frame=table.frame[list(usable)]))
     told = [
         f"{one.role} {one.columns[0]}{' and others' if len(one.columns) > 1 else ''}: {one.reason}"
         f"{'' if one.taken else ' (not taken)'}."
         for one in found.suggested
     ]
+    weights = {one.columns[0]: f"may be the survey's {one.role}: {one.reason}" for one in found.suggested if one.open}
     if found.design is None:
-        return None, "\n".join(told)
+        return None, "\n".join(told), weights
     for single in ("error", "adjust"):
         design = replace(found.design, single=single)
         with suppress(InputError):
             design.read(table)
-            return design, "\n".join([*told, "A proposal: confirm it with the documentation of the survey."])
-    return None, "\n".join(told)
+            return design, "\n".join([*told, "A proposal: confirm it with the documentation of the survey."]), weights
+    return (
+        None,
+        "\n".join(told),
+        weights | {found.design.weight: "may be the survey's weight, of a design that cannot be read"},
+    )
 
 
 def _tell_open(decide: Sequence[str]) -> str:
-    told = 'Those marked "decide" look sensitive, or cannot be used as they are: say replace, keep or drop.'
+    told = 'Those marked "decide" need you: what to write is beside each.'
     return f"{told} Nothing runs before." if decide else ""
 
 
-def _reason(found: Finding, replaced: str) -> str:
-    if found.name == replaced:
-        limits = "" if found.kind == "categorical" else "; the limits are PROPOSALS: look them up in a codebook"
-        return f"{found.kind} ({found.reason}){limits}"
-    if found.problem:
-        return f"{found.problem}. {found.remedy}"
-    if found.identifying:
-        return f"may name people: {found.identifying}"
+def _describe(found: Finding) -> str:
     told = f"looks sensitive: {found.sensitive}; " if found.sensitive else ""
-    return f"{told}{found.kind} ({found.reason})"
+    log = "; looks like a logarithm, of which a radius of 20% is no 20% of the amount" if found.logarithm else ""
+    return f"{told}{found.kind} ({found.reason}){log}"
 
 
 def _choose_replaced(table: Table, findings: Sequence[Finding]) -> Finding:
-    """The amount that looks like money and varies most for its size; else any number, else a category."""
-    candidates = [found for found in findings if found.levels > 1 and not (found.identifying or found.problem)]
+    """Where nothing looks like an amount or sensitive: the number that varies most for its size, else a category."""
+    candidates = [found for found in findings if found.levels > 1]
     if not candidates:
         raise InputError("data", "no column varies without naming people", "Give a table with something to protect")
-    kinds = {"semicontinuous": 3, "continuous": 3, "count": 2, "categorical": 1}
+    return max(candidates, key=lambda found: _rank(table, found))
 
-    def rank(found: Finding) -> tuple[float, ...]:
-        amount = kinds[found.kind]
-        return (amount == 3 and found.sensitive == "money", amount, bool(found.sensitive), _spread(table, found))
 
-    return max(candidates, key=rank)
+def _rank(table: Table, found: Finding) -> tuple[float, ...]:
+    """What looks most like money comes first, then what varies most for its size."""
+    amount = {"semicontinuous": 3, "continuous": 3, "count": 2}.get(found.kind, 1)
+    return (amount == 3 and found.sensitive == "money", amount, bool(found.sensitive), _spread(table, found))
 
 
 def _spread(table: Table, found: Finding) -> float:
@@ -167,36 +274,66 @@ def _limits(table: Table, found: Finding) -> tuple[float, float]:
 
 
 def _choose_known(table: Table, kept: Sequence[Finding]) -> tuple[tuple[str, ...], dict[str, tuple[float, ...]], str]:
-    """What an intruder may have, the likeliest first, as long as patterns do not get too small."""
-    likely = sorted((found for found in kept if found.knowable), key=lambda found: _ORDER.index(found.knowable))
+    """What an intruder may have, the likeliest first, as long as patterns do not get too small.
+
+    Numbers are grouped more widely where more key variables are usable then.
+    """
+    seen = [found.knowable for found in kept]
+    again = {found.name: seen[:place].count(found.knowable) for place, found in enumerate(kept)}
+    # The first of every meaning comes before the second of any: three columns of place tell little more than one.
+    likely = sorted(
+        (found for found in kept if found.knowable),
+        key=lambda found: (again[found.name], _ORDER.index(found.knowable)),
+    )
     likely = likely or [found for found in kept if found.kind == "categorical" and 1 < found.levels <= _MANY]
+    chosen, breaks, left = _add_known(table, likely, 0)
+    for width in range(1, len(AGE_BREAKS)):
+        # Only numbers can be grouped more widely.
+        if left and any(found.kind != "categorical" for found in likely):
+            wider = _add_known(table, likely, width)
+            chosen, breaks, left = wider if len(wider[0]) > len(chosen) else (chosen, breaks, left)
+    sizes = _pattern_sizes(table, chosen, breaks)
+    told = [f"{len(sizes):,} patterns, of {sizes.min():,} to {sizes.max():,} records."]
+    unique = int((sizes == 1).sum())
+    for found in left:
+        own = _breaks(table, found)
+        more = _pattern_sizes(table, [*chosen, found.name], breaks | ({found.name: own} if own else {}))
+        alone = int((more == 1).sum())
+        told.append(f"With {found.name!r} as well, {alone:,} records would be alone in their pattern (now {unique:,}).")
+    if left:
+        names = json.dumps([*chosen, left[0].name], ensure_ascii=False)
+        told.append(f"Some people know these as well. Look at the risk with them: molehill run --set known='{names}'")
+    return tuple(chosen), breaks, "\n".join(told)
+
+
+def _add_known(
+    table: Table, likely: Sequence[Finding], width: int
+) -> tuple[list[str], dict[str, tuple[float, ...]], list[Finding]]:
+    """Add one after the other; give those that were left out."""
     chosen: list[str] = []
     breaks: dict[str, tuple[float, ...]] = {}
     left = []
     for found in likely:
-        own = _breaks(table, found)
+        own = _breaks(table, found, width)
         sizes = _pattern_sizes(table, [*chosen, found.name], {**breaks, found.name: own} if own else breaks)
         if sizes[sizes < 3].sum() <= IN_SMALL * len(table.frame):
             chosen.append(found.name)
             breaks |= {found.name: own} if own else {}
         else:
-            left.append((found.name, int((sizes == 1).sum())))
-    sizes = _pattern_sizes(table, chosen, breaks)
-    note = f"{len(sizes):,} patterns, of {sizes.min():,} to {sizes.max():,} records."
-    told = [f"With {name!r} as well, {alone:,} records would be alone in their pattern." for name, alone in left]
-    return tuple(chosen), breaks, "\n".join([note, *told])
+            left.append(found)
+    return chosen, breaks, left
 
 
-def _breaks(table: Table, found: Finding) -> tuple[float, ...]:
-    """Groups of a known number with many values."""
-    if found.kind == "categorical" or found.levels <= _MANY:
+def _breaks(table: Table, found: Finding, width: int = 0) -> tuple[float, ...]:
+    """Groups of a known number with many values: the wider, the fewer."""
+    if found.kind == "categorical" or found.levels <= (_MANY if width == 0 else 2):
         return ()
     values = column_numbers(table, found.name)
     values = values[np.isfinite(values)]
-    if found.knowable == "age" and values.min() >= 0 and values.max() <= 130:
-        return tuple(end for end in AGE_BREAKS if values.min() < end <= values.max())
+    if found.knowable == "age" and values.min() >= -1 and values.max() <= 130:
+        return tuple(end for end in AGE_BREAKS[width] if values.min() < end <= values.max())
     # Round numbers, which are nobody's value.
-    step = 10.0 ** np.floor(np.log10(max(np.ptp(values), 1e-300) / 2))
+    step = 10.0 ** np.floor(np.log10(max(np.ptp(values), 1e-300) / 2)) * (1, 2, 5)[width]
     first = np.ceil(values.min() / step) * step
     return tuple(float(end) for end in np.arange(first, values.max(), step) if end > values.min())
 

@@ -233,6 +233,7 @@ def make_dossier(release: Release) -> Dossier:
         "shuffled": release.plan.shuffled,
         "drawn": list(release.plan.drawn),
         "rules": dict(release.plan.rules),
+        "together": list(release.plan.together),
         **_tell_unevenness(release),
         "survey": [*release.plan.survey, *_tell_correction(posterior)],
         "accepted": posterior.accepted,

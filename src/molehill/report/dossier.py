@@ -154,7 +154,8 @@ class Dossier:
         outside the support; columns, what became of each: column, label, fate, kind, model, limits, remark, handling;
         order, the replaced columns that the order of the file tells of, and shuffled, whether the records were put in
         another; drawn, the replaced columns in the order of drawing; rules, what every record keeps to, with how many
-        confidential ones break it, and accepted, the share of records that kept to constraints when first drawn;
+        confidential ones break it; together, by which columns records
+        belong together; and accepted, the share of records that kept to constraints when first drawn;
         kind and reason of the column; files, how those of text are written; ours, false if others made the
         tables; versions; input, the hashes of the confidential table; publication, what became of the datasets.
         Nothing in it tells the time.

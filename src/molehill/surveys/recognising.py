@@ -25,6 +25,8 @@ _WEIGHTS = re.compile(
     r"pwgtp|wgtp|wtfa(_\w+)?|finlwt\d*|finalwgt|fnlwgt|perwt|hhwt|asecwt|marsupwt|wtint\d\w*|wtmec\d\w*|wtss\w*|llcpwt"
     r"|pweight|(survey|sampling|design|person|household|grossing)_?(weight|wgt|wt)"
     r"|(weight|wgt|wt)_?(survey|sampling|design|person|household)|(design|hochrechnungs)_?(gewicht|faktor)"
+    # EU-SILC, the labour force survey of the EU, the European Social Survey, and panels of persons.
+    r"|rb050a?|rb06[0-4]|db090|db095|pb040|pb060|pb070|rl070|coeffw?|hhwgt|perweight|popwgt|pweight|dhhwt|phrf|hhrf"
     r"|poids_?sondage|pondera\w*|factor_?expansion|dweight|pspwght|anweight"
 )
 # Names that may mean kilograms, or something else, as well.
@@ -56,6 +58,9 @@ _CLUSTER_WORDS = re.compile(r"\b(primary sampling unit|psu)\b|\bcluster (number|
 _POPULATION_WORDS = re.compile(r"\bfinite population|\bpopulation size")
 _BODY_WORDS = re.compile(r"\b(kg|kilo\w*|lbs?|pounds?|grams?|body|birth|k(oe|ö)rper\w*|corporel\w*|corporal)\b|_kg|_lb")
 _BODY_COLUMNS = re.compile(r"(height|bmi|stature|taille|gr(oe|ö)(ss|ß)e|altura|waist|hgt|ht)(_?(cm|m|in))?")
+# Without a name that says so: numbers of people behind a record, a few different ones with many decimals, as what
+# divides a population by a sample has. Records of one weight are at least so many, and none counts as so many others.
+_ALIKE, _MOST_UNEVEN, _LEAST_EXPANSION = 5, 100.0, 2.0
 _LEAST_REPLICATES = 8
 _MOST_STRATA = 50
 # No body weighs so much in kilograms or in pounds, on average.
@@ -64,12 +69,16 @@ _HEAVY = 400.0
 
 @dataclass(frozen=True)
 class Suggested:
-    """One part of a design: the columns that may have it, and why; `taken` says whether it is in the proposal."""
+    """One part of a design: the columns that may have it, and why.
+
+    `taken` says whether it is in the proposal; `open`, that it is not and that a person has to decide what it is.
+    """
 
     role: DesignRole
     columns: tuple[str, ...]
     reason: str
     taken: bool = True
+    open: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,10 +179,16 @@ def _find_weights(table: Table, names: list[str], replicates: list[Suggested]) -
             why = _speaks_for(table, values, replicates)
             kept = why or "it may be the weight of a body, or anything: nothing in its values speaks for a survey"
             found.append(Suggested("weight", (name,), kept, taken=bool(why)))
+    if not any(one.taken for one in found):
+        other = {one.columns[0] for one in found}
+        told = {name: _looks_like_weight(table, name) for name in names if name not in other}
+        found += [Suggested("weight", (name,), why, taken=False, open=True) for name, why in told.items() if why]
     # One weight at most is proposed: the first whose name means one thing, or else the first.
     order = sorted(found, key=lambda one: (not one.taken, not _WEIGHTS.fullmatch(one.columns[0].lower())))
     later = [
-        Suggested(one.role, one.columns, f"{one.reason}; another stands before it", taken=False) if one.taken else one
+        Suggested(one.role, one.columns, f"{one.reason}; another stands before it", taken=False, open=True)
+        if one.taken
+        else one
         for one in order[1:]
     ]
     return [*order[:1], *later]
@@ -201,6 +216,24 @@ def _speaks_for(table: Table, values: Floats, replicates: list[Suggested]) -> st
         "its values have more decimals than a scale shows": fine > 0.5 and mean > 1,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _looks_like_weight(table: Table, name: str) -> str:
+    """Say what in the values alone speaks for a survey weight; empty if not enough does: a person has to decide."""
+    values = _numbers(table, name)
+    if values is None or len(values) < _ALIKE or (values <= 0).any() or not np.ptp(values) > 0:
+        return ""
+    if (
+        values.max() > _MOST_UNEVEN * values.min()
+        or np.mean(np.abs(values * 1e3 - np.round(values * 1e3)) > 1e-6) < 0.5
+    ):
+        return ""
+    if abs(values.mean() - 1) < 1e-4 and values.std() < 2:
+        return "its values are above 0 and their mean is 1, as that of scaled survey weights"
+    alike = len(values) / len(np.unique(values))
+    if values.min() < 1 or values.mean() < _LEAST_EXPANSION or alike < _ALIKE:
+        return ""
+    return "groups of records share a number above 1 with many decimals, as survey weights are"
 
 
 def _adds_up(weights: Floats, sizes: Floats, groups: Any) -> bool:
@@ -268,7 +301,7 @@ def _find_clusters(
         why = f"its {called} is that of clusters, "
         if heavy is not None and sizes is not None and _adds_up(heavy, sizes, groups):
             why += f"but the weights add up to {population!r}: records were drawn one by one"
-            return [Suggested("cluster", (name,), why, taken=False)]
+            return [Suggested("cluster", (name,), why, taken=False, open=True)]
         why += f"and it has {number:,} of them"
         if stratum and _begins_again(table, stratum, name):
             why += ", whose numbers begin again in every stratum"

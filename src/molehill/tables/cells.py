@@ -521,14 +521,7 @@ def means_missing(text: str) -> bool:
 def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
     """Propose, for every column, the cells that probably stand for a missing value. A person should look at them.
 
-    - In a column that is numbers otherwise, or dates: text without a digit, such as n/a, ? and keine Angabe; the same
-      text in columns of categories.
-    - Numbers such as -9, -99 and 9999 that occur twice and stand apart: negative where nothing else is, or above all
-      others by more than these spread.
-    - In a column of numbers, some of them with value labels: those whose label says that something is missing, or that
-      lie outside the numbers without a label.
-
-    What SPSS, Stata or SAS declare missing is missing already when it is read.
+    `explain_missing_codes` has the rules, and gives the evidence with each code.
 
     Parameters
     ----------
@@ -541,18 +534,54 @@ def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
     >>> find_missing_codes(Table(people))
     {'pay': ('n/a',), 'age': (-9,)}
     """
-    found: dict[str, tuple[float | str, ...]] = {}
+    return {name: tuple(codes) for name, codes in explain_missing_codes(table).items()}
+
+
+def explain_missing_codes(table: Table) -> dict[str, dict[float | str, str]]:
+    """Propose, for every column, the cells that probably stand for a missing value, each with what speaks for it.
+
+    - In a column that is numbers otherwise, or dates: text without a digit, such as n/a, ? and keine Angabe; the same
+      text in columns of categories.
+    - Numbers such as -9, -99 and 9999 that occur twice and stand apart: above all others by more than these spread, or
+      negative where nothing else is, and further from the others than these are from each other. A -1 below 0 and 1
+      is an infant, a loss or a score as well; it is a code only beside another code of its column, such as -9, or in
+      a short list of answers if two other columns have it as a code.
+    - In a column of numbers, some of them with value labels: those whose label says that something is missing, or that
+      lie outside the numbers without a label.
+
+    What SPSS, Stata or SAS declare missing is missing already when it is read.
+
+    Parameters
+    ----------
+    table
+        The table.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [31, 0, -1, 22, -1, 1, 2], "rooms": [3, 4, -9, 2, -9, 5, 1]})
+    >>> explain_missing_codes(Table(people))
+    {'rooms': {-9: 'in 2 records, below 0 and apart from all other values'}}
+    """
+    found: dict[str, dict[float | str, str]] = {}
+    doubtful: dict[str, dict[float | str, int]] = {}
     for name in table.frame.columns:
         dtype = table.frame[name].dtype
         if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) and dtype.kind != "c":
-            found[name] = _numeric_codes(table, name)
+            found[name], doubtful[name] = _numeric_codes(table, name)
         else:
-            texts = stray_cells(table, name).texts
-            found[name] = tuple(text for text in texts if means_missing(text) or not re.search(r"\d", text))
+            stray = stray_cells(table, name)
+            texts = [text for text in stray.texts if means_missing(text) or not re.search(r"\d", text)]
+            found[name] = dict.fromkeys(texts, f"text in a column of {stray.others}")
+    for name, codes in doubtful.items():
+        for code, count in codes.items():
+            others = sum(code in own for other, own in found.items() if other != name)
+            if others >= _SEVERAL:
+                found[name][code] = f"in {count:,} records, and a code in {others:,} other columns"
     # What stands for nothing among numbers does so in the categories of the same file.
     texts = {code for codes in found.values() for code in codes if isinstance(code, str)}
     for name in [name for name, codes in found.items() if texts and not codes and is_text(table.frame[name])]:
-        found[name] = tuple(sorted(texts & {*table.frame[name].dropna().astype(str).unique()}))
+        same = sorted(texts & {*table.frame[name].dropna().astype(str).unique()})
+        found[name] = dict.fromkeys(same, "the same text stands among the numbers of another column")
     return {name: codes for name, codes in found.items() if codes}
 
 
@@ -561,7 +590,8 @@ def is_text(column: pd.Series) -> bool:
     return isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype) or pd.api.types.is_string_dtype(column)
 
 
-def _numeric_codes(table: Table, name: str) -> tuple[float | str, ...]:
+def _numeric_codes(table: Table, name: str) -> tuple[dict[float | str, str], dict[float | str, int]]:
+    """Give codes with what speaks for each; and those of short lists for which nothing in the column speaks."""
     values = table.frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
     unique, counts = np.unique(values[np.isfinite(values)], return_counts=True)
     labels = {code: label for code, label in table.value_labels.get(name, {}).items() if not isinstance(code, str)}
@@ -571,17 +601,48 @@ def _numeric_codes(table: Table, name: str) -> tuple[float | str, ...]:
     labelled = np.isin(unique, np.array(list(labels), dtype=np.float64))
     plain = unique[~coded & ~labelled]
     if len(plain) < 2:
-        return ()
+        return {}, {}
     low, high = plain[0], plain[-1]
-    codes = []
-    for value, count, looks, has_label in zip(unique, counts, coded, labelled, strict=True):
-        apart = (value < 0 <= low) or value > high + (high - low)
-        says = has_label and (_label_means_missing(labels[value]) or not low <= value <= high)
-        if says or (looks and apart and count > 1):
-            codes.append(int(value) if float(value).is_integer() else float(value))
-    return tuple(codes)
+    alone = _stand_apart(unique, plain) if low >= 0 else np.zeros(len(unique), dtype=bool)
+    beside = bool((alone & coded & (counts > 1)).any())
+    codes: dict[float | str, str] = {}
+    doubtful: dict[float | str, int] = {}
+    for place, (value, count) in enumerate(zip(unique.tolist(), counts.tolist(), strict=True)):
+        code = int(value) if float(value).is_integer() else float(value)
+        has_label, repeated = labelled[place], coded[place] and count > 1
+        records = f"in {count:,} record{'' if count == 1 else 's'}"
+        if has_label and _label_means_missing(labels[value]):
+            codes[code] = f"{records}, its value label says so"
+        elif has_label and not low <= value <= high:
+            codes[code] = f"{records}, it has a value label and lies outside the numbers without one"
+        elif repeated and value > high + (high - low):
+            codes[code] = f"{records}, above all other values by more than these spread"
+        elif repeated and value < 0 <= low and alone[place]:
+            codes[code] = f"{records}, below 0 and apart from all other values"
+        elif repeated and value < 0 <= low and beside:
+            codes[code] = f"{records}, below 0 beside another code"
+        elif repeated and value < 0 <= low and len(plain) <= FEW:
+            doubtful[code] = count
+    return codes, doubtful
 
 
+def _stand_apart(unique: np.ndarray, plain: np.ndarray) -> np.ndarray:
+    """Which negative values lie further from the next value above than the plain values lie from each other."""
+    # Of amounts a zero is no neighbour: the next amount is far.
+    positive = plain[plain > 0]
+    if len(positive) < 2:
+        return np.zeros(len(unique), dtype=bool)
+    usual = float(np.median(np.diff(positive[:_LOWEST])))
+    far = plain[0] == 0 and positive[0] > _FAR * max(usual, 1.0)
+    above = np.array([np.min(unique[unique > value], initial=np.inf) for value in unique[unique < 0]])
+    above[(above == 0) & far] = positive[0]
+    apart = np.zeros(len(unique), dtype=bool)
+    apart[: len(above)] = above - unique[: len(above)] > 1.5 * max(usual, 1.0)
+    return apart
+
+
+# Other columns in which a number is a code; the lowest values, which a code would be the next of; and what is far.
+_SEVERAL, _LOWEST, _FAR = 2, 20, 10
 _ENDS_OF_CODES = (66, 77, 88, 97, 98, 99)
 
 
