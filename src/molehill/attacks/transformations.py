@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.tables.intervals import Figure
@@ -219,7 +219,7 @@ def _fit_map(truth: Floats, released: Floats, learned: Integers) -> Floats:
     knots, places = np.unique(x, return_inverse=True)
     weights = np.bincount(places).astype(np.float64)
     means = np.bincount(places, y) / weights
-    rising = bool(spearmanr(x, y).statistic >= 0)
+    rising = bool(np.corrcoef(rankdata(x), rankdata(y))[0, 1] >= 0)
     fitted = isotonic_regression(means, weights=weights, increasing=rising).x
     return np.where(np.isnan(released), np.nan, np.interp(released, knots, fitted))
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,6 +66,8 @@ _LEAST_COMPLETE = 0.2
 _MOST_LEVELS = 100
 # Where confidential and baseline risk differ by less, nothing can be left of it.
 _LEAST_LEFT = 0.01
+# Pairs of datasets whose records are matched in each other.
+_MATCHED = 5
 # Columns whose pairs and triples are compared at most; of more than this many records in all tables, fewer of the sets.
 _MOST_RELATED = 25
 _MOST_COUNTED = 4_000_000_000
@@ -206,7 +209,8 @@ class Scene:
         """By radius, what is left of the risk above the baseline, and the true match rate above its baseline.
 
         The baseline is that of values drawn from their own pattern. A larger radius has more close values by chance,
-        and so a higher baseline.
+        and so a higher baseline. Of match rates it is, if that is more, the rate at which one dataset's records are
+        matched in another: a true value is like one more draw, however much predictors tell of it.
         """
         found = []
         for radius, profile in self.profile_by_radius if self.is_linked else ():
@@ -215,11 +219,21 @@ class Scene:
             before = float(np.nanmean(own.risk)) - floor
             share = np.where(view.part, own.within / np.maximum(own.pattern_size, 1), np.nan)
             matched = float(np.nanmean(share * (1 - share) ** (own.pattern_size - 1)))
+            matched = max(matched, self._match_each_other(view))
             rates = mean_over_tables(np.asarray(match_rates(view, self.readings).true), least=0.0, most=1.0)
             if before > _LEAST_LEFT:
                 left = Figure(*((end - floor) / before for end in profile["mean"]))
                 found.append((radius, left, Figure(*(end - matched for end in rates))))
         return found
+
+    def _match_each_other(self, view: View) -> float:
+        """True match rate of a dataset in the one after it, as if its values were the true ones; of the first few."""
+        rates = []
+        for one, other in pairwise(self.readings[: _MATCHED + 1]):
+            cells = one.own_cells
+            taken = replace(view, values=one.own_values, cells=cells, part=view.part & (cells >= 0))
+            rates.append(float(match_rates(taken, [other]).true[0]))
+        return float(np.mean(rates)) if rates else 0.0
 
     @cached_property
     def alone(self) -> dict[str, tuple[Figure, float]]:
