@@ -25,7 +25,7 @@ from molehill.evaluation.measures.all_datasets import ALL_DATASETS_MEASURES
 from molehill.evaluation.scorecard import judge_rule, list_rules
 from molehill.models import forest
 from molehill.risk.intruder import Intruder
-from molehill.synthesis.fitting import fit
+from molehill.synthesis.fitting import draw, fit
 
 WANTED = [*(one.id for one in ALL_DATASETS_MEASURES), "radius_left", "radius_matches"]
 RADIUS = 0.2
@@ -187,7 +187,7 @@ def rate(people: Population, made: list[Any]) -> dict[str, str]:
 def draw_forest(people: Population, datasets: int, seed: int) -> list[Any]:
     """Draw from Molehill's own forest."""
     posterior = fit(forest("pay", ["town", "score"], lower=0), people.frame, seed=seed, progress=False)
-    return [table.frame["pay"].to_numpy() for table in posterior.draw(datasets, seed=seed)]
+    return [table["pay"].to_numpy() for table in draw(posterior, datasets=datasets, seed=seed)]
 
 
 def tell(title: str, found: list[dict[str, str]]) -> None:
