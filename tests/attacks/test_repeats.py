@@ -96,5 +96,9 @@ def test_values_of_a_few_people_in_half_of_the_datasets_or_in_all_are_found(ever
         released[random.choice(20, 20 // every, replace=False), row] = truth[row]
     found = repeated_values(*code_values(truth, released), np.zeros(400, dtype=int))
     assert found is not None
+    # Codes of patterns may be small integers.
+    few = repeated_values(*code_values(truth, released), (np.arange(400) % 100).astype(np.int8))
+    assert few is not None
+    assert few.right == found.right
     assert np.isin(copied, found.records).mean() >= share
     assert found.risk.low > 0.6

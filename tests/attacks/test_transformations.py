@@ -20,6 +20,7 @@ def test_a_radius_is_one_on_the_scale_of_radii():
     assert steps[:3] == pytest.approx(np.log(1.01) / 0.2 * np.array([1, 1, -1]))
     assert steps[3] == 0
     assert in_radii(np.array([3.0, 6.0]), 0.0, 3.0, 1.0).tolist() == [1.0, 2.0]
+    assert np.isfinite(in_radii(np.array([1e300, -1e-300]), 0.2, 0.0, 1e-300)).all()
     # Below floor / radius the radius is the floor; the scale has no gap there.
     scale = in_radii(np.linspace(1, 100, 500), 0.2, 5.0, 1.0)
     assert (np.diff(scale) > 0).all()
@@ -42,6 +43,7 @@ def test_the_smaller_of_pattern_and_whole_is_what_is_expected():
     patterns = np.array([0, 0, 1, 1])
     assert np.isnan(avoided(truth, swapped, patterns, *ends(truth)).value)
     assert avoided(truth, swapped, np.zeros(4, dtype=int), *ends(truth)).value == 1.0
+    assert avoided(truth, swapped, np.full(4, 100, dtype=np.int8), *ends(truth)).value == 1.0
     # Who is alone in the pattern is compared with everybody, and missing values take no part.
     assert avoided(truth, swapped, np.arange(4), *ends(truth)).value == 1.0
     gone = np.array([100.0, 101.0, NAN, NAN])

@@ -81,6 +81,7 @@ def repeated_values(truth: Integers, released: Integers, patterns: Integers) -> 
     """
     if len(released) < 2:
         return None
+    patterns = patterns.astype(np.int64)
     rows, codes, counts, others = _count_repeats(released, truth >= 0)
     # The probability that so many of them are in one of five rows.
     chance = betainc(counts, others + 1.0, 1 / FEWEST)

@@ -44,9 +44,11 @@ def in_radii(values: Floats, radius: float, floor: float, least: float) -> Float
     if radius == 0:
         return values / floor
     edge = floor / radius if floor > 0 else least
-    inside = size / floor if floor > 0 else size / least
+    inside = np.minimum(size, edge) / (floor if floor > 0 else least)
     start = 1 / radius if floor > 0 else 1.0
-    return np.sign(values) * np.where(size < edge, inside, start + np.log(np.maximum(size, edge) / edge) / radius)
+    return np.sign(values) * np.where(
+        size < edge, inside, start + (np.log(np.maximum(size, edge)) - np.log(edge)) / radius
+    )
 
 
 def avoided(truth: Floats, released: Floats, patterns: Integers, low: Floats, high: Floats) -> Figure:
@@ -81,7 +83,7 @@ def avoided(truth: Floats, released: Floats, patterns: Integers, low: Floats, hi
     own, had = close.sum(axis=0), present.sum(axis=0)
     asked = had > 0
     expected = []
-    for groups in (patterns, np.zeros_like(patterns)):
+    for groups in (patterns.astype(np.int64), np.zeros(len(patterns), dtype=np.int64)):
         near, size = _count_near(truth, released, present, groups, low, high)
         expected.append((near - own, size - had))
     # Who is alone in the pattern is compared with everybody.
