@@ -106,6 +106,8 @@ class Disclosure:
         DiSCO as an attack, with its control: the same for people who were not in the data. The baseline guesses by the
         confidential shares of the targets, and only people whose pattern discloses something: what DiSCO would be if
         that something had been drawn at random.
+    by_table
+        DiSCO of every released table.
     """
 
     original: Figure
@@ -115,6 +117,7 @@ class Disclosure:
     correct: Figure
     correct_of_disclosive: Figure
     attack: Attack
+    by_table: tuple[float, ...]
 
 
 def disclosive(
@@ -175,7 +178,8 @@ def disclosive(
     against = None if people is None else np.array(controlled, dtype=np.float64)
     attack = compare(np.array(succeeded, dtype=np.float64), against, baseline)
     found = dict(zip(("synthetic", "found", "disclosive", "correct", "correct_of_disclosive"), figures, strict=True))
-    return Disclosure(original=Figure(counts.homogeneous, np.nan, np.nan), **found, attack=attack)
+    original, by_table = Figure(counts.homogeneous, np.nan, np.nan), tuple(float(row[3]) for row in rows)
+    return Disclosure(original=original, **found, attack=attack, by_table=by_table)
 
 
 @dataclass(frozen=True)

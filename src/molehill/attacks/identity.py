@@ -101,6 +101,8 @@ class Uniques:
         Unique in the confidential table and in the released one: repU, of all confidential records.
     replicated_of_uniques
         The same, of those that are unique in the confidential table; NaN if there is none.
+    by_table
+        `replicated` of every released table.
     """
 
     original: Figure
@@ -108,6 +110,7 @@ class Uniques:
     found: Figure
     replicated: Figure
     replicated_of_uniques: Figure
+    by_table: tuple[float, ...]
 
 
 def replicated_uniques(data: Any, released: Any, known: Sequence[str] | str, *, breaks: Breaks = None) -> Uniques:
@@ -158,7 +161,8 @@ def replicated_uniques(data: Any, released: Any, known: Sequence[str] | str, *, 
     shares = np.array(rows, dtype=np.float64)
     # The confidential table is what it is: no other would have been drawn.
     original = Figure(unique / records, np.nan, np.nan)
-    return Uniques(original, *(mean_over_tables(share, least=0.0, most=1.0) for share in shares.T))
+    figures = [mean_over_tables(share, least=0.0, most=1.0) for share in shares.T]
+    return Uniques(original, *figures, by_table=tuple(shares[:, 2].tolist()))
 
 
 def unique_again(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,7 @@ import pandas as pd
 
 from molehill.arrays import Floats, Integers
 from molehill.errors import InputError, check_choice, check_number, check_whole
+from molehill.evaluation.scenery.all_datasets import AllDatasets
 from molehill.evaluation.scenery.attacking import Attacks, Trial
 from molehill.risk.attacks import Attribution, Guesses, PooledRisk, attribution, guess_values, pooled_risk
 from molehill.risk.holdout import Holdout
@@ -29,7 +31,7 @@ from molehill.risk.profile import profile_release
 from molehill.rules.rules import Rules
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.surveys.rarity import PopulationRisk, population_risk
-from molehill.tables.intervals import Figure
+from molehill.tables.intervals import Figure, mean_over_tables
 from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import is_number
 from molehill.tables.table import Table
@@ -62,6 +64,10 @@ _MOST_INDICATORS = 30
 # A classifier sees records that are complete: a column with which fewer than this share would be is left out.
 _LEAST_COMPLETE = 0.2
 _MOST_LEVELS = 100
+# Where confidential and baseline risk differ by less, nothing can be left of it.
+_LEAST_LEFT = 0.01
+# Pairs of datasets whose records are matched in each other.
+_MATCHED = 5
 # Columns whose pairs and triples are compared at most; of more than this many records in all tables, fewer of the sets.
 _MOST_RELATED = 25
 _MOST_COUNTED = 4_000_000_000
@@ -162,6 +168,11 @@ class Scene:
         return Attacks(self)
 
     @cached_property
+    def all_datasets(self) -> AllDatasets:
+        """What an intruder learns who follows a person's row through all datasets."""
+        return AllDatasets(self)
+
+    @cached_property
     def risk(self) -> ReleaseRisk:
         """Risk of every record in the released tables."""
         return release_risk(self.view, self.readings)
@@ -192,6 +203,37 @@ class Scene:
         radii = self.options.radii if self.is_release else ()
         risks = [(radius, release_risk(self.view.at(radius), self.readings)) for radius in radii]
         return [(radius, profile_release(risk.by_table)) for radius, risk in risks]
+
+    @cached_property
+    def beyond_baseline_by_radius(self) -> list[tuple[Radius, Figure, Figure]]:
+        """By radius, what is left of the risk above the baseline, and the true match rate above its baseline.
+
+        The baseline is that of values drawn from their own pattern. A larger radius has more close values by chance,
+        and so a higher baseline. Of match rates it is, if that is more, the rate at which one dataset's records are
+        matched in another: a true value is like one more draw, however much predictors tell of it.
+        """
+        found = []
+        for radius, profile in self.profile_by_radius if self.is_linked else ():
+            view = self.view.at(radius)
+            own, floor = confidential_risk(view), float(np.nanmean(risk_floor(view)))
+            before = float(np.nanmean(own.risk)) - floor
+            share = np.where(view.part, own.within / np.maximum(own.pattern_size, 1), np.nan)
+            matched = float(np.nanmean(share * (1 - share) ** (own.pattern_size - 1)))
+            matched = max(matched, self._match_each_other(view))
+            rates = mean_over_tables(np.asarray(match_rates(view, self.readings).true), least=0.0, most=1.0)
+            if before > _LEAST_LEFT:
+                left = Figure(*((end - floor) / before for end in profile["mean"]))
+                found.append((radius, left, Figure(*(end - matched for end in rates))))
+        return found
+
+    def _match_each_other(self, view: View) -> float:
+        """True match rate of a dataset in the one after it, as if its values were the true ones; of the first few."""
+        rates = []
+        for one, other in pairwise(self.readings[: _MATCHED + 1]):
+            cells = one.own_cells
+            taken = replace(view, values=one.own_values, cells=cells, part=view.part & (cells >= 0))
+            rates.append(float(match_rates(taken, [other]).true[0]))
+        return float(np.mean(rates)) if rates else 0.0
 
     @cached_property
     def alone(self) -> dict[str, tuple[Figure, float]]:

@@ -34,6 +34,10 @@ GAINED = (0.05, 0.2)
 LOW_OVERLAP = 0.5
 FAR = 2.0
 TELLABLE = 3.0
+# To other radii: of the risk above the baseline; predictors that are kept tell more than the key variables do.
+LEFT, MATCHED = (0.5, 0.75), (0.03, 0.1)
+# Released values near the true one that there should be, and are not. Chance alone never takes away half of them.
+AVOIDED = (0.5, 0.8)
 # How often tables lie nearer to who was in the data: half is no sign of it. docs/columns.md has what was measured.
 SHOWN, REPEATED = 0.6, 0.75
 # Ratios to the confidential table, in either direction: beyond the first to be decided on, beyond the second absurd.
@@ -155,6 +159,31 @@ RULES: Sequence[Rule] = (
         "people alone in the known columns, released as such",
         unless="replicated_uniques_risk",
     ),
+    # A larger radius has more close values by chance: judged is what goes beyond that.
+    Rule(
+        IDENTITY, "radius_left", *LEFT, "share of the risk above the baseline that is left, to the intruder radius {at}"
+    ),
+    Rule(IDENTITY, "radius_matches", *MATCHED, "true match rate above its baseline, to the intruder radius {at}", 0.0),
+    # One dataset that discloses more than the others: judged by how much more, if that is no chance.
+    *(
+        Rule(family, f"worst_{measure}", *bounds, f"{words} of a dataset{{of}}, above that of the others", 0.0)
+        for family, measure, bounds, words in (
+            (IDENTITY, "risk", (0.05, 0.2), "mean risk"),
+            (IDENTITY, "matches", (0.01, 0.05), "true match rate"),
+            (IDENTITY, "isolated", (EXPOSED, GIVEN_AWAY), "mean risk of the most isolated 1%"),
+            (IDENTITY, "largest", (EXPOSED, GIVEN_AWAY), "mean risk of the largest 1% of values"),
+            (IDENTITY, "uniques", (0.01, 0.1), "replicated uniques"),
+            (IDENTITY, "copies", (0.05, 0.2), "share of records of the confidential data"),
+            (ATTRIBUTE, "guesses", GAINED, "correct attribution rate"),
+            (ATTRIBUTE, "alike", GAINED, "correct attribution rate by the key variables"),
+            (ATTRIBUTE, "disclosive", (_RISK, _HIGH_RISK), "DiSCO"),
+        )
+    ),
+    # A few claims that are right are no evidence: the whole interval, of 99%, is to lie above what is amber.
+    Rule(IDENTITY, "repeats_unique", _RISK, _HIGH_RISK, "people found by values that repeat {of}", _RISK),
+    Rule(ATTRIBUTE, "repeats_risk", _RISK, _HIGH_RISK, "values that repeat {of}, right beyond chance", _RISK),
+    Rule(ATTRIBUTE, "turned_back_risk", _RISK, _HIGH_RISK, "true values found by who has learned {of}", 0.0),
+    Rule(ATTRIBUTE, "avoided", *AVOIDED, "close values that are missing around the true one", 0.0),
     Rule(ATTRIBUTE, "guess_right_gain", *GAINED, "right guesses that are owed to the person's own record"),
     Rule(ATTRIBUTE, "alike_gain", *GAINED, "right guesses beyond what other people would tell"),
     Rule(ATTRIBUTE, "disclosive_risk", _RISK, _HIGH_RISK, "people given away beyond the control", 0.0),

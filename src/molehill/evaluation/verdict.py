@@ -45,7 +45,6 @@ from molehill.evaluation.telling import (
     join_names,
     list_figures,
     significant,
-    tell_by_column,
 )
 from molehill.tables.intervals import Figure
 
@@ -357,7 +356,7 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
     risk = evaluation.risk
     names = ("pooled_mean", "rises", "rises_by_chance", "moles")
     pooled, rises, null, moles = (find_figure(risk, scheme, name) for name in names)
-    mean, realised = mean_risk(evaluation, scheme), find_figure(risk, scheme, "risk_mean")
+    mean = mean_risk(evaluation, scheme)
     if mean is not None and pooled is not None and pooled.value > mean.value + RISK_STEP:
         clause = (
             f"pooling the tables raises the mean risk from {teller.share(mean.value)} to {teller.share(pooled.value)}"
@@ -388,7 +387,6 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
         of = name_column(evaluation, row["column"])
         clause = f"a person's own record makes guesses of the value{of} right in {teller.percentage(row['value'])}"
         yield Remark(_sentence(f"{clause} more of the cases"), "risk", weight, f"{clause} more of the cases")
-    yield from _remark_radius(evaluation, scheme, realised)
 
 
 def _remark_weight(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
@@ -424,17 +422,6 @@ def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) ->
     if not any(find_figure(evaluation.risk, scheme, measure) for measure in ("risk_mean", "members")):
         clause = "whether tables show who was in the data was not measured, which needs fits to halves of the records"
         yield Remark(_sentence(clause), "risk", "decide", clause)
-
-
-def _remark_radius(evaluation: "Evaluation", scheme: str, mean: Figure | None) -> Iterator[Remark]:
-    others = list_figures(evaluation.risk, scheme, "radius_mean")
-    if mean is None or not others:
-        return
-    worst = max(others, key=lambda row: row["value"])
-    if worst["value"] > mean.value + RISK_STEP:
-        radius = cut_name(worst["of"]) if np.isnan(worst["at"]) else tell_by_column(worst["at"])
-        text = f"To an intruder with the radius {radius} the mean risk is {worst['value']:.3f}, above {mean.value:.3f}."
-        yield Remark(text, "radius")
 
 
 def _remark_utility(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:

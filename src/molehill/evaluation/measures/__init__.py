@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from molehill.evaluation.measure import Measure
+from molehill.evaluation.measures.all_datasets import ALL_DATASETS_MEASURES
 from molehill.evaluation.measures.attacks import ATTACK_MEASURES
 from molehill.evaluation.measures.new_people import NEW_PEOPLE_MEASURES
 from molehill.evaluation.measures.risk import RISK_MEASURES
@@ -22,6 +23,7 @@ MEASURES: Sequence[Measure] = (
     *SHAPE_MEASURES,
     *SURVEY_MEASURES,
     *ATTACK_MEASURES,
+    *ALL_DATASETS_MEASURES,
 )
 
 __all__ = ["ATTACK_MEASURES", "MEASURES"]

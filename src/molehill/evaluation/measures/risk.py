@@ -89,6 +89,13 @@ def _by_radius(key: str) -> Callable[[Scene], Iterable[Value]]:
     return compute
 
 
+def _beyond(place: int) -> Callable[[Scene], Iterable[Value]]:
+    def compute(scene: Scene) -> Iterable[Value]:
+        return [_at_radius(radius, figures[place]) for radius, *figures in scene.beyond_baseline_by_radius]
+
+    return compute
+
+
 def _at_radius(radius: Radius, figure: Figure) -> Value:
     if isinstance(radius, Mapping):
         return Value(figure, of=", ".join(f"{value:g} of {name}" for name, value in radius.items()))
@@ -182,6 +189,22 @@ RISK_MEASURES = (
         BY_RADIUS,
         "count",
         _by_radius("above_50"),
+    ),
+    Measure(
+        "radius_left",
+        "share of the risk above the baseline that is left, intruder radius {at}",
+        "risk",
+        BY_RADIUS,
+        "share",
+        _beyond(0),
+    ),
+    Measure(
+        "radius_matches",
+        "true match rate above its baseline, intruder radius {at}",
+        "risk",
+        BY_RADIUS,
+        "share",
+        _beyond(1),
     ),
     Measure(
         "pooled_mean",

@@ -10,6 +10,7 @@ import numpy as np
 from molehill.arrays import Booleans, Floats
 from molehill.evaluation.measure import FEW, Measure, Value
 from molehill.evaluation.scene import Scene
+from molehill.risk.intruder import View
 from molehill.tables.intervals import Figure, mean_over_tables
 
 STANDING_OUT = "Those who stand out"
@@ -26,9 +27,10 @@ def _isolated(scene: Scene) -> list[tuple[str, Booleans]]:
     return [("", find_isolated(scene.confidential.risk))]
 
 
-def _largest(scene: Scene) -> list[tuple[str, Booleans]]:
-    amounts = [column for column in scene.view.numeric if scene.view.schema[column].kind != "date"]
-    sizes = {column: np.abs(scene.view.column(column)) for column in amounts}
+def find_largest(view: View) -> list[tuple[str, Booleans]]:
+    """Say of every amount which records have the largest 1% of its values."""
+    amounts = [column for column in view.numeric if view.schema[column].kind != "date"]
+    sizes = {column: np.abs(view.column(column)) for column in amounts}
     return [(column, size >= np.nanquantile(size, 1 - _SHARE)) for column, size in sizes.items()]
 
 
@@ -74,7 +76,7 @@ STANDING_OUT_MEASURES: Sequence[Measure] = (
         "risk",
         STANDING_OUT,
         "share",
-        _mean_of(_largest),
+        _mean_of(lambda scene: find_largest(scene.view)),
         public=True,
         least_records=100 * FEW,
         reveals="the identification risk, on average, of the records with the largest values; not who they are",

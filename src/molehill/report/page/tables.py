@@ -13,6 +13,7 @@ import pandas as pd
 
 from molehill.charts.style import evaluation_looks
 from molehill.evaluation.measure import CONFIDENTIAL, FEW, MeasureFamily
+from molehill.evaluation.measures.all_datasets import REPEATED, TURNED_BACK, WORST
 from molehill.evaluation.measures.attacks.attributes import DISCLOSED
 from molehill.evaluation.measures.attacks.closeness import CLOSEST, RECONSTRUCTION
 from molehill.evaluation.measures.attacks.consistency import CONSISTENCY
@@ -74,6 +75,18 @@ NOTES = {
     DISTANCES: (
         "U_m and U_a: largest and mean squared difference of the distribution functions; beside them what a fresh "
         "sample of the same people would show."
+    ),
+    WORST: (
+        "A mean over the datasets hides the one that discloses more. The highest is compared with the median of the "
+        "others."
+    ),
+    REPEATED: (
+        "A value that one row has in many datasets, and hardly any other row, was not drawn anew each time. The "
+        "intruder takes it for the true one. Intervals of 99%."
+    ),
+    TURNED_BACK: (
+        "What lies just outside of the radius is close to nobody. An intruder who knows some people learns how true "
+        "and released values lie to each other, and finds those of other people. Intervals of 99%."
     ),
     CLASSIFIER: "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
 }
