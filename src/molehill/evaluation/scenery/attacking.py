@@ -32,6 +32,7 @@ from molehill.attacks.consistency import (
 )
 from molehill.attacks.criteria import inference, linkability, singling_out
 from molehill.attacks.identity import Linkage, Uniques, k_anonymity, linkage, replicated_uniques, unique_again
+from molehill.attacks.prediction import Prediction, predict_synthesized
 from molehill.attacks.rates import Attack
 from molehill.attacks.reconstruction import Reconstruction, reconstruct
 from molehill.errors import InputError, check_names
@@ -348,6 +349,31 @@ class Attacks:
         return reconstruct(self.data, self.released[:1], self.kept, tolerance=_TOLERANCE)
 
     @cached_property
+    def predictions(self) -> list[Prediction]:
+        """What variables that are released unchanged disclose of every synthesized one."""
+        scene = self.scene
+        if not scene.is_release or any(one.rows is not None and (one.rows < 0).any() for one in scene.readings):
+            return []
+        view, frames = scene.view, []
+        for reading in scene.readings:
+            frame = reading.table.frame
+            frames.append(frame if reading.rows is None else frame.iloc[reading.rows].reset_index(drop=True))
+        own, sensitive = view.table.frame, {*view.intruder.sensitive}
+        others: list[Any] = [name for name in own if name not in sensitive and self._is_published(f"{name}")]
+        kept = [name for name in others if all(own[name].equals(frame[name]) for frame in frames)]
+        kept = [name for name in kept if _is_readable(view.table, name)]
+        reach = {name: (view.radius[place], view.floor[place]) for place, name in enumerate(view.numeric)}
+        known = [name for name in self.known if name in kept]
+        found = []
+        # Without any other variable there is nothing to gain, but a formula of the key variables.
+        for column in self.sensitive if kept else ():
+            radius, least = reach.get(column, (0.0, 0.0))
+            about: dict[str, Any] = {"radius": float(radius), "least": float(least), "exact": column not in reach}
+            about |= {"known": known, "breaks": view.intruder.breaks, "seed": self._seed("predict", column)}
+            found.append(predict_synthesized(view.table, [Table(one) for one in frames], column, kept, **about))
+        return [one for one in found if not np.isnan(one.rate.value)]
+
+    @cached_property
     def pairs(self) -> PairCheck | None:
         """Pairs of values that nobody in the data has, of all pairs of columns together."""
         columns = (*self.sensitive, *self.known)[:MOST_COLUMNS]
@@ -395,6 +421,15 @@ class Attacks:
         """Records that break what every record is to keep to, where that is declared."""
         table, rules = self.scene.view.table, self.scene.options.rules
         return [] if rules is None else check_rules(table, self.scene.tables or [table], rules)
+
+
+def _is_readable(table: Table, name: str) -> bool:
+    """Whether a variable has a kind that can be found out."""
+    try:
+        infer_kind(table, name)
+    except InputError:
+        return False
+    return True
 
 
 def _compared(table: Table, name: str, kind: str, breaks: Sequence[float] | None) -> Any:
