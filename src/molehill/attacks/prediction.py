@@ -87,9 +87,10 @@ def predict_synthesized(
     The people are divided into parts (of records of a household, all into one). An intruder fits to the released
     records of the other parts, averaged over the datasets, and applies that to what is released unchanged of a person:
     linear fits of the value, of its logarithm, and of the value times and divided by another variable, with records far
-    from the fit counting for less and with coefficients near whole numbers rounded; and boosted regression trees. Of
-    these the intruder takes the one whose predictions are nearest to the released values. The baseline predicts
-    likewise from the key variables, by trees, and from no variable at all.
+    from the fit counting for less, with coefficients near whole numbers rounded, and with the released values handed
+    out in the order of the predictions, which restores a relation that synthesis has flattened; and regression trees.
+    The intruder knows what kind of relation holds: that which is right most often for the people of the other parts.
+    The baseline predicts likewise from the key variables, by trees, and from no variable at all.
 
     Parameters
     ----------
@@ -132,17 +133,16 @@ def predict_synthesized(
     if exact:
         return Prediction(column, *_compare(*(_classify(told, inputs, part) == truth for inputs in (own, by_key))))
     simple = [*_guess_typical(told, part), *_guess_by_trees(told, by_key, part)]
-    guesses = [*call_alone(_guess_linear, told, own, part), *_guess_by_trees(told, own, part), *simple]
+    linear = call_alone(_guess_linear, told, own, part)
+    ranked = [_map_to_released(one, told) for one in linear]
+    guesses = [*linear, *ranked, *_guess_by_trees(told, own, part), *simple]
     # Of coarse values, such as years of school, 1% is less than the step from one to the next.
     fine = FINE * np.abs(truth)
     is_fine = (truth != 0) & (fine >= column_unit(table.frame[column]))
     figures = []
-    for share, reach, people in (
-        (radius, np.maximum(radius * np.abs(truth), least), is_fine | True),
-        (FINE, fine, is_fine),
-    ):
-        right = [np.abs(_nearest(some, told, share, least) - truth) <= reach for some in (guesses, simple)]
-        figures += _compare(*(one[people] for one in right)) if people.sum() >= _LEAST else [NOTHING] * 3
+    for reach, people in ((np.maximum(radius * np.abs(truth), least), is_fine | True), (fine, is_fine)):
+        right = [[(np.abs(one - truth) <= reach)[people] for one in some] for some in (guesses, simple)]
+        figures += _compare(*(_choose(one, part[people]) for one in right)) if people.sum() >= _LEAST else [NOTHING] * 3
     return Prediction(column, *figures)
 
 
@@ -309,16 +309,20 @@ def _guess_typical(told: Floats, part: Integers) -> Iterator[Floats]:
     yield from guesses
 
 
-def _nearest(guesses: Sequence[Floats], told: Floats, radius: float, least: float) -> Floats:
-    """Give the guesses that are nearest to what is released of the same people."""
-    middle = np.median(told, axis=0)
-    reach = np.maximum(radius * np.abs(middle), least) + np.finfo(np.float64).tiny
+def _map_to_released(guess: Floats, told: Floats) -> Floats:
+    """Give the people the released values in the order of their guesses: a relation that was flattened is restored."""
+    order = np.argsort(np.argsort(guess, kind="stable"), kind="stable")
+    return np.quantile(told, (order + 0.5) / len(guess))
 
-    def score(guess: Floats) -> float:
-        error = np.abs(guess - middle)
-        return float((error <= reach).mean() - np.median(error / (error + reach)))
 
-    return max(guesses, key=score)
+def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:
+    """Take for every part what is right the most often for the people of the others."""
+    tried = np.array(right)
+    chosen = np.empty(len(part), dtype=bool)
+    for number in range(_PARTS):
+        best = int(np.argmax(tried[:, part != number].mean(axis=1)))
+        chosen[part == number] = tried[best, part == number]
+    return chosen
 
 
 def _classify(told: Floats, inputs: _Inputs, part: Integers) -> Floats:
