@@ -192,12 +192,12 @@ RULES: Sequence[Rule] = (
     Rule(UTILITY, "pmse_ratio", TELLABLE, 10.0, "how well a classifier tells released records, over chance"),
     Rule(
         ATTRIBUTE,
-        "predicted_risk",
+        "predicted_gain",
         *PREDICTED,
         "synthesized values predicted from variables released unchanged, beyond the key variables",
         0.0,
     ),
-    Rule(ATTRIBUTE, "predicted_fine_risk", *COMPUTED, "synthesized values computed to within 1% from these", 0.0),
+    Rule(ATTRIBUTE, "predicted_fine_gain", *COMPUTED, "synthesized values computed to within 1% from these", 0.0),
 )
 _NEEDS_CONTROL = (SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
 # Families whose attacks must succeed on the confidential table itself, or tell nothing.

@@ -28,7 +28,7 @@ def _measure(id_: str, words: str, choose: Callable[[Prediction], Figure], bette
 PREDICTION_MEASURES: Sequence[Measure] = (
     _measure("predicted", "predicted right", lambda one: one.rate, "lower"),
     _measure("predicted_baseline", "predicted right from the key variables", lambda one: one.baseline, ""),
-    _measure("predicted_risk", "predicted right, gain over the key variables", lambda one: one.risk, "lower"),
+    _measure("predicted_gain", "predicted right, gain over the key variables", lambda one: one.risk, "lower"),
     _measure("predicted_fine", "predicted within 1% of the true value", lambda one: one.fine, "lower"),
     _measure(
         "predicted_fine_baseline",
@@ -37,7 +37,7 @@ PREDICTION_MEASURES: Sequence[Measure] = (
         "",
     ),
     _measure(
-        "predicted_fine_risk",
+        "predicted_fine_gain",
         "predicted within 1%, gain over the key variables",
         lambda one: one.fine_risk,
         "lower",
