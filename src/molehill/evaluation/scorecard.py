@@ -198,6 +198,7 @@ RULES: Sequence[Rule] = (
         0.0,
     ),
     Rule(ATTRIBUTE, "predicted_fine_gain", *COMPUTED, "synthesized values computed to within 1% from these", 0.0),
+    Rule(IDENTITY, "digits_gain", 0.02, 0.1, "values that differ from the true one by a multiple of {at}", 0.0),
 )
 _NEEDS_CONTROL = (SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
 # Families whose attacks must succeed on the confidential table itself, or tell nothing.

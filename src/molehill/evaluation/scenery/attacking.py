@@ -31,13 +31,14 @@ from molehill.attacks.consistency import (
     check_rules,
 )
 from molehill.attacks.criteria import inference, linkability, singling_out
+from molehill.attacks.digits import Digits, shared_digits
 from molehill.attacks.identity import Linkage, Uniques, k_anonymity, linkage, replicated_uniques, unique_again
 from molehill.attacks.prediction import Prediction, predict_synthesized
 from molehill.attacks.rates import Attack
 from molehill.attacks.reconstruction import Reconstruction, reconstruct
 from molehill.errors import InputError, check_names
 from molehill.tables.intervals import Figure, mean_over_tables
-from molehill.tables.resolution import holds_dates
+from molehill.tables.resolution import column_unit, holds_dates
 from molehill.tables.schema import column_numbers, cut_into_groups, infer_kind
 from molehill.tables.table import Table, as_table, find_columns
 
@@ -349,15 +350,34 @@ class Attacks:
         return reconstruct(self.data, self.released[:1], self.kept, tolerance=_TOLERANCE)
 
     @cached_property
+    def _in_order(self) -> list[Table]:
+        """The released tables with their records in the order of the people; none where some person is missing."""
+        if not self.scene.is_release or any(
+            one.rows is not None and (one.rows < 0).any() for one in self.scene.readings
+        ):
+            return []
+        frames = [
+            one.table.frame if one.rows is None else one.table.frame.iloc[one.rows].reset_index(drop=True)
+            for one in self.scene.readings
+        ]
+        return [Table(frame) for frame in frames]
+
+    @cached_property
+    def digits(self) -> dict[str, list[Digits]]:
+        """By sensitive number, how often released values end like the true ones."""
+        found, table = {}, self.scene.view.table
+        for name in self._numbers if self._in_order else ():
+            released = np.array([column_numbers(one, name, "released") for one in self._in_order])
+            unit = column_unit(table.frame[name])
+            found[name] = [] if self._is_date(name) else shared_digits(column_numbers(table, name), released, unit)
+        return found
+
+    @cached_property
     def predictions(self) -> list[Prediction]:
         """What variables that are released unchanged disclose of every synthesized one."""
-        scene = self.scene
-        if not scene.is_release or any(one.rows is not None and (one.rows < 0).any() for one in scene.readings):
+        view, frames = self.scene.view, [one.frame for one in self._in_order]
+        if not frames:
             return []
-        view, frames = scene.view, []
-        for reading in scene.readings:
-            frame = reading.table.frame
-            frames.append(frame if reading.rows is None else frame.iloc[reading.rows].reset_index(drop=True))
         own, sensitive = view.table.frame, {*view.intruder.sensitive}
         others: list[Any] = [name for name in own if name not in sensitive and self._is_published(f"{name}")]
         kept = [name for name in others if all(own[name].equals(frame[name]) for frame in frames)]
@@ -370,7 +390,7 @@ class Attacks:
             radius, least = reach.get(column, (0.0, 0.0))
             about: dict[str, Any] = {"radius": float(radius), "least": float(least), "exact": column not in reach}
             about |= {"known": known, "breaks": view.intruder.breaks, "seed": self._seed("predict", column)}
-            found.append(predict_synthesized(view.table, [Table(one) for one in frames], column, kept, **about))
+            found.append(predict_synthesized(view.table, self._in_order, column, kept, **about))
         return [one for one in found if not np.isnan(one.rate.value)]
 
     @cached_property

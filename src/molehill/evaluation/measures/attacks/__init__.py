@@ -7,6 +7,7 @@ from molehill.evaluation.measures.attacks.attributes import ATTRIBUTE_MEASURES
 from molehill.evaluation.measures.attacks.closeness import CLOSENESS_MEASURES
 from molehill.evaluation.measures.attacks.consistency import CONSISTENCY_MEASURES
 from molehill.evaluation.measures.attacks.criteria import CRITERIA_MEASURES
+from molehill.evaluation.measures.attacks.digits import DIGIT_MEASURES
 from molehill.evaluation.measures.attacks.identity import IDENTITY_MEASURES
 from molehill.evaluation.measures.attacks.predictions import PREDICTION_MEASURES
 
@@ -16,5 +17,6 @@ ATTACK_MEASURES: Sequence[Measure] = (
     *CRITERIA_MEASURES,
     *CLOSENESS_MEASURES,
     *PREDICTION_MEASURES,
+    *DIGIT_MEASURES,
     *CONSISTENCY_MEASURES,
 )
