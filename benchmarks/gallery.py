@@ -376,17 +376,22 @@ LEAKS: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 
 
-def list_leaks(strengths: Sequence[Strength] = STRENGTHS, seed: int = 1) -> Iterator[Release]:
-    for number, (character, (name, leak)) in enumerate(LEAKS.items()):
-        for strength in strengths:
-            random = np.random.default_rng([seed, 100 + number, STRENGTHS.index(strength)])
-            if leak is make_total:
-                world, made = make_total(random, strength)
-            else:
-                world = make_world(name, random)
-                made = leak(world, random, strength)
-                world, made = made if isinstance(made, tuple) else (world, made)
-            yield Release("leak", character, strength, world, made)
+def make_leak(character: str, strength: Strength, seed: int = 1) -> Release:
+    name, leak = LEAKS[character]
+    random = np.random.default_rng([seed, 100 + list(LEAKS).index(character), STRENGTHS.index(strength)])
+    if leak is make_total:
+        world, made = make_total(random, strength)
+    else:
+        world = make_world(name, random)
+        made = leak(world, random, strength)
+        world, made = made if isinstance(made, tuple) else (world, made)
+    return Release("leak", character, strength, world, made)
+
+
+def list_leaks() -> Iterator[Release]:
+    for character in LEAKS:
+        for strength in STRENGTHS:
+            yield make_leak(character, strength)
 
 
 def list_useless(seed: int = 1) -> Iterator[Release]:
