@@ -27,7 +27,9 @@ from molehill.attacks.attribute import correct_attribution, disclosive, l_divers
 from molehill.attacks.closeness import closest_records
 from molehill.attacks.consistency import check_heaps, check_pairs, check_ranges
 from molehill.attacks.criteria import inference, linkability, singling_out
+from molehill.attacks.digits import shared_digits
 from molehill.attacks.identity import k_anonymity, linkage, replicated_uniques
+from molehill.attacks.prediction import predict_synthesized
 from molehill.attacks.rates import Attack, wilson
 from molehill.attacks.reconstruction import reconstruct
 from molehill.evaluation.evaluation import evaluate
@@ -278,6 +280,57 @@ def compare(python: str | None, shared: Path) -> None:
             print(f"{'':30} theirs {rates} {naive / ATTACKS:.3f} risk {told_risk} {seconds:.2f} s, alike: {same}")
 
 
+def measure_predictions(shared: Path) -> None:
+    """Predict synthesized variables from those released unchanged, and compare last digits, of known releases."""
+    random, about = np.random.default_rng(0), {"radius": 0.2, "seed": 1}
+
+    def show_one(
+        name: str, data: pd.DataFrame, released: Any, column: str, kept: list[str], known: list[str], **how: Any
+    ):
+        found, seconds = timed(lambda: predict_synthesized(data, released, column, kept, known=known, **about, **how))
+        figures = (found.rate, found.baseline, found.risk, found.fine)
+        print(f"| {name} | {' | '.join(f'{one.value:.3f}' for one in figures)} | {seconds:.1f} s |", flush=True)
+
+    def noisy(data: pd.DataFrame, column: str, spread: float, datasets: int) -> list[pd.DataFrame]:
+        factors = np.exp(spread * random.normal(size=(datasets, len(data))))
+        return [data.assign(**{column: data[column] * one}) for one in factors]
+
+    print("| data | within the radius | baseline | gain | within 1% | |\n|---|---|---|---|---|---|")
+    people = pd.read_csv(shared / "households" / "eusilc.csv")
+    kept = [name for name in people if name != "eqIncome"]
+    for spread in (0.2, 0.5):
+        released = noisy(people, "eqIncome", spread, 5)
+        show_one(f"EU-SILC, noise {spread}", people, released, "eqIncome", kept, ["db040", "rb090", "hsize"])
+    parts = [np.where(random.random(500) < share, random.lognormal(9.5, 0.8, 500), 0) for share in (0.8, 0.4, 0.3)]
+    total = pd.DataFrame({"a": parts[0], "b": parts[1], "c": parts[2], "total": sum(parts) + 500})
+    show_one("a sum, noise 0.5", total, noisy(total, "total", 0.5, 1), "total", ["a", "b", "c"], [])
+    age, grade = random.integers(18, 65, 600), random.integers(6, 18, 600)
+    pupils = pd.DataFrame({"age": age, "experience": np.maximum(age - grade - 6, 0)})
+    pupils["grade"] = pupils["age"] - pupils["experience"] - 6
+    off = [pupils.assign(grade=pupils["grade"] + random.integers(-3, 4, 600)) for _ in range(5)]
+    show_one("grades", pupils, off, "grade", ["age", "experience"], ["age", "experience"])
+    survey, synthpop = pd.read_csv(shared / "ce_sample.csv"), pd.read_csv(shared / "ce_synthpop_income.csv")
+    survey["group"] = pd.cut(survey["Age"], [0, 24, 34, 49, 64, 200], labels=False)
+    released = [survey.assign(Income=synthpop[name]) for name in synthpop]
+    kept = [name for name in survey if name not in ("Income", "group")]
+    show_one("CE by synthpop", survey, released, "Income", kept, ["group", "Urban", "Marital"])
+    for found in shared_digits(survey["Income"].to_numpy(float), synthpop.to_numpy(float).T, 1.0):
+        print(f"digits of CE, {found.step:g}: {found.gain.value:.4f}")
+    nist = pd.read_csv(shared / "nist_ma.csv", na_values=["N"])
+    made = [pd.read_csv(path, na_values=["N"]) for path in sorted((shared / "nist_ma_synthpop").glob("*.csv"))]
+    replaced = list(made[0])
+    kept = [name for name in nist if name not in replaced]
+    nist["group"] = pd.cut(nist["AGEP"], [-1, 14, 24, 34, 49, 64, 200], labels=False)
+    for column in replaced:
+        released, exact = [nist.assign(**{column: one[column]}) for one in made], column in ("MSP", "INDP_CAT")
+        show_one(f"PUMS, {column}", nist, released, column, kept, ["PUMA", "group", "SEX", "RAC1P"], exact=exact)
+    values = np.array([one["PINCP"] for one in made], dtype=np.float64)
+    for found in shared_digits(nist["PINCP"].to_numpy(float), values, 1.0):
+        print(f"digits of PINCP, {found.step:g}: {found.gain.value:.4f}")
+    men = pd.read_csv(shared / "households" / "males.csv")
+    show_one("the wage itself", men, men, "wage", [n for n in men if n != "wage"], ["year", "ethn", "married"])
+
+
 def _overlap(one: Any, other: Any) -> bool:
     return one.low <= other.high and other.low <= one.high
 
@@ -312,6 +365,7 @@ if __name__ == "__main__":
     parser.add_argument("--python", help="an interpreter that has anonymeter")
     parser.add_argument("--without", action="store_true", help="leave anonymeter out")
     parser.add_argument("--scorecard", type=int, metavar="SPLITS", help="only the colours of known releases, so often")
+    parser.add_argument("--prediction", action="store_true", help="only what is predicted from kept variables")
     parser.add_argument("--tables", type=int, default=20)
     parser.add_argument("--shared", type=Path, default=SHARED, help="the folder of reference data")
     given = parser.parse_args()
@@ -319,6 +373,9 @@ if __name__ == "__main__":
         sys.exit("the reference data in ../shared/data are not here")
     if given.scorecard:
         calibrate(given.shared, given.scorecard)
+        sys.exit()
+    if given.prediction:
+        measure_predictions(given.shared)
         sys.exit()
     measure_all(given.tables, given.shared)
     measure_evaluation(given.tables, given.shared)

@@ -31,6 +31,8 @@ STANDING_OUT = {"isolated_mean": "the most isolated 1%", "largest_mean": "the la
 EXPOSED, GIVEN_AWAY = 0.2, 0.5
 # Right guesses that are owed to the person's own record.
 GAINED = (0.05, 0.2)
+# Values predicted from variables released unchanged: within the radius, and within 1%, which takes a formula.
+PREDICTED, COMPUTED = (0.4, 0.7), (0.1, 0.3)
 LOW_OVERLAP = 0.5
 FAR = 2.0
 TELLABLE = 3.0
@@ -217,6 +219,15 @@ RULES: Sequence[Rule] = (
     Rule(UTILITY, "spread_ratio", *SPREAD["spread_ratio"], "standard deviation over the confidential", take="ratio"),
     Rule(UTILITY, "tail_ratio", *SPREAD["tail_ratio"], "reach of the tails over the confidential", take="ratio"),
     Rule(UTILITY, "pmse_ratio", TELLABLE, 10.0, "how well a classifier tells released records, over chance"),
+    Rule(
+        ATTRIBUTE,
+        "predicted_gain",
+        *PREDICTED,
+        "synthesized values predicted from variables released unchanged, beyond the key variables",
+        0.0,
+    ),
+    Rule(ATTRIBUTE, "predicted_fine_gain", *COMPUTED, "synthesized values computed to within 1% from these", 0.0),
+    Rule(IDENTITY, "digits_gain", 0.02, 0.1, "values that differ from the true one by a multiple of {at}", 0.0),
 )
 _NEEDS_CONTROL = (SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
 # Families whose attacks must succeed on the confidential table itself, or tell nothing.

@@ -31,12 +31,14 @@ from molehill.attacks.consistency import (
     check_rules,
 )
 from molehill.attacks.criteria import inference, linkability, singling_out
+from molehill.attacks.digits import Digits, shared_digits
 from molehill.attacks.identity import Linkage, Uniques, k_anonymity, linkage, replicated_uniques, unique_again
+from molehill.attacks.prediction import Prediction, predict_synthesized
 from molehill.attacks.rates import Attack
 from molehill.attacks.reconstruction import Reconstruction, reconstruct
 from molehill.errors import InputError, check_names
 from molehill.tables.intervals import Figure, mean_over_tables
-from molehill.tables.resolution import holds_dates
+from molehill.tables.resolution import column_unit, holds_dates
 from molehill.tables.schema import column_numbers, cut_into_groups, infer_kind
 from molehill.tables.table import Table, as_table, find_columns
 
@@ -348,6 +350,50 @@ class Attacks:
         return reconstruct(self.data, self.released[:1], self.kept, tolerance=_TOLERANCE)
 
     @cached_property
+    def _in_order(self) -> list[Table]:
+        """The released tables with their records in the order of the people; none where some person is missing."""
+        if not self.scene.is_release or any(
+            one.rows is not None and (one.rows < 0).any() for one in self.scene.readings
+        ):
+            return []
+        frames = [
+            one.table.frame if one.rows is None else one.table.frame.iloc[one.rows].reset_index(drop=True)
+            for one in self.scene.readings
+        ]
+        return [Table(frame) for frame in frames]
+
+    @cached_property
+    def digits(self) -> dict[str, list[Digits]]:
+        """By sensitive number, how often released values end like the true ones."""
+        found, table = {}, self.scene.view.table
+        for name in self._numbers if self._in_order else ():
+            released = np.array([column_numbers(one, name, "released") for one in self._in_order])
+            unit = column_unit(table.frame[name])
+            found[name] = [] if self._is_date(name) else shared_digits(column_numbers(table, name), released, unit)
+        return found
+
+    @cached_property
+    def predictions(self) -> list[Prediction]:
+        """What variables that are released unchanged disclose of every synthesized one."""
+        view, frames = self.scene.view, [one.frame for one in self._in_order]
+        if not frames:
+            return []
+        own, sensitive = view.table.frame, {*view.intruder.sensitive}
+        others: list[Any] = [name for name in own if name not in sensitive and self._is_published(f"{name}")]
+        kept = [name for name in others if all(own[name].equals(frame[name]) for frame in frames)]
+        kept = [name for name in kept if _is_readable(view.table, name)]
+        reach = {name: (view.radius[place], view.floor[place]) for place, name in enumerate(view.numeric)}
+        known = [name for name in self.known if name in kept]
+        found = []
+        # Without any other variable there is nothing to gain, but a formula of the key variables.
+        for column in self.sensitive if kept else ():
+            radius, least = reach.get(column, (0.0, 0.0))
+            about: dict[str, Any] = {"radius": float(radius), "least": float(least), "exact": column not in reach}
+            about |= {"known": known, "breaks": view.intruder.breaks, "seed": self._seed("predict", column)}
+            found.append(predict_synthesized(view.table, self._in_order, column, kept, **about))
+        return [one for one in found if not np.isnan(one.rate.value)]
+
+    @cached_property
     def pairs(self) -> PairCheck | None:
         """Pairs of values that nobody in the data has, of all pairs of columns together."""
         columns = (*self.sensitive, *self.known)[:MOST_COLUMNS]
@@ -395,6 +441,15 @@ class Attacks:
         """Records that break what every record is to keep to, where that is declared."""
         table, rules = self.scene.view.table, self.scene.options.rules
         return [] if rules is None else check_rules(table, self.scene.tables or [table], rules)
+
+
+def _is_readable(table: Table, name: str) -> bool:
+    """Whether a variable has a kind that can be found out."""
+    try:
+        infer_kind(table, name)
+    except InputError:
+        return False
+    return True
 
 
 def _compared(table: Table, name: str, kind: str, breaks: Sequence[float] | None) -> Any:

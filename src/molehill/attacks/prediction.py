@@ -1,0 +1,344 @@
+"""Prediction: what a person's variables that are released unchanged disclose of a synthesized one.
+
+A synthesized variable may follow from others that are released unchanged: a sum from its components, a score from age
+and experience. Whoever makes the synthetic values, their noise is averaged out by a fit to many released records.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from molehill.arrays import Booleans, Floats, Integers
+from molehill.attacks.rates import NOTHING, excess, rate_of
+from molehill.errors import InputError, check_names, check_number, check_whole
+from molehill.machine import call_alone
+from molehill.tables.intervals import Figure
+from molehill.tables.patterns import learn_patterns, match_patterns
+from molehill.tables.resolution import column_unit
+from molehill.tables.schema import column_numbers, cut_into_groups, is_number
+from molehill.tables.table import Table, as_table, as_tables, find_columns
+
+# Values as close as this, relative to the true one, are not predicted by a relation, but computed by a formula.
+FINE = 0.01
+# Parts into which people are divided, each predicted by a fit to the others; and records in all fits together.
+_PARTS, _RECORDS = 5, 5_000
+# Variables, and indicators, that a fit sees at most.
+_VARIABLES = 150
+# Levels of a category that a linear fit sees, and different values of a number by which amounts may be divided.
+_LEVELS, _DIVISORS, _MOST_DIVISORS = 20, 100, 8
+# Rounds of a fit that gives records far from it less weight, from so many median distances on.
+_ROUNDS, _FAR = 4, 2.0
+# Of fewer people nothing is learned.
+_LEAST = 50
+# Least records in a leaf of either tree.
+_LEAVES = (5, 20)
+# Records on average that make a variable one of groups of records, such as a household number: from, to.
+_GROUP = (1.2, 10.0)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How often a synthesized variable of a person is predicted right, by fits to the released records of others.
+
+    Attributes
+    ----------
+    column
+        The synthesized variable.
+    rate
+        Share of the people predicted right from all variables that are released unchanged.
+    baseline
+        The same from the key variables alone.
+    risk
+        `(rate - baseline) / (1 - baseline)`: of what the key variables leave to be learned, the share that is.
+    fine
+        Of a number, the share predicted within 1% of the true value; NaN where values are too coarse to say so.
+    fine_baseline, fine_risk
+        The same as above.
+    """
+
+    column: str
+    rate: Figure
+    baseline: Figure
+    risk: Figure
+    fine: Figure = NOTHING
+    fine_baseline: Figure = NOTHING
+    fine_risk: Figure = NOTHING
+
+
+def predict_synthesized(
+    data: Any,
+    released: Any,
+    column: str,
+    kept: Sequence[str] | str,
+    *,
+    known: Sequence[str] | str = (),
+    breaks: Mapping[str, Sequence[float]] | None = None,
+    radius: float = 0.2,
+    least: float = 0.0,
+    exact: bool = False,
+    seed: int,
+) -> Prediction:
+    """Predict a synthesized variable of every person from variables released unchanged.
+
+    The people are divided into parts (of records of a household, all into one). An intruder fits to the released
+    records of the other parts, averaged over the datasets, and applies that to what is released unchanged of a person:
+    linear fits of the value, of its logarithm, and of the value times and divided by another variable, with records far
+    from the fit counting for less, with coefficients near whole numbers rounded, and with the released values handed
+    out in the order of the predictions, which restores a relation that synthesis has flattened; and regression trees.
+    The intruder knows what kind of relation holds: that which is right most often for the people of the other parts.
+    The baseline predicts likewise from the key variables, by trees, and from no variable at all.
+
+    Parameters
+    ----------
+    data, released
+        The confidential table, and one released table or a sequence of them, record by record.
+    column
+        The synthesized variable.
+    kept
+        Variables that are released unchanged.
+    known, breaks
+        Key variables, and the ends of the groups in which the intruder knows numbers among them.
+    radius, least
+        A number counts as right within `max(radius * |y|, least)`.
+    exact
+        Whether the variable is a category, which must be predicted exactly.
+    seed
+        Of the division into parts.
+    """
+    check_whole("seed", seed, 0)
+    if check_number("radius", radius) < 0:
+        raise InputError("radius", "it is negative", "Give a share, such as 0.2")
+    names, keys = (check_names(of, some) if some else () for of, some in (("kept", kept), ("known", known)))
+    table, tables = as_table(data), as_tables(released)
+    find_columns(table, list(dict.fromkeys([column, *names, *keys])), "data")
+    for one in tables:
+        find_columns(one, [column], "released")
+        if len(one.frame) != len(table.frame):
+            problem = f"it has {len(one.frame):,} records where the confidential table has {len(table.frame):,}"
+            raise InputError("released", problem, "Give tables of the same records in the same order")
+    truth, told = _read_target(table, tables, column, exact=exact)
+    groups = _find_groups(table, names)
+    rows, part = _divide(len(truth), groups, np.random.default_rng(seed))
+    usable = ~np.isnan(truth[rows]) & ~np.isnan(told[:, rows]).any(axis=0)
+    rows, part = rows[usable], part[usable]
+    if len(rows) < _LEAST:
+        return Prediction(column, NOTHING, NOTHING, NOTHING)
+    truth, told = truth[rows], told[:, rows]
+    own = _read_inputs(table, names, {}, groups, rows)
+    by_key = _read_inputs(table, keys, breaks or {}, None, rows)
+    if exact:
+        return Prediction(column, *_compare(*(_classify(told, inputs, part) == truth for inputs in (own, by_key))))
+    simple = [*_guess_typical(told, part), *_guess_by_trees(told, by_key, part)]
+    linear = call_alone(_guess_linear, told, own, part)
+    ranked = [_map_to_released(one, told) for one in linear]
+    guesses = [*linear, *ranked, *_guess_by_trees(told, own, part), *simple]
+    # Of coarse values, such as years of school, 1% is less than the step from one to the next.
+    fine = FINE * np.abs(truth)
+    is_fine = (truth != 0) & (fine >= column_unit(table.frame[column]))
+    figures = []
+    for reach, people in ((np.maximum(radius * np.abs(truth), least), is_fine | True), (fine, is_fine)):
+        right = [[(np.abs(one - truth) <= reach)[people] for one in some] for some in (guesses, simple)]
+        figures += _compare(*(_choose(one, part[people]) for one in right)) if people.sum() >= _LEAST else [NOTHING] * 3
+    return Prediction(column, *figures)
+
+
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """What a fit sees of the people: amounts, indicators of levels, both for trees, and what amounts are divided by."""
+
+    amounts: Floats
+    indicators: Floats
+    mixed: Floats
+    divisors: Floats
+
+
+def _read_target(table: Table, tables: Sequence[Table], column: str, *, exact: bool) -> tuple[Floats, Floats]:
+    """Give true and released values, (datasets, records), NaN where there is none; categories by their number."""
+    if not exact:
+        return column_numbers(table, column), np.array([column_numbers(one, column, "released") for one in tables])
+    levels = learn_patterns(table, [column])
+    told = np.array([match_patterns(levels, one) for one in tables], dtype=np.float64)
+    return levels.codes.astype(np.float64), np.where(told < 0, np.nan, told)
+
+
+def _find_groups(table: Table, names: Sequence[str]) -> Integers | None:
+    """Find a variable that numbers groups of a few records, such as households, and give the group of every record.
+
+    Within a household some other variables do not vary, such as its size: the more there are, the surer it is one.
+    """
+    codes = {name: pd.factorize(table.frame[name], use_na_sentinel=False)[0].astype(np.int64) for name in names}
+    most, groups = 0, None
+    for one in codes.values():
+        number = int(one.max(initial=0)) + 1
+        if number <= _LEAST or not _GROUP[0] <= len(one) / number <= _GROUP[1]:
+            continue
+        first = np.unique(one, return_index=True)[1][one]
+        # A variable with hardly any levels may be constant by chance.
+        constant = sum(
+            other is not one and other.max() > 1 and bool((other == other[first]).all()) for other in codes.values()
+        )
+        if constant > most:
+            most, groups = constant, one
+    return groups
+
+
+def _divide(records: int, groups: Integers | None, random: np.random.Generator) -> tuple[Integers, Integers]:
+    """Choose records for the fits, and give each a part; records of a group stay together."""
+    of = np.arange(records) if groups is None else groups
+    place = random.permutation(int(of.max()) + 1)[of]
+    rows = np.sort(np.argsort(place, kind="stable")[:_RECORDS])
+    return rows, place[rows] % _PARTS
+
+
+def _read_inputs(
+    table: Table, names: Sequence[str], breaks: Mapping[str, Sequence[float]], groups: Integers | None, rows: Integers
+) -> _Inputs:
+    """Read variables for the fits: amounts with their sums over a group, and indicators of frequent levels."""
+    amounts, indicators, mixed = [], [], []
+    for name in names[:_VARIABLES]:
+        codes, levels = pd.factorize(table.frame[name].iloc[rows])
+        if breaks.get(name):
+            codes = cut_into_groups(column_numbers(table, name), breaks[name], name)[rows]
+            mixed.append(codes.astype(np.float64))
+        elif is_number(table, name):
+            values = column_numbers(table, name)
+            sums = [] if groups is None else [np.bincount(groups, np.nan_to_num(values))[groups][rows]]
+            values = values[rows]
+            mixed += [values, *sums]
+            missing = np.isnan(values)
+            amounts += [np.where(missing, 0.0 if missing.all() else np.nanmedian(values), values), *sums]
+            # Of an amount it is seen where it is missing.
+            codes = codes if len(levels) <= _LEVELS else np.where(missing, 0, -1)
+        else:
+            mixed.append(codes.astype(np.float64))
+        frequent = np.argsort(-np.bincount(codes[codes >= 0], minlength=1), kind="stable")[:_LEVELS]
+        indicators += [(codes == level).astype(np.float64) for level in frequent if len(indicators) < _VARIABLES]
+    if groups is not None:
+        amounts.append(np.bincount(groups)[groups][rows].astype(np.float64))
+        mixed.append(amounts[-1])
+    divisors = [one for one in amounts if 1 < len(np.unique(one)) <= _DIVISORS and one.min() > 0][:_MOST_DIVISORS]
+    empty = np.empty((len(rows), 0))
+    return _Inputs(*(np.column_stack(some) if some else empty for some in (amounts, indicators, mixed, divisors)))
+
+
+def _guess_linear(told: Floats, inputs: _Inputs, part: Integers) -> list[Floats]:
+    """Linear fits: of the value, of its logarithm, and of the value times and divided by another variable."""
+    plain = np.column_stack([inputs.amounts, inputs.indicators])
+    mean, ones = told.mean(axis=0), np.ones(len(part))
+    if not plain.shape[1]:
+        return []
+    guesses = _fit_parts(plain, mean, ones, part)
+    factors = [*inputs.divisors.T, *(1 / inputs.divisors.T)]
+    # By one fit to all, only the one that explains the most is taken further.
+    errors = [np.median(np.abs(mean - _fit(plain, mean * one, ones > 0, rounds=1)[0] / one)) for one in factors]
+    if errors:
+        guesses += _fit_parts(plain, mean, factors[int(np.argmin(errors))], part)
+    if (told > 0).all():
+        positive = inputs.amounts[:, (inputs.amounts > 0).all(axis=0)]
+        logs = np.column_stack([np.log(positive), plain])
+        guesses += [np.exp(_fit_parts(logs, np.log(told).mean(axis=0), ones, part)[0])]
+    return guesses
+
+
+def _fit_parts(inputs: Floats, target: Floats, factor: Floats, part: Integers) -> list[Floats]:
+    """Predict every part by a fit to the others of target times factor: as fitted, and by rounded coefficients."""
+    guesses = np.empty((2, len(target)))
+    for number in range(_PARTS):
+        guesses[:, part == number] = _fit(inputs, target * factor, part != number)[:, part == number]
+    return [*(guesses / factor)]
+
+
+def _fit(inputs: Floats, target: Floats, used: Booleans, *, rounds: int = _ROUNDS) -> Floats:
+    """Fit to the records used, those far from the fit with less weight, and predict all: (as fitted, rounded)."""
+    centre, spread = inputs[used].mean(axis=0), inputs[used].std(axis=0)
+    varies = spread > 0
+    scaled = np.column_stack([np.ones(len(inputs)), (inputs[:, varies] - centre[varies]) / spread[varies]])
+    x, y = scaled[used], target[used]
+    weight, slopes, inverse, usual = np.ones(len(y)), np.zeros(x.shape[1]), np.eye(x.shape[1]), 0.0
+    for _ in range(rounds):
+        inverse = np.linalg.inv((x * weight[:, None]).T @ x + 1e-9 * len(y) * np.eye(x.shape[1]))
+        slopes = inverse @ (x.T @ (weight * y))
+        left = np.abs(y - x @ slopes)
+        usual = max(float(np.median(left)), 1e-12 * float(np.abs(y).max(initial=1.0)))
+        weight = np.minimum(1.0, _FAR * usual / np.maximum(left, 1e-300))
+    fitted = scaled @ slopes
+    error = 1.48 * usual * np.sqrt(np.maximum(np.diag(inverse), 0.0))[1:] / spread[varies]
+    raw = slopes[1:] / spread[varies]
+    near = (np.abs(raw - np.rint(raw)) <= 3 * error) & (error <= 0.15)
+    rounded = inputs[:, varies] @ np.where(near, np.rint(raw), raw)
+    return np.array([fitted, rounded + np.median(y - rounded[used])])
+
+
+def _guess_by_trees(told: Floats, inputs: _Inputs, part: Integers) -> Iterator[Floats]:
+    """Regression trees, on a scale where amounts of any size count alike: the median of released values in a leaf."""
+    if not inputs.mixed.shape[1]:
+        return
+    size = float(np.median(np.abs(told[told != 0]))) if (told != 0).any() else 1.0
+    scaled = np.arcsinh(told / (0.1 * size)).mean(axis=0)
+    for leaf in _LEAVES:
+        guess = np.empty(len(part))
+        for number in range(_PARTS):
+            used = part != number
+            tree = DecisionTreeRegressor(min_samples_leaf=leaf, random_state=0).fit(inputs.mixed[used], scaled[used])
+            places = tree.apply(inputs.mixed)
+            guess[~used] = _leaf_medians(places[used], told[:, used], tree.tree_.node_count)[places[~used]]
+        yield guess
+
+
+def _leaf_medians(places: Integers, told: Floats, number: int) -> Floats:
+    """Give the median of all released values in each leaf; 0 in a place that has none."""
+    leaf, values = np.tile(places, len(told)), told.ravel()
+    order = np.lexsort((values, leaf))
+    sizes = np.bincount(leaf, minlength=number)
+    starts = np.cumsum(sizes) - sizes
+    middle = [values[order][np.minimum(starts + np.maximum(sizes - 1 + odd, 0) // 2, len(leaf) - 1)] for odd in (0, 1)]
+    return np.where(sizes > 0, (middle[0] + middle[1]) / 2, 0.0)
+
+
+def _guess_typical(told: Floats, part: Integers) -> Iterator[Floats]:
+    """The median and the most frequent of the released values of the others."""
+    guesses = np.empty((2, len(part)))
+    for number in range(_PARTS):
+        others = told[:, part != number].ravel()
+        values, counts = np.unique(others, return_counts=True)
+        guesses[:, part == number] = np.array([[np.median(others)], [values[np.argmax(counts)]]])
+    yield from guesses
+
+
+def _map_to_released(guess: Floats, told: Floats) -> Floats:
+    """Give the people the released values in the order of their guesses: a relation that was flattened is restored."""
+    order = np.argsort(np.argsort(guess, kind="stable"), kind="stable")
+    return np.quantile(told, (order + 0.5) / len(guess))
+
+
+def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:
+    """Take for every part what is right the most often for the people of the others."""
+    tried = np.array(right)
+    chosen = np.empty(len(part), dtype=bool)
+    for number in range(_PARTS):
+        best = int(np.argmax(tried[:, part != number].mean(axis=1)))
+        chosen[part == number] = tried[best, part == number]
+    return chosen
+
+
+def _classify(told: Floats, inputs: _Inputs, part: Integers) -> Floats:
+    """Predict a category, by a tree fitted to all datasets of the others; by its most frequent level without inputs."""
+    guess = np.empty(len(part))
+    mixed = inputs.mixed if inputs.mixed.shape[1] else np.zeros((len(part), 1))
+    for number in range(_PARTS):
+        used = part != number
+        tree = DecisionTreeClassifier(min_samples_leaf=10 * len(told), random_state=0)
+        tree.fit(np.tile(mixed[used], (len(told), 1)), told[:, used].ravel())
+        guess[~used] = tree.predict(mixed[~used])
+    return guess
+
+
+def _compare(own: Booleans, simple: Booleans) -> list[Figure]:
+    """Give the share that is right, that of the baseline, and what is gained; the people are the same."""
+    both = [rate_of(one[None].astype(np.float64)) for one in (own, simple)]
+    correlation = float(np.corrcoef(own, simple)[0, 1]) if own.std() and simple.std() else 0.0
+    return [*both, excess(*both, correlation=correlation)]

@@ -1,0 +1,45 @@
+"""Measures of prediction: a synthesized variable of a person, from the variables of the person released unchanged."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from molehill.attacks.prediction import Prediction
+from molehill.evaluation.measure import Measure, Value
+from molehill.evaluation.scene import Scene
+from molehill.tables.intervals import Figure
+
+PREDICTION = "Synthesized values predicted from variables released unchanged"
+
+
+def _predicted(choose: Callable[[Prediction], Figure]) -> Callable[[Scene], Iterable[Value]]:
+    def compute(scene: Scene) -> Iterable[Value]:
+        found = [(one.column, choose(one)) for one in scene.attacks.predictions]
+        return [Value(figure, column) for column, figure in found if not np.isnan(figure.value)]
+
+    return compute
+
+
+def _measure(id_: str, words: str, choose: Callable[[Prediction], Figure], better: Literal["lower", ""]) -> Measure:
+    return Measure(id_, words, "risk", PREDICTION, "share", _predicted(choose), better, part_of="prediction")
+
+
+PREDICTION_MEASURES: Sequence[Measure] = (
+    _measure("predicted", "predicted right", lambda one: one.rate, "lower"),
+    _measure("predicted_baseline", "predicted right from the key variables", lambda one: one.baseline, ""),
+    _measure("predicted_gain", "predicted right, gain over the key variables", lambda one: one.risk, "lower"),
+    _measure("predicted_fine", "predicted within 1% of the true value", lambda one: one.fine, "lower"),
+    _measure(
+        "predicted_fine_baseline",
+        "predicted within 1% from the key variables",
+        lambda one: one.fine_baseline,
+        "",
+    ),
+    _measure(
+        "predicted_fine_gain",
+        "predicted within 1%, gain over the key variables",
+        lambda one: one.fine_risk,
+        "lower",
+    ),
+)

@@ -1,0 +1,51 @@
+"""Some releases of the gallery (docs/gallery.md), and the recommendation that they must get."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+PATH = Path(__file__).parents[2] / "benchmarks" / "gallery.py"
+
+
+@pytest.fixture(scope="module")
+def gallery():
+    spec = spec_from_file_location("gallery", PATH)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    # Data classes look their module up.
+    sys.modules["gallery"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["gallery"]
+
+
+def test_a_release_drawn_from_the_true_model_is_not_refused(gallery):
+    verdict, why = gallery.recommend(next(gallery.list_safe()))
+    assert verdict.decision == "no objection", why
+
+
+@pytest.mark.parametrize(
+    ("leak", "because"),
+    [
+        ("7 a total whose components are released unchanged", "predicted from variables released unchanged"),
+        ("12 new values that end in the digits of the true ones", "by a multiple of"),
+    ],
+)
+def test_a_release_that_leaks_at_full_strength_is_not_recommended(gallery, leak, because):
+    verdict, why = gallery.recommend(gallery.make_leak(leak, "full"))
+    assert verdict.decision == "do not release"
+    assert because in why
+
+
+def test_the_gallery_has_thirty_releases_and_says_which_recommendation_is_wrong(gallery):
+    leaks = [gallery.make_leak(leak, strength) for leak in gallery.LEAKS for strength in ("weak", "full")]
+    assert len(gallery.LEAKS) * len(gallery.STRENGTHS) + len(list(gallery.list_useless())) >= 30
+    assert [gallery.must(one, "no objection") for one in leaks] == ["", "missed"] * len(gallery.LEAKS)
+    assert gallery.must(next(gallery.list_safe()), "do not release") == "refused"
+    for one in leaks:
+        # Nothing but the synthesized variable differs from the confidential data.
+        rest = [name for name in one.world.data if name != one.world.column]
+        assert all(made[rest].equals(one.world.data[rest]) for made in one.datasets)
