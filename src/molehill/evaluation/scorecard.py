@@ -178,8 +178,15 @@ RULES: Sequence[Rule] = (
     Rule(MEMBERSHIP, "members", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
     Rule(MEMBERSHIP, "members_isolated", SHOWN, REPEATED, "that of the most isolated 1%", 0.5),
     Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
-    # An upper bound, of one who knows everybody else: it warns, and condemns nothing.
-    Rule(MEMBERSHIP, "advantage_random", 0.5, np.inf, "advantage, at most, of who knows everybody else", at=TABLES_AT),
+    # Of one who knows everybody else and the fitted model: it warns, and condemns nothing.
+    Rule(
+        MEMBERSHIP,
+        "advantage_random",
+        0.5,
+        np.inf,
+        "advantage of who knows everybody else and the fitted model",
+        at=TABLES_AT,
+    ),
     Rule(MEMBERSHIP, "advantage_unsure", 0.1, np.inf, "people of whom that could not be told without another fit"),
     Rule(RECONSTRUCTION, "reconstruction_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
     Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
