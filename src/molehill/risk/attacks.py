@@ -345,7 +345,9 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
     sized = bool(view.numeric) and view.schema[column].kind != "date"
     pooled = None
     if len(found) > 1:
-        pooled = _pool_guesses(asked, np.stack(own_values), np.stack(own_patterns), numeric=bool(view.numeric))
+        pooled = _pool_guesses(
+            asked, np.stack(own_values), np.stack(own_patterns, dtype=np.int64), numeric=bool(view.numeric)
+        )
     by_record = (freeze(np.where(view.part, one, np.nan)) for one in right)
     return Guesses(
         column,
@@ -462,7 +464,7 @@ def _column_values(table: Table, column: str, levels: pd.Index | None, argument:
     return np.where(codes < 0, len(levels), codes).astype(np.float64)
 
 
-def _pool_guesses(asked: _Asked, values: Floats, patterns: Integers, *, numeric: bool) -> Gain:
+def _pool_guesses(asked: _Asked, values: Floats, patterns: NDArray[np.int64], *, numeric: bool) -> Gain:
     """Guesses by what all tables say of a record: all tables, with intervals from resampled ones."""
     tables, records = values.shape
     pattern = most_frequent(patterns)
