@@ -95,7 +95,7 @@ def list_rows(sensitive: Sequence[str]) -> dict[str, list[Row]]:
         "inference": guessed,
         "membership": [
             Row("of a half: nearer to who was used (half: no sign)", "closest_records", halves=True),
-            Row("advantage of who knows everybody else, at most", "advantage_random"),
+            Row("advantage of who knows everybody else and the fitted model", "advantage_random"),
         ],
         "reconstruction": [Row("of a kept column, owed to the own record, largest", "reconstruction_gain", "largest")],
         "consistency": [

@@ -196,6 +196,28 @@ def test_demo_releases_the_survey(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("in_words")
+def test_a_correct_release_of_a_heavy_tailed_variable_has_no_objection(tmp_path):
+    # The standard deviations are 4.4 times the confidential one on average, and a value lies 32 times as far out.
+    random = np.random.default_rng(15)
+    town = random.choice(["A", "B", "C"], 1000)
+    people, *tables = (pd.DataFrame({"town": town, "pay": random.lognormal(8, 2, 1000).round(2)}) for _ in range(6))
+    files = [tmp_path / f"{number}.csv" for number in range(6)]
+    for path, table in zip(files, (people, *tables), strict=True):
+        table.to_csv(path, index=False)
+    known = ["--known", "town", "--sensitive", "pay", "--radius", "0.2"]
+    told = " ".join(run_command("evaluate", *files, *known).stdout.split())
+    assert told.startswith("released: No objection")
+    assert re.search(r"consistency: Green: .* 3[12][.\d]* \(correct releases show [\d.]+ to [\d.]+\)", told)
+    assert re.search(r"utility: Green: .* 4[.]4\d* \(correct releases show [\d.]+ to [\d.]+\)", told)
+    # The same release with one value that nobody would believe.
+    tables[2].loc[5, "pay"] = 1000 * people["pay"].max()
+    tables[2].to_csv(files[3], index=False)
+    told = " ".join(run_command("evaluate", *files, *known).stdout.split())
+    assert told.startswith("released: Do not release, because")
+    assert re.search(r"the largest pay lies 1,\d{3} times as far out", told)
+
+
+@pytest.mark.usefixtures("in_words")
 def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
     people = pd.DataFrame({"town": ["A"] * 60 + ["B"] * 60, "pay": np.arange(120.0) ** 2 + 5})
     people.to_csv(tmp_path / "people.csv", index=False)

@@ -178,6 +178,22 @@ def test_the_public_edition_tells_nothing_of_bounds(bounds):
     assert not [one for one in list_findings(given, "mine", Teller("public", 900)) if one.section == "scorecard"]
 
 
+@pytest.mark.parametrize("measure", ["spread_ratio", "tail_ratio", "reach_ratio"])
+def test_what_correct_releases_of_the_variable_show_is_no_point(measure):
+    figures = {**FINE, measure: (12.0, NAN, NAN)}
+    assert judge(evaluation(mine=figures)).decision == "do not release"
+    heavy = evaluation(mine={**figures, f"{measure}_fresh": (1.0, 0.5, 40.0)})
+    assert judge(heavy).decision == "no objection"
+    assert not list(remark_shape(heavy, "mine", RULES))
+    [rated] = [one for one in score(heavy, "mine") if "12 (correct releases show 0.5 to 40)" in one.why]
+    assert rated.colour == "green"
+    light = evaluation(mine={**figures, f"{measure}_fresh": (1.0, 0.9, 1.1)})
+    assert judge(light).decision == "do not release"
+    # A bound that the agency set holds as it is.
+    own = evaluation({measure: {"amber": 5.0, "red": 11.0}}, mine={**figures, f"{measure}_fresh": (1.0, 0.5, 40.0)})
+    assert judge(own).decision == "do not release"
+
+
 def test_absurd_shapes_can_be_asked_by_our_bounds_whatever_the_agency_set():
     given = evaluation({"spread_ratio": "off"}, mine={**FINE, "spread_ratio": (3.0, NAN, NAN)})
     assert not list(remark_shape(given, "mine"))

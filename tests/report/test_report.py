@@ -434,6 +434,8 @@ def quiet_dossier():
         ("overlap", 0.9),
         ("off_unit", 0.0),
         ("round_gap", 0.0),
+        # No chance of anything else.
+        *((f"{name}_ratio_fresh", 1.0) for name in ("spread", "tail", "reach")),
     ):
         dossier = change(dossier, measure, value, low=value, high=value)
     fits = dossier.fits.assign(converged=True)

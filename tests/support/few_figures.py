@@ -42,7 +42,12 @@ def evaluation(bounds=None, **schemes):
     rows = {"risk": [], "utility": []}
     for scheme, measures in {"confidential": {"risk_mean": (0.87, NAN, NAN)}, **schemes}.items():
         for name, ends in measures.items():
-            of = {"overlap": "mean of income", "pmse_ratio": "logistic", "reach_ratio": "largest"}.get(name, "")
+            of = {
+                "overlap": "mean of income",
+                "pmse_ratio": "logistic",
+                "reach_ratio": "largest",
+                "reach_ratio_fresh": "largest",
+            }.get(name, "")
             row = (scheme, "income", name, of, NAN, "", about["words"][name], *ends)
             rows[about["family"][name]].append(row)
     frames = {name: pd.DataFrame(found, columns=COLUMNS) for name, found in rows.items()}

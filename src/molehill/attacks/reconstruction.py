@@ -14,7 +14,6 @@ from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.neighbours import read_tables
 from molehill.attacks.rates import NOTHING, rate_of
 from molehill.errors import InputError, check_number
-from molehill.risk.attacks import typical_others
 from molehill.tables.intervals import Figure
 from molehill.tables.patterns import learn_patterns, match_patterns
 from molehill.tables.schema import column_numbers, is_number
@@ -107,7 +106,7 @@ def _reconstruct(
     for one in tables:
         told = column_numbers(one, column, "released") if sized else match_patterns(levels, one).astype(np.float64)
         agreeing = np.asarray(match_patterns(patterns, one), dtype=np.int64)
-        typical = typical_others if sized else _frequent_others
+        typical = _typical_others if sized else _frequent_others
         # A number that is missing is nobody's guess.
         present = ~np.isnan(told) if sized else told >= 0
         agreeing, all_told = np.where(present, agreeing, -1), np.where(present, 0, -1)
@@ -127,6 +126,26 @@ def _reconstruct(
 def _is_right(guess: Floats, truth: Floats, tolerance: float, *, sized: bool) -> Booleans:
     reach = tolerance * np.abs(truth) if sized else 0.0
     return np.abs(guess - truth) <= reach
+
+
+def _typical_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
+    """Median of the values with each record's pattern, its own row left out; NaN where there is no other."""
+    number = int(max(patterns.max(initial=0), wanted.max(initial=0))) + 1
+    order = np.lexsort((values, patterns))
+    order = order[patterns[order] >= 0]
+    sizes = np.bincount(patterns[order], minlength=number)
+    starts = np.cumsum(sizes) - sizes
+    rank = np.full(len(values), -1)
+    rank[order] = np.arange(len(order)) - starts[patterns[order]]
+    # A record that is elsewhere in the release is not among these, so that none need be left out.
+    among = (rows >= 0) & (patterns[rows] == wanted)
+    place = np.where(among, rank[rows], len(values))
+    others = sizes[wanted] - among
+    ends = []
+    for middle_place in (np.maximum(others - 1, 0) // 2, others // 2):
+        shifted = starts[wanted] + middle_place + (middle_place >= place)
+        ends.append(values[order[np.minimum(shifted, len(order) - 1)]] if len(order) else np.zeros(len(rows)))
+    return np.where(others > 0, (ends[0] + ends[1]) / 2, np.nan)
 
 
 def _frequent_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:

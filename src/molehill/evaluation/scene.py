@@ -48,6 +48,7 @@ from molehill.utility import (
 )
 from molehill.utility.distances import MOST_LEVELS, MOST_TERMS, Method
 from molehill.utility.marginals import MOST_SETS
+from molehill.utility.tails import FreshRange, fresh_range
 
 if TYPE_CHECKING:
     from molehill.evaluation.scenery.attribute import AttributeRisk
@@ -332,6 +333,18 @@ class Scene:
         readings = read_released(view, tables, linked=linked) if tables else []
         options = replace(self.options, survey=None, population=False)
         return Scene(view, confidential_risk(view), readings, options)
+
+    @cached_property
+    def fresh_ranges(self) -> dict[str, FreshRange]:
+        """By numeric column, where spread, tails and extremes of correct releases of as many tables would lie."""
+        found = {}
+        for column in self.view.numeric if self.is_release else ():
+            own = self.view.column(column)
+            own = own[~np.isnan(own)]
+            sizes = [int((~np.isnan(reading.column(column))).sum()) for reading in self.readings]
+            if len(own) and min(sizes):
+                found[column] = fresh_range(own, len(sizes), round(sum(sizes) / len(sizes)))
+        return found
 
     @cached_property
     def sample(self) -> Sample | None:

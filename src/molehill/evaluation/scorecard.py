@@ -15,6 +15,7 @@ from molehill.arrays import FrozenDict
 from molehill.errors import InputError, nearest
 from molehill.evaluation.measure import CONFIDENTIAL, Measure, MeasureFamily
 from molehill.evaluation.telling import cut_name, list_figures, significant
+from molehill.tables.intervals import Figure
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
@@ -73,6 +74,9 @@ class Rule:
     unless
         The id of a measure that tells more: where it was taken, this one is not asked. Not so of bounds that the
         agency set.
+    fresh
+        The id of a measure whose interval holds what correct releases would show: what lies in it is green, whatever
+        its size. Not so of bounds that the agency set.
     asked
         False if the agency turned it off.
     ours
@@ -88,6 +92,7 @@ class Rule:
     take: Literal["worst", "mean", "ratio"] = "worst"
     at: str = ""
     unless: str = ""
+    fresh: str = ""
     asked: bool = True
     ours: str = ""
 
@@ -112,6 +117,7 @@ class Rule:
         words = self.words.replace("{of}", "...").replace("{at}", "...")
         told = f"{words}: {self.bounds if self.asked else 'not asked'}"
         told += "" if self.beyond is None or not self.asked else f", if its interval lies above {self.beyond:g}"
+        told += ", beyond what correct releases of the variable show" if self.fresh and self.asked else ""
         return f"{told} ({self.whose})" if self.ours else told
 
     @property
@@ -203,12 +209,25 @@ RULES: Sequence[Rule] = (
     Rule(MEMBERSHIP, "members", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
     Rule(MEMBERSHIP, "members_isolated", SHOWN, REPEATED, "that of the most isolated 1%", 0.5),
     Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
-    # An upper bound, of one who knows everybody else: it warns, and condemns nothing.
-    Rule(MEMBERSHIP, "advantage_random", 0.5, np.inf, "advantage, at most, of who knows everybody else", at=TABLES_AT),
+    # Of one who knows everybody else and the fitted model: it warns, and condemns nothing.
+    Rule(
+        MEMBERSHIP,
+        "advantage_random",
+        0.5,
+        np.inf,
+        "advantage of who knows everybody else and the fitted model",
+        at=TABLES_AT,
+    ),
     Rule(MEMBERSHIP, "advantage_unsure", 0.1, np.inf, "people of whom that could not be told without another fit"),
     Rule(RECONSTRUCTION, "reconstruction_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
     Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
-    Rule(CONSISTENCY, "reach_ratio", *REACH, "how far out the extremes lie, over those collected"),
+    Rule(
+        CONSISTENCY,
+        "reach_ratio",
+        *REACH,
+        "how far out the extremes lie, over those collected",
+        fresh="reach_ratio_fresh",
+    ),
     Rule(CONSISTENCY, "small_cells_gain", _RISK, _HIGH_RISK, "cells of one or two, found again beyond chance", 0.0),
     # What shows that values were made warns: whoever publishes them says so anyway.
     Rule(CONSISTENCY, "round_gap", 0.1, np.inf, "share of round values, from that of the data"),
@@ -216,8 +235,22 @@ RULES: Sequence[Rule] = (
     Rule(CONSISTENCY, "dates_gap", 0.05, np.inf, "share of dates on a day, from that of the data"),
     Rule(CONSISTENCY, "broken_more", 0.001, 0.01, "records that break a rule, beyond the confidential ones"),
     Rule(UTILITY, "overlap", LOW_OVERLAP, LOW_OVERLAP / 2, "mean overlap of the intervals of estimates", take="mean"),
-    Rule(UTILITY, "spread_ratio", *SPREAD["spread_ratio"], "standard deviation over the confidential", take="ratio"),
-    Rule(UTILITY, "tail_ratio", *SPREAD["tail_ratio"], "reach of the tails over the confidential", take="ratio"),
+    Rule(
+        UTILITY,
+        "spread_ratio",
+        *SPREAD["spread_ratio"],
+        "standard deviation over the confidential",
+        take="ratio",
+        fresh="spread_ratio_fresh",
+    ),
+    Rule(
+        UTILITY,
+        "tail_ratio",
+        *SPREAD["tail_ratio"],
+        "reach of the tails over the confidential",
+        take="ratio",
+        fresh="tail_ratio_fresh",
+    ),
     Rule(UTILITY, "pmse_ratio", TELLABLE, 10.0, "how well a classifier tells released records, over chance"),
     Rule(
         ATTRIBUTE,
@@ -332,7 +365,7 @@ def _merge(rule: Rule, entry: Any, argument: str) -> Rule:
     changed = replace(rule, **taken)
     _check_sides(changed, argument, falls=falls)
     same = (changed.amber, changed.red) == (rule.amber, rule.red)
-    return rule if same else replace(changed, ours=rule.bounds, unless="")
+    return rule if same else replace(changed, ours=rule.bounds, unless="", fresh="")
 
 
 def _add(measure: Measure, entry: Mapping[str, Any], about: Mapping[str, Measure], argument: str) -> Rule:
@@ -413,7 +446,10 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
     instead = _find_rows(evaluation, scheme, rule.unless) if rows and rule.unless else []
     if not rows or (instead and rule.unless in asked_rules(evaluation)):
         return
-    about = max(rows, key=lambda row: _badness(row, rule))
+    # The worst; before it, what chance does not explain.
+    bad = [row for row in rows if rule.colour(row["value"]) != "green"]
+    odd = [row for row in bad if find_chance(evaluation, scheme, rule, row) is None]
+    about = max(odd or rows, key=lambda row: _badness(row, rule))
     value = float(np.mean([row["value"] for row in rows])) if rule.take == "mean" else float(about["value"])
     several = len({row["column"] for row in rows}) > 1 and rule.take != "mean"
     at = about["of"] if np.isnan(about["at"]) else f"{about['at']:g}"
@@ -424,12 +460,26 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
     if _is_no_sign(about, rule):
         yield colour, f"{words}: {significant(value)} (no sign: its interval holds {rule.beyond:g})"
         return
+    chance = None if colour == "green" else find_chance(evaluation, scheme, rule, about)
+    if chance is not None:
+        ends = " to ".join(significant(end) for end in chance[1:])
+        yield "green", f"{words}: {significant(value)} (correct releases show {ends})"
+        return
     yield colour, f"{words}: {significant(value)} ({_bound(rule, colour)})"
 
 
 def rate_figure(row: Mapping[Any, Any], rule: Rule) -> Colour:
     """Give the colour of a figure; one within its error of no sign is no sign, whatever its size."""
     return "green" if _is_no_sign(row, rule) else rule.colour(float(row["value"]))
+
+
+def find_chance(evaluation: "Evaluation", scheme: str, rule: Rule, row: Mapping[Any, Any]) -> Figure | None:
+    """Give what correct releases would show in the place of a figure that lies within it; None where it does not."""
+    beside = _find_rows(evaluation, scheme, rule.fresh) if rule.fresh else []
+    for one in beside:
+        if (one["column"], one["of"]) == (row["column"], row["of"]) and one["low"] <= row["value"] <= one["high"]:
+            return Figure(one["value"], one["low"], one["high"])
+    return None
 
 
 def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict[Any, Any]]:

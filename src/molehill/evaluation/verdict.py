@@ -32,6 +32,7 @@ from molehill.evaluation.scorecard import (
     Colour,
     Rule,
     asked_rules,
+    find_chance,
     judge_rule,
     list_rules,
     rate_figure,
@@ -238,7 +239,10 @@ def weigh(rule: Rule, colour: Colour) -> Weight:
 
 
 def remark_shape(evaluation: "Evaluation", scheme: str, rules: Sequence[Rule] | None = None) -> Iterator[Remark]:
-    """Spread, tails and extremes that nobody would believe: whatever the intervals say, such a release is not fine."""
+    """Spread, tails and extremes that nobody would believe: whatever the intervals say, such a release is not fine.
+
+    Of a heavy-tailed variable much may be chance: what correct releases of it show is no remark.
+    """
     asked = asked_rules(evaluation) if rules is None else {rule.measure: rule for rule in rules}
     words = {
         "spread_ratio": "the standard deviation of {} is {:.2f} times the confidential one",
@@ -247,6 +251,8 @@ def remark_shape(evaluation: "Evaluation", scheme: str, rules: Sequence[Rule] | 
     }
     for name, told in words.items():
         for row, weight in _list_bad(evaluation.utility, scheme, asked.get(name)):
+            if find_chance(evaluation, scheme, asked[name], row) is not None:
+                continue
             clause = told.format(cut_name(row["column"]), row["value"], of=row["of"])
             yield Remark(_sentence(clause), "data", weight, clause)
 

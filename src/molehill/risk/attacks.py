@@ -254,10 +254,6 @@ def _divide_pick(values: Floats, here: Booleans, low: Floats, high: Floats, clos
         close[member] /= max(total, 1)
 
 
-# Levels of a categorical column are counted for about this many pairs of record and level at a time.
-_CHUNK = 4_000_000
-
-
 @dataclass(frozen=True, eq=False)
 class Gain:
     """How often (or how far) a guess is right or wrong from the record itself, without it, and how much it gains."""
@@ -282,8 +278,8 @@ class Guesses:
     pooled
         Share of the guesses that are right when the tables are pooled; None for one table.
     own, without
-        (tables, records): 1 where the guess from the record's own released value, or without it, is right; NaN for a
-        record that takes no part.
+        (tables, records): 1 where the record's own released value is right; and the share of the other released records
+        of its pattern whose values are. NaN for a record that takes no part.
     """
 
     column: str
@@ -301,15 +297,17 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
     """Compare guesses of a sensitive value from a record's own released values with guesses without the record.
 
     The intruder has found a person's record in the release, by columns that were not replaced, and takes its released
-    value for the true one. The baseline intruder sees the same release without that record, and takes the median (of a
-    categorical column the most frequent level) of the others with the person's pattern; if there is no other, of all
-    others. What the baseline gets right is what the release teaches about people of that kind; only what is above it is
-    disclosed about the person.
+    value for the true one. The baseline intruder takes the released value of another record of the person's pattern,
+    each as likely; if there is no other, of any other record. Both guess by one released value, so that the gain has
+    the mean 0 where every value is drawn from the distribution of its pattern, whatever that is. The baseline is the
+    mean over all other records, not one choice of them. What is above it is owed to the record: to its own value, or to
+    what else the release keeps of the person.
 
     A guess of a number is right if it lies in the ball around the true value. Its relative error is
     `|guess - y| / |y|`, and at most 1: an error of 100% is as bad as any larger one, and a wrong guess of zero is 1.
     Every measure is taken table by table and averaged. With several tables it is also taken with the tables pooled: the
-    guess is then the median over the tables of each table's guess.
+    guess is then the median over the tables of a record's values (the most frequent level), be it the person's own
+    record or another one.
 
     Parameters
     ----------
@@ -321,7 +319,7 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
     >>> data = pd.DataFrame({"town": ["A"] * 3, "pay": [100.0, 110.0, 900.0]})
     >>> released = data.assign(pay=[105.0, 300.0, 890.0])
     >>> guess_values(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
-    Guesses(pay: 66.7% right, 0.0% without)
+    Guesses(pay: 66.7% right, 16.7% without)
     """
     view = look(data, intruder)
     if len(view.intruder.sensitive) != 1:
@@ -329,38 +327,133 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
     column = view.intruder.sensitive[0]
     levels = None if view.numeric else pd.Index(view.table.frame[column].dropna().unique())
     truth = _column_values(view.table, column, levels, "data")
-    own, without = [], []
+    ends = balls.bounds(view.values, view.radius, view.floor) if view.numeric else (truth[:, None], truth[:, None])
+    asked = _Asked(
+        truth, ends[0][:, 0], ends[1][:, 0], view.patterns.codes.astype(np.int64), view.patterns.number, view.part
+    )
+    found, own_values, own_patterns = [], [], []
     for reading in read_released(view, released, key):
         values, present = _column_values(reading.table, column, levels, "released"), reading.part
         rows = np.arange(view.records) if reading.rows is None else reading.rows
         rows = np.where(present[rows], rows, -1)
-        typical = typical_others if levels is None else _frequent_others
-        others = typical(values, reading.patterns, rows, view.patterns.codes)
-        alone = np.isnan(others)
-        if alone.any():
-            everyone = np.zeros(len(values), dtype=np.int64)
-            everyone[~present] = -1
-            others[alone] = typical(values, everyone, rows, np.zeros(view.records, dtype=np.int64))[alone]
-        # Who is not in the release can only be guessed without the record.
-        own.append(np.where(rows >= 0, values[rows], others))
-        without.append(others)
-    guesses = (np.stack(own)[:, view.part], np.stack(without)[:, view.part])
-    ends = balls.bounds(view.values, view.radius, view.floor) if view.numeric else (truth[:, None], truth[:, None])
-    low, high = (end[view.part, 0] for end in ends)
+        found.append(_guess(asked, values, np.where(present, reading.patterns, -1), rows))
+        own_values.append(np.where(rows >= 0, values[rows], 0.0))
+        own_patterns.append(np.where(rows >= 0, reading.patterns[rows], -1))
+    # By table: from the own record and without it, right guesses and errors.
+    right, error = (np.stack([one[part] for one in found], axis=1) for part in (0, 1))
     # A share of a date means nothing.
     sized = bool(view.numeric) and view.schema[column].kind != "date"
-    by_record = []
-    for values in guesses:
-        right = np.full((len(values), view.records), np.nan)
-        right[:, view.part] = (values >= low) & (values <= high)
-        by_record.append(freeze(right))
+    pooled = None
+    if len(found) > 1:
+        pooled = _pool_guesses(
+            asked, np.stack(own_values), np.stack(own_patterns, dtype=np.int64), numeric=bool(view.numeric)
+        )
+    by_record = (freeze(np.where(view.part, one, np.nan)) for one in right)
     return Guesses(
         column,
-        _gain([_share(values, low, high) for values in guesses]),
-        _gain([_relative(values, truth[view.part]) for values in guesses], better=-1) if sized else None,
-        _pool_guesses(guesses, low, high, numeric=bool(view.numeric)) if len(own) > 1 else None,
+        _gain([one[:, view.part].mean(axis=1) for one in right]),
+        _gain([one[:, view.part].mean(axis=1) for one in error], better=-1) if sized else None,
+        pooled,
         *by_record,
     )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The records whose values are guessed: true values, ends of what is right, patterns, and who takes part."""
+
+    truth: Floats
+    low: Floats
+    high: Floats
+    patterns: Integers
+    number: int
+    part: Booleans
+
+
+def _guess(asked: _Asked, values: Floats, patterns: Integers, rows: Integers) -> Floats:
+    """Guess from a record's own row (-1: it has none) and from another one of its pattern, each as likely.
+
+    Returns
+    -------
+    array
+        (2, 2, records): of right guesses and of relative errors, that from the own row and the mean over the others.
+    """
+    among = (rows >= 0) & (patterns[rows] == asked.patterns)
+    own = np.where(rows >= 0, values[rows], np.nan)
+    found = np.full((2, 2, len(rows)), np.nan)
+    about = (asked.truth, asked.low, asked.high)
+    _guess_by_others(*about, own, among, asked.patterns, *_sort_patterns(values, patterns, asked.number), found)
+    alone = np.isnan(found[0, 1])
+    if alone.any():
+        everyone, here = np.zeros(len(rows), dtype=np.int64), np.where(patterns >= 0, 0, -1)
+        of_all = np.empty_like(found)
+        _guess_by_others(*about, own, rows >= 0, everyone, *_sort_patterns(values, here, 1), of_all)
+        found[:, 1, alone] = of_all[:, 1, alone]
+    # Who is not in the release can only be guessed without the record.
+    found[:, 0] = np.where(rows >= 0, found[:, 0], found[:, 1])
+    return found
+
+
+def _sort_patterns(values: Floats, patterns: Integers, number: int) -> tuple[Floats, Integers]:
+    """Sort the values of every pattern, and say where each pattern starts."""
+    order = np.lexsort((values, patterns))
+    order = order[patterns[order] >= 0]
+    return values[order], np.append(0, np.cumsum(np.bincount(patterns[order], minlength=number)))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _guess_by_others(
+    truth: Floats,
+    low: Floats,
+    high: Floats,
+    own: Floats,
+    among: Booleans,
+    patterns: Integers,
+    values: Floats,
+    starts: Integers,
+    found: Floats,
+) -> None:
+    """Judge every record's own guess and, by two searches and a sum, all others of its pattern at once."""
+    # Sums of the sizes on one side of zero, from zero outwards: no larger value is part of a sum.
+    sums = np.zeros(len(values))
+    for pattern in range(len(starts) - 1):
+        first, last = starts[pattern], starts[pattern + 1]
+        for place in range(first, last):
+            if values[place] > 0:
+                sums[place] = values[place] + (sums[place - 1] if place > first and values[place - 1] > 0 else 0.0)
+        for place in range(last - 1, first - 1, -1):
+            if values[place] < 0:
+                sums[place] = (sums[place + 1] if place < last - 1 and values[place + 1] < 0 else 0.0) - values[place]
+    for i in range(len(truth)):
+        some, y = values[starts[patterns[i]] : starts[patterns[i] + 1]], truth[i]
+        upto = sums[starts[patterns[i]] : starts[patterns[i] + 1]]
+        others, size = len(some) - among[i], abs(y)
+        right = np.searchsorted(some, high[i], side="right") - np.searchsorted(some, low[i], side="left")
+        # All are wrong by as much as the value is large, but those between zero and twice the value.
+        if y == 0:
+            error = float(len(some) - np.searchsorted(some, y, side="right") + np.searchsorted(some, y, side="left"))
+        elif y > 0:
+            begin, middle = np.searchsorted(some, 0.0, side="right"), np.searchsorted(some, y, side="right")
+            end = np.searchsorted(some, 2 * y, side="right")
+            near = upto[middle - 1] if middle > begin else 0.0
+            far = upto[end - 1] if end > begin else 0.0
+            error = (y * (middle - begin) - near) + (far - near) - y * (end - middle)
+            error = error / size + len(some) - (end - begin)
+        else:
+            begin, middle = np.searchsorted(some, 0.0, side="left"), np.searchsorted(some, y, side="left")
+            end = np.searchsorted(some, 2 * y, side="left")
+            near = upto[middle] if middle < begin else 0.0
+            far = upto[end] if end < begin else 0.0
+            error = (size * (begin - middle) - near) + (far - near) - size * (middle - end)
+            error = error / size + len(some) - (begin - end)
+        mine = 1.0 if low[i] <= own[i] <= high[i] else 0.0
+        off = min(abs(own[i] - y) / size, 1.0) if size > 0 else 1.0 * (own[i] != y)
+        found[0, 0, i], found[1, 0, i] = mine, off
+        if among[i]:
+            right -= mine
+            error -= off
+        found[0, 1, i] = right / others if others > 0 else np.nan
+        found[1, 1, i] = max(error, 0.0) / others if others > 0 else np.nan
 
 
 def _column_values(table: Table, column: str, levels: pd.Index | None, argument: str) -> Floats:
@@ -371,52 +464,23 @@ def _column_values(table: Table, column: str, levels: pd.Index | None, argument:
     return np.where(codes < 0, len(levels), codes).astype(np.float64)
 
 
-def typical_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
-    """Median of the values with each record's pattern, its own row left out; NaN where there is no other."""
-    number = int(max(patterns.max(initial=0), wanted.max(initial=0))) + 1
-    order = np.lexsort((values, patterns))
-    order = order[patterns[order] >= 0]
-    sizes = np.bincount(patterns[order], minlength=number)
-    starts = np.cumsum(sizes) - sizes
-    rank = np.full(len(values), -1)
-    rank[order] = np.arange(len(order)) - starts[patterns[order]]
-    # A record that is elsewhere in the release is not among these, so that none need be left out.
-    among = (rows >= 0) & (patterns[rows] == wanted)
-    place = np.where(among, rank[rows], len(values))
-    others = sizes[wanted] - among
-    ends = []
-    for middle_place in (np.maximum(others - 1, 0) // 2, others // 2):
-        shifted = starts[wanted] + middle_place + (middle_place >= place)
-        ends.append(values[order[np.minimum(shifted, len(order) - 1)]] if len(order) else np.zeros(len(rows)))
-    return np.where(others > 0, (ends[0] + ends[1]) / 2, np.nan)
-
-
-def _frequent_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
-    """Most frequent level with each record's pattern, its own row left out; NaN where there is no other."""
-    codes = values.astype(np.int64)
-    number, levels = int(max(patterns.max(initial=0), wanted.max(initial=0))) + 1, int(codes.max(initial=0)) + 1
-    here = patterns >= 0
-    counts = np.bincount(patterns[here] * levels + codes[here], minlength=number * levels).reshape(number, levels)
-    guess = np.full(len(rows), np.nan)
-    chunk = max(1, _CHUNK // levels)
-    for start in range(0, len(rows), chunk):
-        some = slice(start, start + chunk)
-        left, own = counts[wanted[some]], rows[some]
-        among = np.flatnonzero((own >= 0) & (patterns[own] == wanted[some]))
-        left[among, codes[own[among]]] -= 1
-        guess[some] = np.where(left.sum(axis=1) > 0, left.argmax(axis=1), np.nan)
-    return guess
-
-
-def _pool_guesses(guesses: Sequence[Floats], low: Floats, high: Floats, *, numeric: bool) -> Gain:
-    """Guesses with the tables pooled: all tables, with intervals from resampled ones."""
-    tables = len(guesses[0])
-    rows = [np.arange(tables), *(np.repeat(np.arange(tables), row) for row in resampled_counts(tables)[:_RUNS])]
-    shares = [
-        np.concatenate([_share(_pool(values[row], numeric=numeric)[None], low, high) for row in rows])
-        for values in guesses
-    ]
-    return _gain(shares, pooled_tables=tables)
+def _pool_guesses(asked: _Asked, values: Floats, patterns: NDArray[np.int64], *, numeric: bool) -> Gain:
+    """Guesses by what all tables say of a record: all tables, with intervals from resampled ones."""
+    tables, records = values.shape
+    pattern = most_frequent(patterns)
+    shares = []
+    for counts in _taken(tables):
+        row = np.repeat(np.arange(tables), counts)
+        present = patterns[row] >= 0
+        if numeric:
+            said = middle(values[row], present)
+        else:
+            said = most_frequent(np.where(present, values[row], -1).astype(np.int64)).astype(np.float64)
+        # Of other tables than these a record may have said something.
+        here = np.where(present.any(axis=0), pattern, -1)
+        rows = np.where(here >= 0, np.arange(records), -1)
+        shares.append(_guess(asked, said, here, rows)[0][:, asked.part].mean(axis=1))
+    return _gain(list(np.stack(shares, axis=1)), pooled_tables=tables)
 
 
 def _gain(values: Sequence[Floats], *, better: int = 1, pooled_tables: int = 0) -> Gain:
@@ -428,22 +492,6 @@ def _gain(values: Sequence[Floats], *, better: int = 1, pooled_tables: int = 0) 
         else:
             figures.append(mean_over_tables(found, least=least, most=1.0))
     return Gain(*figures)
-
-
-def _share(guesses: Floats, low: Floats, high: Floats) -> Floats:
-    return ((guesses >= low) & (guesses <= high)).mean(axis=1)
-
-
-def _relative(guesses: Floats, truth: Floats) -> Floats:
-    size = np.abs(truth)
-    error = np.abs(guesses - truth) / np.where(size > 0, size, 1.0)
-    return np.where(size > 0, np.minimum(error, 1.0), guesses != truth).mean(axis=1)
-
-
-def _pool(guesses: Floats, *, numeric: bool) -> Floats:
-    if numeric:
-        return middle(guesses, np.ones(guesses.shape, dtype=bool))
-    return most_frequent(guesses.astype(np.int64)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

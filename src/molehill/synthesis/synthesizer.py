@@ -184,6 +184,10 @@ class DirectSynthesizer:
         whose tables begin with the draws at `places` would be without a record, as a logarithm, in so many releases
         simulated with it. One that is `surveyed` is given the survey, as it is to `sample`. See
         `molehill.synthesis.sampling.removal`.
+    find_deciding
+        `(table, weights, learned, rows) -> array (rows)`: which of some records decide by being there what values can
+        be released at all, such as one that is released because so many records share it: what is released then shows
+        that the record was there. With the survey, where it is `surveyed`.
     compare_guesses
         `(draws, learned, weights, rows, guesses, places, releases, seed) -> array (releases, rows, guesses)`: the same
         of other values. `guesses` are inputs, one for each guess, in which the rows have their guessed values.
@@ -202,6 +206,7 @@ class DirectSynthesizer:
     missing: bool = False
     surveyed: bool = False
     compare_releases: Callable[..., np.ndarray] | None = None
+    find_deciding: Callable[..., np.ndarray] | None = None
     compare_guesses: Callable[..., np.ndarray] | None = None
 
     def __post_init__(self) -> None:

@@ -455,6 +455,38 @@ def test_the_records_of_a_forest():
     assert known.shape == (5, 2)
 
 
+def sharing(number):
+    """200 incomes, of which so many are 33,333, and nobody shares any other; the first record has it."""
+    pay = np.random.default_rng(6).lognormal(10, 0.6, 200).round(2)
+    pay[:number] = 33_333.0
+    return pd.DataFrame({"pay": pay})
+
+
+def test_the_tenth_person_who_shares_a_value_is_seen():
+    # Which ten make a value one that is released as it is may be drawn: without one of so many it is not released.
+    model, first = forest("pay", lower=0), np.array([0])
+    posteriors = {number: fit(model, sharing(number), seed=1, progress=False) for number in range(9, 22)}
+    released = {
+        number: np.mean([(frame["pay"] == 33_333.0).any() for frame in draw(one, datasets=10, seed=2)])
+        for number, one in posteriors.items()
+    }
+    least = min(number for number, share in released.items() if share > 0)
+    told = membership(posteriors[least], datasets=5, seed=1, rows=np.array([0, 150]))
+    # An attacker who looks for the value is right nearly always.
+    assert released[least] - released[least - 1] >= 0.8
+    assert told.advantage[0] == 1.0
+    assert told.advantage[1] < 0.9
+    one_more = membership(posteriors[least + 1], datasets=5, seed=1, rows=first)
+    assert one_more.advantage[0] < 0.5
+
+
+def test_a_level_that_one_person_has_shows_the_person():
+    frame = pd.DataFrame({"kind": ["a", "b"] * 40 + ["c"]})
+    posterior = fit(forest("kind"), frame, seed=1, progress=False)
+    told = membership(posterior, datasets=1, seed=1, rows=np.array([0, 80]))
+    assert told.advantage[1] == 1.0 > told.advantage[0]
+
+
 # In an evaluation.
 
 

@@ -97,6 +97,20 @@ def _extremes(scene: Scene) -> Iterable[Value]:
     ]
 
 
+def _fresh(name: str) -> Callable[[Scene], Iterable[Value]]:
+    def compute(scene: Scene) -> Iterable[Value]:
+        ranges = scene.compared.fresh_ranges if scene.is_release else {}
+        found = ((column, *getattr(one, name)) for column, one in ranges.items())
+        return [Value(Figure(1.0, low, high), column) for column, low, high in found if not np.isnan(low)]
+
+    return compute
+
+
+def _fresh_extremes(scene: Scene) -> Iterable[Value]:
+    ends = {of: _fresh(of)(scene) for of in ("largest", "smallest")}
+    return [Value(one.figure, one.column, of) for of, values in ends.items() for one in values]
+
+
 def _pooled_gap(scene: Scene) -> Iterable[Value]:
     return [Value(_gap_of(own, tables), column) for column, own, tables in _columns(scene) if scene.is_release]
 
@@ -142,6 +156,13 @@ SHAPE_MEASURES: Sequence[Measure] = (
     _measure("spread_ratio", "standard deviation, over the confidential one", SHAPE, "ratio", _compared(spread_ratio)),
     _measure("tail_ratio", "1% to 99% quantile, over the confidential one", SHAPE, "ratio", _compared(tail_ratio)),
     _measure("reach_ratio", "reach of the {of} value, over the confidential one", SHAPE, "ratio", _extremes),
+    _measure(
+        "spread_ratio_fresh", "the same of correct releases: standard deviation", SHAPE, "ratio", _fresh("spread")
+    ),
+    _measure("tail_ratio_fresh", "the same of correct releases: 1% to 99% quantile", SHAPE, "ratio", _fresh("tails")),
+    _measure(
+        "reach_ratio_fresh", "the same of correct releases: reach of the {of} value", SHAPE, "ratio", _fresh_extremes
+    ),
     _measure("zeros", "zeros", HEAPS, "share", _shared(lambda values: float(np.mean(values == 0)))),
     _measure("losses", "negative values", HEAPS, "share", _shared(lambda values: float(np.mean(values < 0)))),
     _measure("repeated", "values among the ten most frequent", HEAPS, "share", _shared(repeated_share)),

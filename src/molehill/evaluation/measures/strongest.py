@@ -65,7 +65,7 @@ def _measure(id_: str, words: str, tell: Callable[[Membership], Figure]) -> Meas
 MEMBERSHIP_MEASURES: Sequence[Measure] = (
     _measure(
         "advantage_random",
-        "advantage of the strongest attacker on {at} tables, mean over records chosen at random (0: a coin)",
+        "advantage of who knows all others and the model, {at} tables, mean over records chosen at random (0: a coin)",
         lambda found: found.mean(),
     ),
     _measure(
@@ -75,7 +75,7 @@ MEMBERSHIP_MEASURES: Sequence[Measure] = (
     ),
     _measure(
         "advantage_riskiest",
-        "advantage of the strongest attacker on {at} tables, mean over the riskiest records",
+        "advantage of who knows all others and the model, {at} tables, mean over the riskiest records",
         lambda found: found.mean(riskiest=True),
     ),
     _measure(

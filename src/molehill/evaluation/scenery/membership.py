@@ -11,6 +11,10 @@ is the total variation between what is released with the record and without it,
 more than the tables tell, so that no attack on the values does better; r is the product over the tables, each from a
 draw of its own, and the advantage of L tables is at most 1 - (1 - that of one)^L. With a forest the attacker sees the
 values, and of each the tree that it was drawn from: see `molehill.models.forests.without`.
+
+It is an upper bound only of a model of which nothing but its parameters was learned from the records. Centre and scale,
+how trees part and where bins end are held to be what they are, with and without the record. A record that decides what
+values a forest can release at all, such as the last one that makes a value shared by enough, has the advantage 1.
 """
 
 from dataclasses import dataclass

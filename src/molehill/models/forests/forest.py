@@ -21,7 +21,7 @@ Numbers are cut into levels (see `Grid`): a value that many records share is one
 within their bin. No value is released because a part of a tree held only that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -35,7 +35,7 @@ from molehill.arrays import Booleans, Floats, named_seed
 from molehill.errors import InputError, is_whole
 from molehill.machine import in_threads, workers
 from molehill.models.amounts import check_support, find_amounts
-from molehill.models.forests.grid import learn_grid
+from molehill.models.forests.grid import Grid, learn_grid
 from molehill.models.forests.guesses import compare_guesses
 from molehill.models.forests.masses import draw_masses
 from molehill.models.forests.trees import find_leaves, grow_tree, lean_tree, walk
@@ -52,9 +52,12 @@ from molehill.synthesis.design import (
 from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.survey_fit import Survey
 from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Learned, Observed, Prediction
+from molehill.tables.resolution import resolution
 from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table, find_columns
 
+# With no more values on a side of zero, one of them may decide that there are any.
+_FEW = 20
 # What a tree is made of.
 SITES = ("feature", "left", "child", "shares", "lean")
 # Trees of a forest, and how many of them a table is drawn from.
@@ -130,6 +133,11 @@ def forest(
     own_kind, order = (kinds or {}).get(column), None if levels is None else tuple(levels)
     of_predictors: dict[str, Kind] = {name: kind for name, kind in (kinds or {}).items() if name != column}
 
+    def cut(values: Floats, weights: Floats, survey: Survey | None) -> Grid:
+        times = None if survey is None else survey.times
+        counted, own = np.where(np.isnan(values), 0.0, weights), named_seed(seed or 0, "grid", column)
+        return learn_grid(values, counted, support, repr(column), times, seed=own)
+
     def learn(table: Table, weights: Floats, survey: Survey | None = None) -> Learned:
         find_columns(table, [column], "column")
         design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=of_predictors, complete=False)
@@ -139,9 +147,7 @@ def forest(
             outcome, found = code_levels(table, column, order)
         else:
             values = find_amounts(table, column)
-            times = None if survey is None else survey.times
-            counted, own = np.where(np.isnan(values), 0.0, weights), named_seed(seed or 0, "grid", column)
-            found = learn_grid(values, counted, support, repr(column), times, seed=own)
+            found = cut(values, weights, survey)
             outcome = found.codes(values)
         known = number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():
@@ -182,8 +188,51 @@ def forest(
         missing=missing,
         surveyed=True,
         compare_releases=partial(compare_releases, window=WINDOW, shrinkage=SHRINKAGE),
+        find_deciding=partial(_find_deciding, column=column, cut=cut),
         compare_guesses=partial(compare_guesses, window=WINDOW, shrinkage=SHRINKAGE),
     )
+
+
+def _find_deciding(
+    table: Table,
+    weights: Floats,
+    learned: Learned,
+    rows: NDArray[np.int64],
+    survey: Survey | None = None,
+    *,
+    column: str,
+    cut: Callable[[Floats, Floats, Survey | None], Grid],
+) -> Booleans:
+    """Say which of some records decide what can be released: without one a value, or a level, would not be."""
+    found, outcome = learned.facts["levels"], np.asarray(learned.inputs["outcome"])
+    deciding = np.zeros(len(rows), dtype=bool)
+    known = len(found) if isinstance(found, tuple) else found.number
+    # A level, or a missing value, that one record has.
+    counts, own = np.bincount(outcome[outcome >= 0], minlength=known + 1), outcome[rows]
+    named = (own >= 0) if isinstance(found, tuple) else own >= known
+    deciding[named] = counts[own[named]] == 1
+    if isinstance(found, tuple):
+        return deciding
+    values = find_amounts(table, column)
+    counted = ~np.isnan(values) & (weights > 0)
+    shared, unit = np.union1d(found.spikes, found.heaps), resolution(values[counted])
+    few = [np.sign(side) for side in (-1, 1) if (side * values[counted] > 0).sum() <= _FEW]
+    changed: dict[tuple[float, ...], bool] = {}
+    for place in np.flatnonzero(~deciding & counted[rows]).tolist():
+        row = int(rows[place])
+        rest = counted & (np.arange(len(values)) != row)
+        # Others can be left out without any such change: most need no new grid.
+        if values[row] not in shared and np.sign(values[row]) not in few and resolution(values[rest]) == unit:
+            continue
+        alike = (float(values[row]), float(weights[row]), *([] if survey is None else [float(survey.times[row])]))
+        if alike not in changed:
+            try:
+                changed[alike] = cut(values, np.where(rest, weights, 0.0), survey).kind != found.kind
+            except InputError:
+                # The others are all the same.
+                changed[alike] = True
+        deciding[place] = changed[alike]
+    return deciding
 
 
 def _observe(table: Table, *, column: str, levels: Any, absent: int) -> Observed:

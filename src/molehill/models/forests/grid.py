@@ -101,6 +101,11 @@ class Grid:
         found = (place < len(self.spikes)) & (np.append(self.spikes, np.nan)[place] == values)
         return np.where(np.isnan(values), -1, np.where(found, self.bins + place, codes))
 
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What can be released as it was collected, and how values are written: all but how often."""
+        return *np.union1d(self.spikes, self.heaps).tolist(), self.unit, self.sign
+
     def middles(self) -> Floats:
         """A value of every level, to order them by."""
         inner = (self.ends[1:] + self.ends[:-1]) / 2

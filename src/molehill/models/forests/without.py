@@ -24,9 +24,11 @@ of all, q = A / B and S the sums of s^2, those of the level and of all, q varies
 and the Beta is the one of that mean and variance. Masses have to be independent: where the records of a cluster share
 one, other leaves would tell of it.
 
-Held to be the same with and without the record: how the trees part, bins and coding, and by how much trees lean. (What
-a tree leans by brings cells to the masses that they have, which the leaves of a cell have already.) Whoever attacks is
-told of every value which tree it was drawn from, and how that parts: more than anybody has.
+Held to be the same with and without the record: how the trees part, where bins end, and by how much trees lean. (What
+a tree leans by brings cells to the masses that they have, which the leaves of a cell have already.) So this is no bound
+on what a release shows. Not held to be the same is what values can be released as they are: a record without which one
+could not be is found by `find_deciding` of the forest. Whoever attacks is told of every value which tree it was drawn
+from, and how that parts: more than anybody has.
 """
 
 import math

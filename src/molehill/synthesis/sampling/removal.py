@@ -237,4 +237,8 @@ def _compare(
     apart = synthesizer.surveyed and survey is not None and not survey.plain
     weights, how = (posterior.risk_weights, {"survey": survey}) if apart else (posterior.weights, {})
     found = compare(posterior.draws, posterior.learned, weights, rows, places, releases, seed, **how)
+    if synthesizer.find_deciding is not None:
+        # Without such a record other values would be released, so that no release would be as likely.
+        deciding = synthesizer.find_deciding(posterior.table, weights, posterior.learned, rows, **how)
+        found = np.where(deciding, -np.inf, found)
     return Removal(None, freeze(found), freeze(np.full(len(rows), -np.inf)))
