@@ -1,18 +1,22 @@
 """What can be computed from what is kept: synthesized variables that follow from variables released unchanged.
 
-A synthesized variable protects nobody if its true value can be computed from variables that stand beside it as they were
-collected: a total beside its components, an hourly wage beside pay and hours, a household's income beside those of its
-members. Formulas are searched for (sums and differences, products and ratios, logarithms, totals within a unit such as
-a household), then functions of one or two categories, then anything that a tree or a regression predicts.
+A synthesized variable protects nobody if its true value can be computed from variables that stand beside it as they
+were collected: a total beside its components, an hourly wage beside pay and hours, a household's income beside those of
+its members. Formulas are searched for (sums and differences, products and ratios, logarithms, totals within a unit such
+as a household), then functions of one or two categories, then anything that a tree or a regression predicts.
 
 What is found is told by names and by coefficients that stand in any codebook (small whole numbers, 1 / 12, 0.19), never
 by fitted ones or by a value.
 """
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -35,7 +39,7 @@ NET, NET_LEFT = 0.99, 0.1
 # Fewer records show nothing: of a formula, and of a net.
 _LEAST, _LEAST_NET = 20, 100
 # Records that are searched; a formula is verified on all of them.
-_LOOKED_AT, _GROWN_ON = 4_000, 3_000
+_LOOKED_AT, _GROWN_ON = 3_000, 2_000
 # Most numbers that are searched at once, most parts of a formula, and most factors and denominators that are tried.
 _MOST, _MOST_PARTS, _MOST_FACTORS, _TRIED = 80, 40, 40, 3
 # Variables of which every two are tried together.
@@ -44,8 +48,13 @@ _PAIRED = 12
 _UNIT_MEAN, _UNIT_MOST = 1.1, 60
 _SHOWN = 5
 _LARGEST_LOG = 50.0
-# Nothing is a formula that leaves more than this share of the squares, by a factor, and by none: some records may break it.
+# Nothing is a formula that leaves more than this share of the squares: by a factor, and by none, as some records may
+# break it.
 _POOR, _HOPELESS = 0.5, 0.9
+
+
+# What was found in a table, as long as it lives: a plan is made before a run, and whenever something is clicked.
+_SEEN: WeakKeyDictionary[Table, dict[Any, "tuple[Derivable, ...]"]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,11 @@ class Derivable:
         return f"{self.column} follows from {_list(self.parts)}: predicted {self.how} {of}"
 
 
+def _key(name: str) -> str:
+    """Write a name as a key of TOML."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
 def _percent(share: float) -> str:
     # Rounded down: not all records are all of them.
     return f"{np.floor(1000 * share) / 10:.12g}%"
@@ -96,11 +110,45 @@ def find_derivable(table: Table, settings: Settings) -> tuple[Derivable, ...]:
     >>> print(*find_derivable(Table(people), settings))
     grade = age - years - 6, for 100% of the records
     """
-    # Of these sizes several threads are slower than one.
-    with threadpool_limits(1, user_api="blas"):
-        pool = _gather(table, settings.keep, [*settings.keep, *settings.drop])
-        found = [_find_one(_aim(table, settings, name), pool) for name in (*settings.replace, *settings.derived)]
-    return tuple(one for one in found if one is not None)
+    asked = (settings.replace, settings.keep, settings.drop, *settings.derived)
+    key = (*asked, settings.radius, settings.floor, settings.kinds)
+    seen = _SEEN.setdefault(table, {})
+    if key not in seen:
+        # Of these sizes several threads are slower than one.
+        with threadpool_limits(1, user_api="blas"):
+            pool = _gather(table, settings.keep, [*settings.keep, *settings.drop])
+            found = [_find_one(_aim(table, settings, name), pool) for name in (*settings.replace, *settings.derived)]
+        seen[key] = tuple(one for one in found if one is not None)
+    return seen[key]
+
+
+def refuse_derivable(found: Sequence[Derivable], settings: Settings) -> None:
+    """Refuse variables whose true values can be computed from what is kept, unless that is accepted by name."""
+    left = [one for one in found if one.column not in settings.accept_derivable]
+    if not left:
+        return
+    told = "; ".join(f"{one}" for one in left)
+    problem = f"true values can be computed from variables that are released unchanged: {told}"
+    raise InputError("columns", problem, "; ".join(tell_remedies(one) for one in left))
+
+
+def tell_remedies(found: Derivable) -> str:
+    """Say what can be done about a variable that follows from what is kept, as it is written under [columns].
+
+    Examples
+    --------
+    >>> print(tell_remedies(Derivable("y", ("a", "b"), "a + b", 1.0)).replace("; ", chr(10)))
+    For y: release parts of it as "replace" (a, b) and compute it again: y = { release = "derived", formula = "a + b" }
+    or y = "drop"
+    or accept it knowingly: derivable = "accept" in its entry, in Python accept_derivable=['y']
+    """
+    parts = ", ".join(found.parts)
+    told = f'For {found.column}: release parts of it as "replace" ({parts})'
+    if found.formula:
+        entry = f'{{ release = "derived", formula = {json.dumps(found.formula, ensure_ascii=False)} }}'
+        told += f" and compute it again: {_key(found.column)} = {entry}"
+    accepted = f'derivable = "accept" in its entry, in Python accept_derivable=[{found.column!r}]'
+    return f'{told}; or {_key(found.column)} = "drop"; or accept it knowingly: {accepted}'
 
 
 def find_ties(table: Table, settings: Settings) -> tuple[Derivable, ...]:
@@ -202,7 +250,8 @@ def _aim(table: Table, settings: Settings, name: str) -> _Aim:
         return _Aim(name, table, numeric=True, values=values, exact=exact, radius=exact)
     share = 0.0 if dated else settings.of_column("radius", name)
     floor = settings.of_column("floor", name)
-    return _Aim(name, table, True, values, exact, np.maximum(exact, np.maximum((share or 0.0) * sizes, floor or 0.0)))
+    radius = np.maximum(exact, np.maximum((share or 0.0) * sizes, floor or 0.0))
+    return _Aim(name, table, numeric=True, values=values, exact=exact, radius=radius)
 
 
 @dataclass(frozen=True)
@@ -228,15 +277,17 @@ def _gather(table: Table, names: Sequence[str], units: Sequence[str]) -> _Pool:
     """Gather variables, and totals within the unit that an intruder can put together."""
     codes = {name: _code(table.frame[name]) for name in dict.fromkeys((*names, *units))}
     plain = {name: values for name in names if (values := _numbers(table, name)) is not None}
-    found = {_Term(name, dated=holds_dates(table.frame[name])): values for name, values in plain.items()}
+    found: dict[_Term, Floats] = {
+        _Term(name, dated=holds_dates(table.frame[name])): values for name, values in plain.items()
+    }
     for unit in _find_units(codes, names, units):
         records = codes[unit]
         members = np.bincount(records)
         if (members[records] != _filled(plain.get(unit, records))).any():
-            found[_Term("", unit)] = members[records].astype(np.float64)
+            found[_Term("", unit)] = _filled(members[records])
         for name, values in plain.items():
             if _Term(name) in found and not _is_constant(codes[name], records):
-                found[_Term(name, unit)] = np.bincount(records, _filled(values))[records]
+                found[_Term(name, unit)] = _filled(np.bincount(records, weights=_filled(values))[records])
     varying = {term: values for term, values in found.items() if np.nanmin(values) < np.nanmax(values)}
     numbers = np.column_stack([*varying.values()]) if varying else np.zeros((len(table.frame), 0))
     return _Pool(table, tuple(varying), numbers, {name: codes[name] for name in names})
@@ -277,7 +328,7 @@ def _find_units(codes: Mapping[str, NDArray[np.intp]], names: Sequence[str], uni
     best: tuple[int, str] = (0, "")
     for unit in units:
         sizes = np.bincount(codes[unit])
-        if len(sizes) < 10 or not _UNIT_MEAN <= len(codes[unit]) / len(sizes) or sizes.max() > _UNIT_MOST:
+        if len(sizes) < 10 or len(codes[unit]) < _UNIT_MEAN * len(sizes) or sizes.max() > _UNIT_MOST:
             continue
         alike = [
             name
@@ -327,7 +378,7 @@ def _propose(aim: _Aim, pool: _Pool) -> Iterator[tuple[str, ...]]:
     for place in np.flatnonzero((np.abs(numbers - values[:, None]) <= exact[:, None]).mean(axis=0) >= FORMULA):
         yield (_write_term(own_terms[place]),)
     numbers, kept = _closest(_filled(numbers), values)
-    terms = [own_terms[place] for place in kept]
+    terms = [own_terms[place] for place in kept.tolist()]
     if not terms:
         return
     # Errors count as shares of the value, so that no large one decides.
@@ -366,7 +417,7 @@ def _propose_logarithms(
         logs = np.column_stack([np.log(np.where(factors > 0, factors, 1.0)), np.ones(len(factors))])
         aimed, room = np.log(values[above]), exact[above] / values[above]
         if len(able):
-            yield from _write_product(_regress(logs, aimed, room, None), [terms[place] for place in able])
+            yield from _write_product(_regress(logs, aimed, room, None), [terms[place] for place in able.tolist()])
         for found in _simplify(_regress(own[above], aimed, room, None), own[above], aimed, room):
             yield tuple(f"exp({_write_sum(found, terms, gaps=gaps)})" for gaps in (False, True))
     if np.abs(values).max() < _LARGEST_LOG:
@@ -466,9 +517,10 @@ def _regress(predictors: Floats, aim: Floats, room: Floats, gram: _Gram | None) 
             return coefficients
         weighted = used / np.maximum(off, least * largest)[:, None]
         fitted = np.linalg.lstsq(weighted.T @ used, weighted.T @ aim, rcond=1e-14)[0]
-    hit = np.abs(aim - used @ fitted) <= near
-    if hit.sum() > len(chosen):
-        fitted = np.linalg.lstsq(used[hit], aim[hit], rcond=1e-12)[0]
+    for bound in (near, np.maximum(room, 1e-5 * np.abs(aim))):
+        hit = np.abs(aim - used @ fitted) <= bound
+        if hit.sum() > len(chosen):
+            fitted = np.linalg.lstsq(used[hit], aim[hit], rcond=1e-12)[0]
     coefficients[chosen] = fitted / gram.scale[chosen]
     return coefficients
 
@@ -495,6 +547,14 @@ def _simplify(coefficients: Floats, predictors: Floats, aim: Floats, room: Float
             rounded, share = tried, without
     if share < FORMULA - 0.05 or not rounded[:-1].any():
         return []
+    # The plainest that gives as much.
+    for place in np.flatnonzero(rounded):
+        for plain in (np.rint(rounded[place]), np.round(rounded[place], 1)):
+            tried = rounded.copy()
+            tried[place] = plain
+            if plain and plain != rounded[place] and hits(tried) >= share:
+                rounded = tried
+                break
     return [rounded]
 
 

@@ -132,8 +132,8 @@ class Settings(BaseModel):
     )
     derived: dict[Name, Name] = setting(
         {},
-        "Columns that are computed again in every dataset, from others that are replaced or kept: they never contradict "
-        "these. Formulas have + - * / and parentheses, log, exp, sqrt, abs, min, max, coalesce(x, 0), and sum(x) by a "
+        "Columns that are computed again in every dataset, from others that are replaced or kept, and never contradict "
+        "them. Formulas have + - * / and parentheses, log, exp, sqrt, abs, min, max, coalesce(x, 0), and sum(x) by a "
         "column.",
         'formulas by column, such as { grade = "age - experience - 6" }',
         public=True,
@@ -896,13 +896,8 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
         raise _ToldError("'columns' must be a table of columns, each with its fate")
     for name, told in columns.items():
         entry = {"release": told} if isinstance(told, str) else dict(told) if isinstance(told, Mapping) else {"": told}
-        wrong = [key for key in entry if key not in ("release", "formula", *ACCEPTED, *OF_COLUMNS)]
+        _check_entry(name, entry)
         fate = entry.get("release")
-        if wrong or fate not in (None, "derived", *FATES) or any(entry.get(key, "accept") != "accept" for key in ACCEPTED):
-            keys = ", ".join(("release", "formula", *ACCEPTED, *OF_COLUMNS))
-            raise _ToldError(f"column {name!r}: write one of {_one_of(FATES)}, or a table of {keys}")
-        if ("formula" in entry) != (fate == "derived"):
-            raise _ToldError(f'column {name!r}: write {{ release = "derived", formula = "..." }}, or none of the two')
         if fate == "derived":
             spread["derived"] = {**_by_column(spread.get("derived")), name: entry["formula"]}
         elif fate is not None:
@@ -917,6 +912,16 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(given.get(field), int | float) and isinstance(spread[field], dict):
             spread[field] = {**dict.fromkeys(_as_list(spread.get("replace")), given[field]), **spread[field]}
     return spread
+
+
+def _check_entry(name: str, entry: Mapping[str, Any]) -> None:
+    """Refuse an entry of a column that says nothing that can be taken."""
+    fate, keys = entry.get("release"), ("release", "formula", *ACCEPTED, *OF_COLUMNS)
+    other = [key for key in ACCEPTED if entry.get(key, "accept") != "accept"]
+    if other or fate not in (None, "derived", *FATES) or not {*entry} <= {*keys}:
+        raise _ToldError(f"column {name!r}: write one of {_one_of(FATES)}, or a table of {', '.join(keys)}")
+    if ("formula" in entry) != (fate == "derived"):
+        raise _ToldError(f'column {name!r}: write {{ release = "derived", formula = "a + b" }}, or neither of the two')
 
 
 def settle_scheme(given: Mapping[str, Any]) -> dict[str, Any]:

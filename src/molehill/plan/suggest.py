@@ -9,7 +9,9 @@ import numpy as np
 
 from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns, propose_limits
+from molehill.plan.derivable import Derivable, find_derivable
 from molehill.plan.settings import Settings
+from molehill.rules.formulas import read_formula_of
 from molehill.surveys.design import SurveyDesign
 from molehill.surveys.recognising import recognise_design
 from molehill.tables.cells import declare_missing, find_missing_codes
@@ -23,6 +25,8 @@ AGE_BREAKS = (15.0, 25.0, 35.0, 50.0, 65.0)
 IN_SMALL = 0.1
 _ORDER = ("age", "sex", "place", "marital status", "origin", "household")
 _MANY = 20
+# What is synthesized because a variable follows from it may follow from others itself.
+_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
         accept=tuple(found.name for found in others if found.name in parts and found.identifying),
         **{name: value for name, value in (reading or {}).items() if value is not None},
     )
+    settings, follow = _settle_derivable(table, settings, {found.name: found for found in findings})
     notes = {"known": about_patterns, "columns": _tell_open(decide), "survey": about_design}
     if table.dialect is not None:
         notes["data"] = f"Read with {table.dialect}."
@@ -99,9 +104,63 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
         notes["columns"] = f"{notes['columns']}\n{told}".strip()
     if replaced.missing:
         notes["missing"] = f"{replaced.missing:,} records have no {replaced.name}."
-    reasons = {found.name: _reason(found, replaced.name) for found in findings}
+    reasons = {found.name: _reason(found, found.name if found.name in settings.replace else "") for found in findings}
+    reasons |= {name: f"{reason}; {reasons[name]}" for name, reason in follow.items()}
     reasons |= {name: f"the survey's {role}; {reasons[name]}" for name, role in parts.items()}
     return Suggestion(settings, {name: note for name, note in notes.items() if note}, reasons)
+
+
+def _settle_derivable(
+    table: Table, settings: Settings, findings: Mapping[str, Finding]
+) -> tuple[Settings, dict[str, str]]:
+    """Propose to synthesize also what a synthesized variable follows from, and to compute it again; with reasons."""
+    own, reasons = settings.replace, dict[str, str]()
+    for _ in range(_ROUNDS):
+        found = find_derivable(table, settings)
+        # A part that follows from what is left, such as a size from a count, hides nothing: it stays.
+        back = [one.column for one in found if one.column in settings.replace and one.column not in own]
+        settings = _release_unchanged(settings, back)
+        reasons = {name: reason for name, reason in reasons.items() if name not in back}
+        for one in [one for one in found if one.column not in reasons and one.column not in back]:
+            parts = read_formula_of(one.column, one.formula).parts if one.formula else one.parts
+            chosen = [
+                findings[name]
+                for name in parts
+                # What an intruder knows anyway, and what has few levels, stays: the others are enough to hide it.
+                if name in settings.keep and findings[name].levels > _MANY and not findings[name].knowable
+            ]
+            if chosen:
+                settings = _synthesize_too(table, settings, chosen, one)
+                reasons |= {each.name: f"synthesized because {one.column} follows from it" for each in chosen}
+            reasons[one.column] = f"from what would be kept, {one}"
+    return settings, reasons
+
+
+def _release_unchanged(settings: Settings, names: Sequence[str]) -> Settings:
+    ends = {
+        end: {name: value for name, value in (getattr(settings, end) or {}).items() if name not in names}
+        for end in ("lower", "upper")
+    }
+    left = tuple(name for name in settings.replace if name not in names)
+    return settings.but(replace=left, keep=(*settings.keep, *names), **ends) if names else settings
+
+
+def _synthesize_too(table: Table, settings: Settings, chosen: Sequence[Finding], found: Derivable) -> Settings:
+    """Synthesize what a variable follows from, and compute it from these if it is known how."""
+    names = [each.name for each in chosen]
+    made = {found.column: found.formula} if found.formula else {}
+    limits = {each.name: _limits(table, each) for each in chosen if each.kind != "categorical"}
+    ends = {end: {**(getattr(settings, end) or {})} for end in ("lower", "upper")}
+    for place, own in enumerate(ends.values()):
+        own |= {name: both[place] for name, both in limits.items()}
+        own.pop(found.column if made else "", None)
+    return settings.but(
+        replace=tuple(name for name in (*settings.replace, *names) if name not in made),
+        keep=tuple(name for name in settings.keep if name not in names),
+        derived={**settings.derived, **made},
+        missing="model" if any(each.missing for each in chosen) else settings.missing,
+        **ends,
+    )
 
 
 def _recognise(table: Table, usable: Sequence[str]) -> tuple[SurveyDesign | None, str]:

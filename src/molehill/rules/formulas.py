@@ -16,7 +16,7 @@ variable, a missing value is left out.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -224,7 +224,7 @@ class _Reader:
             return found
         if token := self._take("word"):
             return self._read_function(token.text)
-        self._refuse("a variable, a number or a parenthesis")
+        return self._refuse("a variable, a number or a parenthesis")
 
     def _read_function(self, word: str) -> _Values:
         self._need("sign", "(")
@@ -260,7 +260,7 @@ def _divide(one: Floats, other: Floats) -> Floats:
     return np.where(other == 0, np.nan, one / np.where(other == 0, 1.0, other))
 
 
-def _within(word: str, given: Sequence[_Values], unit: str) -> _Values:
+def _within(word: Any, given: Sequence[_Values], unit: str) -> _Values:
     def compute(table: Table) -> Floats:
         values = pd.Series(given[0](table) if given else np.zeros(len(table.frame)))
         groups = values.groupby(pd.factorize(table.frame[unit], use_na_sentinel=False)[0])
