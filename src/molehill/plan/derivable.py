@@ -280,7 +280,7 @@ def _gather(table: Table, names: Sequence[str], units: Sequence[str]) -> _Pool:
     found: dict[_Term, Floats] = {
         _Term(name, dated=holds_dates(table.frame[name])): values for name, values in plain.items()
     }
-    for unit in _find_units(codes, names, units):
+    for unit in _find_units(table, codes, names, units):
         records = codes[unit]
         members = np.bincount(records)
         if (members[records] != _filled(plain.get(unit, records))).any():
@@ -320,12 +320,14 @@ def _is_constant(codes: NDArray[np.intp], unit: NDArray[np.intp]) -> bool:
     return bool((codes == codes[first][unit]).all())
 
 
-def _find_units(codes: Mapping[str, NDArray[np.intp]], names: Sequence[str], units: Sequence[str]) -> Iterator[str]:
+def _find_units(
+    table: Table, codes: Mapping[str, NDArray[np.intp]], names: Sequence[str], units: Sequence[str]
+) -> Iterator[str]:
     """Find the variable that says which records belong together, if an intruder has it or can put it together.
 
     It has many values, each in a few records, and other variables are alike within it.
     """
-    best: tuple[int, str] = (0, "")
+    best: tuple[int, bool, str] = (0, False, "")
     for unit in units:
         sizes = np.bincount(codes[unit])
         if len(sizes) < 10 or len(codes[unit]) < _UNIT_MEAN * len(sizes) or sizes.max() > _UNIT_MOST:
@@ -340,9 +342,14 @@ def _find_units(codes: Mapping[str, NDArray[np.intp]], names: Sequence[str], uni
             together = pd.DataFrame({name: codes[name] for name in alike})
             if not alike or len(together.drop_duplicates()) < 0.9 * len(sizes):
                 continue
-        best = max(best, (len(alike), unit))
+        # An amount that members share names them as well as their number does.
+        best = max(best, (len(alike), _is_whole(table.frame[unit]), unit))
     if best[0]:
-        yield best[1]
+        yield best[2]
+
+
+def _is_whole(column: pd.Series) -> bool:
+    return not pd.api.types.is_float_dtype(column.dtype) or bool((column.dropna() % 1 == 0).all())
 
 
 # What it follows from.
@@ -532,8 +539,16 @@ def _about_mean(gram: _Gram) -> float:
 
 def _simplify(coefficients: Floats, predictors: Floats, aim: Floats, room: Floats) -> list[Floats]:
     """Round coefficients to such as stand in a codebook, and leave out what is not needed; none, or one of them."""
-    rounded = np.array([_obvious(one) for one in coefficients])
-    room = np.where(np.isfinite(room), room * (1 + 1e-9) + 1e-9 * np.abs(aim), 0.0)
+    room = room * (1 + 1e-9) + 1e-9 * np.abs(aim)
+    # What moves the sum by less than rounding does is noise.
+    used = np.abs(coefficients) * predictors.std(axis=0) > 0.5 * np.median(room)
+    used[-1] = True
+    hit = np.abs(predictors @ coefficients - aim) <= 1.01 * room
+    if not used[:-1].any() or hit.sum() <= used.sum():
+        return []
+    rounded = np.zeros(len(coefficients))
+    fitted = np.linalg.lstsq(predictors[np.ix_(hit, used)], aim[hit], rcond=1e-13)[0]
+    rounded[used] = [_obvious(one) for one in fitted]
 
     def hits(tried: Floats) -> float:
         return float((np.abs(predictors @ tried - aim) <= room).mean())
@@ -569,9 +584,9 @@ def _obvious(coefficient: float) -> float:
     size = abs(coefficient)
     if size < 1e-6 or not np.isfinite(coefficient):
         return 0.0
-    whole = np.rint(size)
-    inverse = np.rint(1 / size)
-    for tried in (whole if whole <= 10_000 else 0.0, 1 / inverse if 0 < inverse <= 1_000 else 0.0):
+    whole, over = np.rint(size), int(np.rint(1 / size))
+    usual = over in (365, 1_000) or 0 < over <= 60 or (60 < over <= 500 and over % 20 == 0)
+    for tried in (whole if whole <= 10_000 else 0.0, 1 / over if usual else 0.0):
         if tried and abs(tried - size) <= 2e-3 * min(size, 1.0 + size / 50):
             return float(np.sign(coefficient) * tried)
     digits = 1 - int(np.floor(np.log10(size)))
@@ -721,7 +736,9 @@ def _find_order(aim: _Aim, pool: _Pool) -> Derivable | None:
 def _grow(aim: _Aim, pool: _Pool) -> Derivable | None:
     """Predict it from all that is kept by a regression and by a tree, each learned on the other half of the records."""
     rows = aim.rows
-    if len(rows) < _LEAST_NET or not pool.codes:
+    # Of categories with very many levels a tree tells nothing.
+    many = not aim.numeric and len(np.unique(aim.values[rows])) > _MOST
+    if len(rows) < _LEAST_NET or not pool.codes or many:
         return None
     random = np.random.default_rng(len(rows))
     rows = random.permutation(rows)[:_GROWN_ON]
