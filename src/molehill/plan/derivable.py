@@ -47,6 +47,8 @@ _PAIRED = 12
 # Units: records that share them are so many on average and at most.
 _UNIT_MEAN, _UNIT_MOST = 1.1, 60
 _SHOWN = 5
+# Of wider tables those numbers are searched that correlate most with what is looked for, and some other variables.
+_WIDEST, _OTHERS = 400, 100
 _LARGEST_LOG = 50.0
 # Nothing is a formula that leaves more than this share of the squares: by a factor, and by none, as some records may
 # break it.
@@ -116,8 +118,10 @@ def find_derivable(table: Table, settings: Settings) -> tuple[Derivable, ...]:
     if key not in seen:
         # Of these sizes several threads are slower than one.
         with threadpool_limits(1, user_api="blas"):
-            pool = _gather(table, settings.keep, [*settings.keep, *settings.drop])
-            found = [_find_one(_aim(table, settings, name), pool) for name in (*settings.replace, *settings.derived)]
+            aims = [_aim(table, settings, name) for name in (*settings.replace, *settings.derived)]
+            kept = _likely(table, settings.keep, aims)
+            pool = _gather(table, kept, [*kept, *settings.drop[:_WIDEST]])
+            found = [_find_one(aim, pool) for aim in aims]
         seen[key] = tuple(one for one in found if one is not None)
     return seen[key]
 
@@ -169,7 +173,9 @@ def find_ties(table: Table, settings: Settings) -> tuple[Derivable, ...]:
     for name in settings.replace if len(settings.replace) > 1 else ():
         seen = (*settings.keep, *(other for other in settings.replace if other != name))
         with threadpool_limits(1, user_api="blas"):
-            one = _find_formula(_aim(table, settings, name), _gather(table, seen, seen))
+            aim = _aim(table, settings, name)
+            likely = _likely(table, seen, [aim])
+            one = _find_formula(aim, _gather(table, likely, likely))
         # That of three the second follows from the others is said by how the first does.
         told = any({name, *(one.parts if one else ())} <= {other.column, *other.parts} for other in found)
         if one is not None and {*one.parts} & {*settings.replace} and not told:
@@ -271,6 +277,23 @@ class _Pool:
     terms: tuple[_Term, ...]
     numbers: Floats
     codes: Mapping[str, NDArray[np.intp]]
+
+
+def _likely(table: Table, names: Sequence[str], aims: Sequence[_Aim]) -> list[str]:
+    """Choose what is searched of a very wide table."""
+    if len(names) <= _WIDEST or not aims:
+        return list(names)
+    some = np.random.default_rng(len(names)).permutation(len(table.frame))[:_LOOKED_AT]
+    frame = table.frame.iloc[some][list(names)]
+    numeric = frame.select_dtypes("number")
+    values = _filled(numeric.to_numpy(dtype=np.float64, na_value=np.nan))
+    values = (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-300)
+    chosen = {*[name for name in names if name not in numeric][:_OTHERS]}
+    for aim in aims:
+        own = _filled(aim.values[some])
+        told = np.abs(values.T @ (own - own.mean()))
+        chosen |= {*numeric.columns[np.argsort(-told)[: max(_WIDEST // len(aims), 20)]]}
+    return [name for name in names if name in chosen]
 
 
 def _gather(table: Table, names: Sequence[str], units: Sequence[str]) -> _Pool:

@@ -657,7 +657,7 @@ def tell_plan(plan: Plan) -> str:
     told += map(printable, plan.survey)
     for rule, broken in plan.rules.items():
         told.append(f"Kept in every record: {printable(rule)}" + (f" ({broken:,} break it now)." if broken else "."))
-    told += _tell_derivable(plan)
+    told += tell_derivable(plan)
     told += [f"Judged by bounds of yours: {printable(plan.bounds)}."] if plan.bounds else []
     told.append(f"Estimate: {_tell_time(plan.seconds)} on two cores, {plan.bytes / 2**20:,.0f} MiB beside the table.")
     free = available_memory()
@@ -667,7 +667,8 @@ def tell_plan(plan: Plan) -> str:
     return "\n".join(told)
 
 
-def _tell_derivable(plan: Plan) -> list[str]:
+def tell_derivable(plan: Plan) -> list[str]:
+    """Say what can be computed from what is released unchanged, and what to do; and what new values do not keep to."""
     told = []
     for one in plan.derivable:
         accepted = one.column in plan.accepted

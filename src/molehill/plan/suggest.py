@@ -115,6 +115,7 @@ def _settle_derivable(
 ) -> tuple[Settings, dict[str, str]]:
     """Propose to synthesize also what a synthesized variable follows from, and to compute it again; with reasons."""
     own, reasons = settings.replace, dict[str, str]()
+    design = [] if settings.survey is None else [name for _, name in settings.survey.columns]
     for _ in range(_ROUNDS):
         found = find_derivable(table, settings)
         # A part that follows from what is left, such as a size from a count, hides nothing: it stays.
@@ -127,13 +128,17 @@ def _settle_derivable(
                 findings[name]
                 for name in parts
                 # What an intruder knows anyway, and what has few levels, stays: the others are enough to hide it.
-                if name in settings.keep and findings[name].levels > _MANY and not findings[name].knowable
+                if name in settings.keep and name not in design and _is_amount(findings[name])
             ]
             if chosen:
                 settings = _synthesize_too(table, settings, chosen, one)
                 reasons |= {each.name: f"synthesized because {one.column} follows from it" for each in chosen}
             reasons[one.column] = f"from what would be kept, {one}"
     return settings, reasons
+
+
+def _is_amount(found: Finding) -> bool:
+    return found.kind != "categorical" and not (found.dates or found.knowable) and found.levels > _MANY
 
 
 def _release_unchanged(settings: Settings, names: Sequence[str]) -> Settings:
