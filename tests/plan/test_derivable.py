@@ -118,6 +118,19 @@ def test_what_does_not_follow_is_not_found(values):
     assert find(values) == ""
 
 
+def test_what_is_given_for_part_of_the_records_is_mentioned_and_stops_nothing():
+    random = np.random.default_rng(14)
+    values = PEOPLE["rent"] + np.where(random.random(N) < 0.35, random.lognormal(6, 1, N).round(2), 0)
+    frame = PEOPLE.drop(columns=["household", "born", "gift"]).assign(y=values)
+    settings = settings_for(frame, "y", lower=0.0, upper=1e6).but(known=["region"])
+    [found] = find_derivable(Table(frame), settings)
+    assert found.partly
+    refuse_derivable([found], settings)
+    told = str(plan_settings(frame, settings))
+    assert "Some true values can be computed from what is released unchanged: y = rent, for 6" in told
+    assert "Nothing runs before" not in told
+
+
 def test_nothing_of_the_built_in_survey_follows_from_the_rest():
     survey = consumer_survey(800, seed=2)
     for name in survey:

@@ -35,6 +35,8 @@ from molehill.tables.table import Table
 # A formula that gives the values of so many records is one, and a net that predicts so many; each must leave no more
 # than this share of what the best constant leaves unpredicted, so that a variable that hardly varies is not found.
 FORMULA, FORMULA_LEFT = 0.9, 0.25
+# One that gives fewer is mentioned, and stops nothing: the board asks whose values these are.
+PARTLY, PARTLY_LEFT = 0.5, 0.6
 NET, NET_LEFT = 0.99, 0.1
 # Fewer records show nothing: of a formula, and of a net.
 _LEAST, _LEAST_NET = 20, 100
@@ -75,6 +77,8 @@ class Derivable:
         Of the records that have a value, how many the formula gives, or how many are predicted within the radius.
     how
         Where there is no formula, how near it is predicted, in words.
+    partly
+        Whether the formula gives too few of the values to stop anything.
     """
 
     column: str
@@ -82,6 +86,7 @@ class Derivable:
     formula: str
     share: float
     how: str = ""
+    partly: bool = False
 
     def __str__(self) -> str:
         of = f"for {_percent(self.share)} of the records"
@@ -128,7 +133,7 @@ def find_derivable(table: Table, settings: Settings) -> tuple[Derivable, ...]:
 
 def refuse_derivable(found: Sequence[Derivable], settings: Settings) -> None:
     """Refuse variables whose true values can be computed from what is kept, unless that is accepted by name."""
-    left = [one for one in found if one.column not in settings.accept_derivable]
+    left = [one for one in found if not one.partly and one.column not in settings.accept_derivable]
     if not left:
         return
     told = "; ".join(f"{one}" for one in left)
@@ -178,7 +183,7 @@ def find_ties(table: Table, settings: Settings) -> tuple[Derivable, ...]:
             one = _find_formula(aim, _gather(table, likely, likely))
         # That of three the second follows from the others is said by how the first does.
         told = any({name, *(one.parts if one else ())} <= {other.column, *other.parts} for other in found)
-        if one is not None and {*one.parts} & {*settings.replace} and not told:
+        if one is not None and not one.partly and {*one.parts} & {*settings.replace} and not told:
             found.append(one)
     return tuple(found)
 
@@ -222,10 +227,6 @@ class _Aim:
         lows, highs = np.sort(values - radius), np.sort(values + radius)
         covered = np.searchsorted(lows, lows, "right") - np.searchsorted(highs, lows, "left")
         return mode, float(covered.max(initial=0) / max(len(values), 1))
-
-    def shows_formula(self, share: float) -> bool:
-        """Whether a formula that gives so many records is more than chance."""
-        return share >= FORMULA and 1 - share <= FORMULA_LEFT * (1 - self.base[0])
 
     def shows_net(self, share: float) -> bool:
         """Whether to predict so many records within the radius is more than chance."""
@@ -381,7 +382,10 @@ def _is_whole(column: pd.Series) -> bool:
 def _find_one(aim: _Aim, pool: _Pool) -> Derivable | None:
     if len(aim.rows) < _LEAST or aim.base[0] == 1:
         return None
-    return _find_formula(aim, pool) or _find_levels(aim, pool) or _find_order(aim, pool) or _grow(aim, pool)
+    formula = _find_formula(aim, pool)
+    if formula is not None and not formula.partly:
+        return formula
+    return _find_levels(aim, pool) or _find_order(aim, pool) or _grow(aim, pool) or formula
 
 
 def _find_formula(aim: _Aim, pool: _Pool) -> Derivable | None:
@@ -405,7 +409,7 @@ def _propose(aim: _Aim, pool: _Pool) -> Iterator[tuple[str, ...]]:
     usable = np.array([not term.dated for term in pool.terms], dtype=bool)
     own_terms = [term for term in pool.terms if not term.dated]
     numbers = pool.numbers[aim.rows][:, usable]
-    for place in np.flatnonzero((np.abs(numbers - values[:, None]) <= exact[:, None]).mean(axis=0) >= FORMULA):
+    for place in np.flatnonzero((np.abs(numbers - values[:, None]) <= exact[:, None]).mean(axis=0) >= PARTLY):
         yield (_write_term(own_terms[place]),)
     numbers, kept = _closest(_filled(numbers), values)
     terms = [own_terms[place] for place in kept.tolist()]
@@ -583,7 +587,7 @@ def _simplify(coefficients: Floats, predictors: Floats, aim: Floats, room: Float
         tried[place] = 0.0
         if (without := hits(tried)) >= share - 1e-4 or (share < FORMULA and without >= share):
             rounded, share = tried, without
-    if share < FORMULA - 0.05 or not rounded[:-1].any():
+    if share < PARTLY - 0.05 or not rounded[:-1].any():
         return []
     # The plainest that gives as much.
     for place in np.flatnonzero(rounded):
@@ -696,11 +700,12 @@ def _verify(aim: _Aim, pool: _Pool, texts: Iterable[str]) -> Derivable | None:
         right = np.abs(values - aim.values) <= aim.exact * (1 + 1e-9)
         share = float(right[able].mean())
         of = float(np.unique(aim.values[able], return_counts=True)[1].max() / able.sum())
-        if share < FORMULA or 1 - share > FORMULA_LEFT * (1 - of):
+        if share < PARTLY or 1 - share > PARTLY_LEFT * (1 - of):
             continue
+        partly = share < FORMULA or 1 - share > FORMULA_LEFT * (1 - of)
         covered = float(right[able].sum() / present.sum())
         if best is None or covered > best.share + 1e-9:
-            best = Derivable(aim.name, (*formula.parts, *formula.units), text, covered)
+            best = Derivable(aim.name, (*formula.parts, *formula.units), text, covered, partly=partly)
     return best
 
 

@@ -672,9 +672,9 @@ def tell_derivable(plan: Plan) -> list[str]:
     told = []
     for one in plan.derivable:
         accepted = one.column in plan.accepted
-        found = "Accepted: true values" if accepted else "TRUE VALUES"
+        found = "Accepted: true values" if accepted else "Some true values" if one.partly else "TRUE VALUES"
         told.append(f"{found} can be computed from what is released unchanged: {one}.")
-        told += [] if accepted else [f"{tell_remedies(one)}. Nothing runs before."]
+        told += [] if accepted or one.partly else [f"{tell_remedies(one)}. Nothing runs before."]
     for one in plan.ties:
         told.append(
             f"Synthetic values will not keep to this: {one}. To make them so, derive one of them from the others "

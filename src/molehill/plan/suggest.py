@@ -117,7 +117,7 @@ def _settle_derivable(
     own, reasons = settings.replace, dict[str, str]()
     design = [] if settings.survey is None else [name for _, name in settings.survey.columns]
     for _ in range(_ROUNDS):
-        found = find_derivable(table, settings)
+        found = [one for one in find_derivable(table, settings) if not one.partly]
         # A part that follows from what is left, such as a size from a count, hides nothing: it stays.
         back = [one.column for one in found if one.column in settings.replace and one.column not in own]
         settings = _release_unchanged(settings, back)
