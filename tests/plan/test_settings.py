@@ -197,6 +197,7 @@ def test_only_what_is_marked_public_is_published():
         "replace",
         "keep",
         "drop",
+        "derived",
         "accept",
         "min_level_records",
         "shuffle",

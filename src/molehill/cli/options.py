@@ -8,7 +8,18 @@ from typer.core import TyperCommand
 from molehill.errors import InputError
 
 # Settings that may be written with commas between the names; rules and formulas have commas of their own.
-NAMES = ("replace", "keep", "drop", "decide", "accept", "known", "predictors", "relations", "compare")
+NAMES = (
+    "replace",
+    "keep",
+    "drop",
+    "decide",
+    "accept",
+    "accept_derivable",
+    "known",
+    "predictors",
+    "relations",
+    "compare",
+)
 
 
 class SettingsCommand(TyperCommand):

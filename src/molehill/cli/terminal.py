@@ -199,7 +199,7 @@ def ask_about(suggested: Suggestion) -> Settings:
 
 def tell_suggestion(suggested: Suggestion, settings: Settings) -> str:
     """Say what was suggested for every column, with the reason."""
-    fates = {name: fate for fate in FATES for name in getattr(settings, fate)}
+    fates = {name: fate for fate in (*FATES, "derived") for name in getattr(settings, fate)}
     rows = [(fates[name], name, reason) for name, reason in suggested.reasons.items()]
     lines = [f"{fate:8}{name}: {reason}" for fate, name, reason in rows]
     lines.append(f"The intruder may know {', '.join(settings.known) or 'nothing'}: {suggested.notes['known']}")

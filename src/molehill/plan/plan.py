@@ -4,7 +4,7 @@ import json
 import re
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -18,13 +18,15 @@ from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import set_rules, tell_bounds
 from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
+from molehill.plan.derivable import Derivable, find_derivable, find_ties, tell_remedies
 from molehill.plan.pooling import Pooled, count_rare, pool_levels
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
-from molehill.plan.settings import FATES, OF_COLUMNS, Settings, printable
+from molehill.plan.settings import BESIDE, FATES, OF_COLUMNS, Settings, printable
 from molehill.plan.targets import parse_targets
 from molehill.risk.intruder import View
 from molehill.rules.constraints import Sum, count_broken
 from molehill.rules.emptiness import find_emptiness
+from molehill.rules.formulas import Formula, check_formula, read_formula_of
 from molehill.rules.reading import read_constraints
 from molehill.rules.rules import Rules
 from molehill.surveys.design import Sample, SurveyDesign
@@ -97,6 +99,11 @@ class Plan:
         Rare levels that are pooled, in words: see `pool_levels`.
     together
         By which columns records belong together, in sentences, and what becomes of each; empty if none does.
+    derivable, accepted
+        Synthesized and derived variables whose true values can be computed from what is kept; and those of them that
+        are accepted knowingly.
+    ties
+        Synthesized variables that follow from other synthesized ones, which synthetic values do not keep to.
     """
 
     columns: pd.DataFrame
@@ -115,6 +122,9 @@ class Plan:
     bounds: str = ""
     pooled: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
+    derivable: tuple[Derivable, ...] = ()
+    accepted: tuple[str, ...] = ()
+    ties: tuple[Derivable, ...] = ()
 
     def __str__(self) -> str:
         return tell_plan(self)
@@ -134,7 +144,10 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=settings.synthesizer == "own")
     table, pooled = pool_levels(table, settings)
-    return make_plan(complete_settings(settings, table), settings.intruder.look(table), findings, pooled=pooled)
+    plan = make_plan(complete_settings(settings, table), settings.intruder.look(table), findings, pooled=pooled)
+    stated = [{*one.columns} for one in read_constraints(settings.constraints, table)] if settings.constraints else []
+    ties = [one for one in find_ties(table, settings) if not any({one.column, *one.parts} <= own for own in stated)]
+    return replace(plan, ties=tuple(ties))
 
 
 def take_table(data: Any, settings: Settings) -> Table:
@@ -155,6 +168,10 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     kept = tuple(name for name in settings.keep if name not in settings.accept)
     regressed = _find_regressed(settings, table)
     asked = {*settings.relations, *regressed}
+    formulas = read_formulas(settings)
+    # What is computed from others is carried by these.
+    for name in [name for name in formulas if name in asked]:
+        asked = asked - {name} | {*formulas[name].parts}
     if settings.survey is not None:
         carried = settings.survey.weight if settings.fits_given_weight else settings.survey.stratum
         # Clusters and replicates are no predictors: they are too many, or tell what the weight tells.
@@ -240,6 +257,8 @@ def make_plan(
         tell_bounds(settings.scorecard),
         tuple(map(str, pooled)),
         tuple(tell_units(settings, found.values())),
+        find_derivable(table, settings),
+        tuple(settings.accept_derivable),
     )
 
 
@@ -251,6 +270,11 @@ def tell_units(settings: Settings, findings: Iterable[Finding]) -> list[str]:
         for found in findings
         if found.unit and found.name in fates and (found.identifying or found.name in settings.keep)
     ]
+
+
+def read_formulas(settings: Settings) -> dict[str, Formula]:
+    """Read the formulas of the derived variables, by their names."""
+    return {name: read_formula_of(name, text) for name, text in settings.derived.items()}
 
 
 def tell_survey(settings: Settings, table: Table) -> list[str]:
@@ -332,6 +356,10 @@ def find_rules(table: Table, settings: Settings, kinds: Mapping[str, str], poole
         names = ", ".join(repr(one.name) for one in pooled)
         remedy = f"{error.remedy}. Rare levels of {names} are pooled: a smaller min_level_records keeps them"
         raise InputError(error.argument, error.problem, remedy) from None
+    hidden = [name for one in constraints for name in one.columns if name in settings.derived]
+    if hidden:
+        problem = f"they speak of {hidden[0]!r}, which is derived"
+        raise InputError("constraints", problem, "Write its parts instead, or leave the constraint out")
     hidden = [name for one in constraints for name in one.columns if name in settings.drop]
     if hidden:
         problem = f"they speak of {hidden[0]!r}, which is dropped"
@@ -411,13 +439,14 @@ def check_columns(
     own
         Whether the synthesizer is one of the caller's, which knows its limits itself.
     """
-    for fate in (*FATES, "accept"):
-        find_columns(table, getattr(settings, fate), fate)
+    for fate in (*FATES, *BESIDE):
+        find_columns(table, list(getattr(settings, fate)), fate)
     for setting in OF_COLUMNS.values():
         value = getattr(settings, setting)
         find_columns(table, list(value) if isinstance(value, Mapping) else [], setting)
     _check_fates(settings, table)
     _check_survey(settings, table)
+    _check_derived(settings, table)
     hidden = [name for name in settings.known if name in settings.drop]
     if hidden:
         problem = f"{hidden[0]!r} is dropped, so that no released record can be found by it"
@@ -461,7 +490,7 @@ def _unit_kept(found: Finding) -> InputError:
 
 
 def _check_fates(settings: Settings, table: Table) -> None:
-    named = {name for fate in FATES[:3] for name in getattr(settings, fate)}
+    named = {name for fate in (*FATES[:3], "derived") for name in getattr(settings, fate)}
     left = [name for name in table.frame.columns if name not in named]
     if left:
         shown = ", ".join(map(repr, left[:20])) + (f" and {len(left) - 20} more" if len(left) > 20 else "")
@@ -472,6 +501,32 @@ def _check_fates(settings: Settings, table: Table) -> None:
                 '; what is marked "decide" is still open: the settings of `molehill init` say beside it what to write'
             )
         raise InputError("columns", problem, remedy)
+
+
+def _check_derived(settings: Settings, table: Table) -> None:
+    """Refuse formulas that cannot be computed from what is released, and those whose parts are all true values."""
+    made: set[str] = {*settings.replace}
+    for name, formula in read_formulas(settings).items():
+        check_formula(formula, table, name)
+        if name in settings.known:
+            problem = f"{name!r} is derived, so that no released record can be found by it"
+            raise InputError("known", problem, "Take it from the known columns")
+        other = [part for part in formula.parts if part not in made and part not in settings.keep]
+        if other:
+            problem = (
+                f"{name!r} is computed from {other[0]!r}, which is neither replaced nor kept nor derived before it"
+            )
+            raise InputError("derived", problem, "Replace or keep its parts, or write them in their order")
+        if not {*formula.parts} & made:
+            problem = (
+                f"{name!r} is computed from variables that are released unchanged: its values would be the true ones"
+            )
+            raise InputError("derived", problem, "Replace one of its parts, or drop it")
+        missing = [unit for unit in formula.units if unit in settings.replace or settings.records is not None]
+        if missing:
+            problem = f"{name!r} is computed by {missing[0]!r}, by which synthetic records do not belong together"
+            raise InputError("derived", problem, "Keep or drop that variable, or write a formula without it")
+        made.add(name)
 
 
 def _check_survey(settings: Settings, table: Table) -> None:
@@ -584,7 +639,7 @@ def _kind(settings: Settings, found: Finding) -> str:
 
 
 def _describe(table: Table, settings: Settings, found: Finding, sketches: list[Design]) -> dict[str, str]:
-    fate = next(fate for fate in FATES if found.name in getattr(settings, fate))
+    fate = next(fate for fate in (*FATES, "derived") if found.name in getattr(settings, fate))
     kind, limits, model, remarks = _kind(settings, found), "", "", []
     if fate == "replace":
         model = _model(settings, found)
@@ -593,14 +648,7 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
     elif found.name in settings.known:
         remarks.append("the intruder knows it")
     remarks += [f"the survey's {role}" for role, name in _roles(settings) if name == found.name]
-    if fate == "keep" and found.identifying:
-        remarks.append(f"may name people ({found.identifying}), accepted")
-    if fate == "keep" and found.sensitive:
-        remarks.append(f"looks sensitive ({found.sensitive}), published as collected")
-    if fate == "keep" and kind == "categorical" and not found.problem:
-        levels, records = count_rare(table, found.name, settings.least_records(found.name))
-        rare = f"{levels:,} level{'' if levels == 1 else 's'} of few records ({records:,} in all)"
-        remarks += [f"{rare} published as collected"] if levels else []
+    remarks += _remark_kept(table, settings, found, kind) if fate == "keep" else []
     if found.problem and found.name not in settings.kinds:
         kind = ""
         remarks.append(found.problem)
@@ -611,6 +659,8 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
         # What is told of handling may be published: counts of the true values only if the tables show them.
         remarks += handling
         handling = _tell_replaced(table, found, kind, settings.missing)
+    if fate == "derived":
+        handling = [f"computed in every dataset: {settings.derived[found.name]}"]
     if found.missing and not any(found.name in design.missing for design in sketches):
         remarks.append(f"{found.missing:,} missing")
     return {
@@ -624,6 +674,17 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
         "sensitive": found.sensitive,
         "handling": "; ".join(handling),
     }
+
+
+def _remark_kept(table: Table, settings: Settings, found: Finding, kind: str) -> list[str]:
+    """What to think of before a column is published as collected."""
+    remarks = [f"may name people ({found.identifying}), accepted"] if found.identifying else []
+    remarks += [f"looks sensitive ({found.sensitive}), published as collected"] if found.sensitive else []
+    if kind == "categorical" and not found.problem:
+        levels, records = count_rare(table, found.name, settings.least_records(found.name))
+        rare = f"{levels:,} level{'' if levels == 1 else 's'} of few records ({records:,} in all)"
+        remarks += [f"{rare} published as collected"] if levels else []
+    return remarks
 
 
 def _roles(settings: Settings) -> list[tuple[str, str]]:
@@ -654,6 +715,7 @@ def tell_plan(plan: Plan) -> str:
     rows = [[printable(f"{cell}") for cell in row] for row in (list(shown.columns), *shown.to_numpy().tolist())]
     fates = plan.columns["fate"].value_counts()
     counted = ", ".join(f"{fates.get(fate, 0)} {words}" for fate, words in _FATES.items())
+    counted += f", {fates['derived']} derived" if "derived" in fates else ""
     small = "; ".join(
         f"fewer than {size} records: {number:,}, with {records:,} in all"
         for size, (number, records) in plan.small.items()
@@ -681,6 +743,7 @@ def tell_plan(plan: Plan) -> str:
         told.append(TOGETHER)
     for rule, broken in plan.rules.items():
         told.append(f"Kept in every record: {printable(rule)}" + (f" ({broken:,} break it now)." if broken else "."))
+    told += tell_derivable(plan)
     told += [f"Judged by bounds of yours: {printable(plan.bounds)}."] if plan.bounds else []
     told.append(f"Estimate: {_tell_time(plan.seconds)} on two cores, {plan.bytes / 2**20:,.0f} MiB beside the table.")
     free = available_memory()
@@ -688,6 +751,22 @@ def tell_plan(plan: Plan) -> str:
         remedy = "fewer tables, or a larger machine" if plan.bytes < 2 * free else "a larger machine"
         told.append(f"THAT IS MORE MEMORY THAN THE {free / 2**20:,.0f} MiB THAT ARE FREE: take {remedy}.")
     return "\n".join(told)
+
+
+def tell_derivable(plan: Plan) -> list[str]:
+    """Say what can be computed from what is released unchanged, and what to do; and what new values do not keep to."""
+    told = []
+    for one in plan.derivable:
+        accepted = one.column in plan.accepted
+        found = "Accepted: true values" if accepted else "Some true values" if one.partly else "TRUE VALUES"
+        told.append(f"{found} can be computed from what is released unchanged: {one}.")
+        told += [] if accepted or one.partly else [f"{tell_remedies(one)}. Nothing runs before."]
+    for one in plan.ties:
+        told.append(
+            f"Synthetic values will not keep to this: {one}. To make them so, derive one of them from the others "
+            '({ release = "derived", formula = "..." }), or state it as a constraint.'
+        )
+    return [printable(one) for one in told]
 
 
 _FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped"}

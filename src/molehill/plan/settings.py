@@ -58,6 +58,11 @@ OF_COLUMNS = {
     "min_level_records": "min_level_records",
 }
 
+# Settings of columns that a file has with its columns, beside fates and what `OF_COLUMNS` names.
+BESIDE = ("derived", "accept", "accept_derivable")
+# What is accepted knowingly of a column, as its entry says it.
+ACCEPTED = {"identifying": "accept", "derivable": "accept_derivable"}
+
 # What `scheme = "paper"` stands for.
 PAPER = {
     "components": 10,
@@ -128,6 +133,19 @@ class Settings(BaseModel):
     )
     accept: Names = setting(
         (), "Columns that may name people and are kept all the same.", "a list of column names", public=True
+    )
+    derived: dict[Name, Name] = setting(
+        {},
+        "Columns that are computed again in every dataset, from others that are replaced or kept, and never contradict "
+        "them. Formulas have + - * / and parentheses, log, exp, sqrt, abs, min, max, coalesce(x, 0), and sum(x) by a "
+        "column.",
+        'formulas by column, such as { grade = "age - experience - 6" }',
+        public=True,
+    )
+    accept_derivable: Names = setting(
+        (),
+        "Columns that are replaced or derived although their true values can be computed from kept ones, knowingly.",
+        "a list of column names",
     )
     known: Names = setting(
         ..., "Columns that an intruder may know about a person.", "a list of column names", public=True
@@ -449,6 +467,7 @@ class Settings(BaseModel):
         "drop",
         "decide",
         "accept",
+        "accept_derivable",
         "known",
         "predictors",
         "relations",
@@ -503,10 +522,10 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _one_fate_each(self) -> Self:
-        fates = [name for fate in FATES for name in getattr(self, fate)]
+        fates = [name for fate in (*FATES, "derived") for name in getattr(self, fate)]
         twice = sorted({name for name in fates if fates.count(name) > 1})
         if twice:
-            raise _ToldError(f"{twice[0]!r} has two fates: name it under one of {', '.join(FATES)}")
+            raise _ToldError(f"{twice[0]!r} has two fates: name it under one of {', '.join(FATES)} and derived")
         return self
 
     @model_validator(mode="after")
@@ -791,7 +810,7 @@ def format_settings(
     document.add(tomlkit.comment("Settings of a release: `molehill run` with this file makes it."))
     for name in type(settings).model_fields:
         value = getattr(settings, name)
-        if name in (*FATES, "accept", *OF_COLUMNS.values()) and (isinstance(value, dict | tuple) or value is None):
+        if name in (*FATES, *BESIDE, *OF_COLUMNS.values()) and (isinstance(value, dict | tuple) or value is None):
             # These stand with the columns.
             continue
         if name in ("survey", "scorecard"):
@@ -856,7 +875,8 @@ def _add_columns(
         "What becomes of every column: the name of a fate, or a table with it as `release` and more of the column.",
         "A column that is not named here stops the run.",
         *(f"{fate}: {_tell(settings, fate)}" for fate in FATES),
-        f'identifying = "accept": {_tell(settings, "accept")}',
+        f'release = "derived" with a formula: {_tell(settings, "derived")}',
+        *(f'{key} = "accept": {_tell(settings, field)}' for key, field in ACCEPTED.items()),
         *(f"{key}: {_tell(settings, field)}" for key, field in OF_COLUMNS.items()),
         *notes.get("columns", "").splitlines(),
     ]
@@ -883,12 +903,14 @@ def _tell(settings: Settings, name: str) -> str:
 def gather_columns(settings: Settings) -> dict[str, dict[str, Any]]:
     """Give all that is set for every column, as the table of columns in a settings file has it."""
     entries: dict[str, dict[str, Any]] = {name: {"release": fate} for fate in FATES for name in getattr(settings, fate)}
+    entries |= {name: {"release": "derived", "formula": text} for name, text in settings.derived.items()}
     for key, field in OF_COLUMNS.items():
         value = getattr(settings, field)
         for name, entry in value.items() if isinstance(value, dict) else ():
             entries.setdefault(name, {})[key] = list(entry) if isinstance(entry, tuple) else entry
-    for name in settings.accept:
-        entries.setdefault(name, {})["identifying"] = "accept"
+    for key, field in ACCEPTED.items():
+        for name in getattr(settings, field):
+            entries.setdefault(name, {})[key] = "accept"
     return entries
 
 
@@ -907,15 +929,14 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
         raise _ToldError("'columns' must be a table of columns, each with its fate")
     for name, told in columns.items():
         entry = {"release": told} if isinstance(told, str) else dict(told) if isinstance(told, Mapping) else {"": told}
-        wrong = [key for key in entry if key not in ("release", "identifying", *OF_COLUMNS)]
+        _check_entry(name, entry)
         fate = entry.get("release")
-        if wrong or fate not in (None, *FATES) or entry.get("identifying", "accept") != "accept":
-            keys = ", ".join(("release", "identifying", *OF_COLUMNS))
-            raise _ToldError(f"column {name!r}: write one of {_one_of(FATES)}, or a table of {keys}")
-        if fate is not None:
+        if fate == "derived":
+            spread["derived"] = {**_by_column(spread.get("derived")), name: entry["formula"]}
+        elif fate is not None:
             spread[fate] = [*_as_list(spread.get(fate)), name]
-        if "identifying" in entry:
-            spread["accept"] = [*_as_list(spread.get("accept")), name]
+        for key in (key for key in ACCEPTED if key in entry):
+            spread[ACCEPTED[key]] = [*_as_list(spread.get(ACCEPTED[key])), name]
         for key, field in OF_COLUMNS.items():
             if key in entry:
                 spread[field] = {**_by_column(spread.get(field)), name: entry[key]}
@@ -924,6 +945,16 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(given.get(field), int | float) and isinstance(spread[field], dict):
             spread[field] = {**dict.fromkeys(_as_list(spread.get("replace")), given[field]), **spread[field]}
     return spread
+
+
+def _check_entry(name: str, entry: Mapping[str, Any]) -> None:
+    """Refuse an entry of a column that says nothing that can be taken."""
+    fate, keys = entry.get("release"), ("release", "formula", *ACCEPTED, *OF_COLUMNS)
+    other = [key for key in ACCEPTED if entry.get(key, "accept") != "accept"]
+    if other or fate not in (None, "derived", *FATES) or not {*entry} <= {*keys}:
+        raise _ToldError(f"column {name!r}: write one of {_one_of(FATES)}, or a table of {', '.join(keys)}")
+    if ("formula" in entry) != (fate == "derived"):
+        raise _ToldError(f'column {name!r}: write {{ release = "derived", formula = "a + b" }}, or neither of the two')
 
 
 def settle_scheme(given: Mapping[str, Any]) -> dict[str, Any]:

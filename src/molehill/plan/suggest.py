@@ -10,8 +10,10 @@ import numpy as np
 
 from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns, propose_limits
+from molehill.plan.derivable import Derivable, find_derivable
 from molehill.plan.plan import TOGETHER, suggest_order, tell_units
 from molehill.plan.settings import Settings
+from molehill.rules.formulas import read_formula_of
 from molehill.surveys.design import SurveyDesign
 from molehill.surveys.recognising import recognise_design
 from molehill.tables.cells import declare_missing, explain_missing_codes
@@ -35,6 +37,8 @@ _ORDER = (
 _MANY = 20
 # A tenth more, or less, on the scale of logarithms: what is close within 20% of the amount.
 _LOG_FLOOR = 0.182
+# What is synthesized because a variable follows from it may follow from others itself.
+_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
         accept=tuple(found.name for found in findings if found.name in parts and found.identifying),
         **{name: value for name, value in (reading or {}).items() if value is not None},
     )
+    settings, follow = _settle_derivable(table, settings, {found.name: found for found in findings})
+    reasons |= {name: f"{reason}; {reasons[name]}" for name, reason in follow.items()}
     notes = {"known": about_patterns, "survey": about_design, "radius": _tell_logarithms(replaced)}
     units = [f"{one}." for one in tell_units(settings, findings)]
     units += [TOGETHER] if units else []
@@ -210,6 +216,64 @@ def _tell_logarithms(replaced: Sequence[Finding]) -> str:
         if found.logarithm
     ]
     return "\n".join(told)
+
+
+def _settle_derivable(
+    table: Table, settings: Settings, findings: Mapping[str, Finding]
+) -> tuple[Settings, dict[str, str]]:
+    """Propose to synthesize also what a synthesized variable follows from, and to compute it again; with reasons."""
+    own, reasons = settings.replace, dict[str, str]()
+    design = [] if settings.survey is None else [name for _, name in settings.survey.columns]
+    for _ in range(_ROUNDS):
+        found = [one for one in find_derivable(table, settings) if not one.partly]
+        # A part that follows from what is left, such as a size from a count, hides nothing: it stays.
+        back = [one.column for one in found if one.column in settings.replace and one.column not in own]
+        settings = _release_unchanged(settings, back)
+        reasons = {name: reason for name, reason in reasons.items() if name not in back}
+        for one in [one for one in found if one.column not in reasons and one.column not in back]:
+            parts = read_formula_of(one.column, one.formula).parts if one.formula else one.parts
+            chosen = [
+                findings[name]
+                for name in parts
+                # What an intruder knows anyway, and what has few levels, stays: the others are enough to hide it.
+                if name in settings.keep and name not in design and _is_amount(findings[name])
+            ]
+            if chosen:
+                settings = _synthesize_too(table, settings, chosen, one)
+                reasons |= {each.name: f"synthesized because {one.column} follows from it" for each in chosen}
+            reasons[one.column] = f"from what would be kept, {one}"
+    return settings, reasons
+
+
+def _is_amount(found: Finding) -> bool:
+    return found.kind != "categorical" and not (found.dates or found.knowable) and found.levels > _MANY
+
+
+def _release_unchanged(settings: Settings, names: Sequence[str]) -> Settings:
+    ends = {
+        end: {name: value for name, value in (getattr(settings, end) or {}).items() if name not in names}
+        for end in ("lower", "upper")
+    }
+    left = tuple(name for name in settings.replace if name not in names)
+    return settings.but(replace=left, keep=(*settings.keep, *names), **ends) if names else settings
+
+
+def _synthesize_too(table: Table, settings: Settings, chosen: Sequence[Finding], found: Derivable) -> Settings:
+    """Synthesize what a variable follows from, and compute it from these if it is known how."""
+    names = [each.name for each in chosen]
+    made = {found.column: found.formula} if found.formula else {}
+    limits = {each.name: _limits(table, each) for each in chosen if each.kind != "categorical"}
+    ends = {end: {**(getattr(settings, end) or {})} for end in ("lower", "upper")}
+    for place, own in enumerate(ends.values()):
+        own |= {name: both[place] for name, both in limits.items()}
+        own.pop(found.column if made else "", None)
+    return settings.but(
+        replace=tuple(name for name in (*settings.replace, *names) if name not in made),
+        keep=tuple(name for name in settings.keep if name not in names),
+        derived={**settings.derived, **made},
+        missing="model" if any(each.missing for each in chosen) else settings.missing,
+        **ends,
+    )
 
 
 def _recognise(table: Table, usable: Sequence[str]) -> tuple[SurveyDesign | None, str, dict[str, str]]:

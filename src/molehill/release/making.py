@@ -25,7 +25,17 @@ from molehill.evaluation.telling import find_figure, list_figures
 from molehill.evaluation.verdict import mean_risk, remark_shape
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
-from molehill.plan.plan import Plan, check_columns, complete_settings, find_rules, make_plan, model_of, take_table
+from molehill.plan.derivable import refuse_derivable
+from molehill.plan.plan import (
+    Plan,
+    check_columns,
+    complete_settings,
+    find_rules,
+    make_plan,
+    model_of,
+    read_formulas,
+    take_table,
+)
 from molehill.plan.pooling import pool_levels
 from molehill.plan.predictors import predictors_of
 from molehill.plan.settings import Settings
@@ -36,10 +46,11 @@ from molehill.report.trail import hash_source
 from molehill.risk.identification import ConfidentialRisk
 from molehill.risk.intruder import View
 from molehill.rules.emptiness import may_be_empty
+from molehill.rules.formulas import derive
 from molehill.rules.rules import Rules
 from molehill.surveys.rarity import population_risk
 from molehill.synthesis.fitting import fit
-from molehill.synthesis.posterior import Posterior
+from molehill.synthesis.posterior import Posterior, as_given
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, Chain
 from molehill.tables.resolution import column_unit
@@ -148,6 +159,13 @@ class Job:
         settings = self.settings
         return {"survey": settings.survey, "sandwich": settings.sandwich} if settings.fits_by_weight else {}
 
+    def derive(self, tables: Sequence[Any]) -> list[Any]:
+        """Compute in drawn tables, from what was drawn, the variables that are derived."""
+        formulas = read_formulas(self.settings)
+        if not formulas:
+            return list(tables)
+        return [as_given(derive(as_table(one), formulas, self.table)) for one in tables]
+
     def expand(self, tables: Sequence[Any]) -> list[Table]:
         """Give tables as they are compared: those of the population with each record as often as it stands for."""
         found = [as_table(one) for one in tables]
@@ -211,6 +229,7 @@ def prepare(
         problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
         raise InputError("synthesizer", problem, "Name the same columns in both")
     plan = make_plan(settings, view, findings, rules, pooled=pooled)
+    refuse_derivable(plan.derivable, settings)
     return Job(settings, view, model, own, wanted, measures, plan, rules, hash_source(as_table(data)))
 
 
@@ -299,6 +318,7 @@ def assemble(
         What a search found, if there was one.
     """
     released = next(iter(posteriors))
+    tables = {name: job.derive(made) for name, made in tables.items()}
     with timed_stage("measuring risk and utility", seconds, tell):
         evaluation = evaluated_by(job, tables, posteriors)
     if search is None and job.settings.scheme == "auto":

@@ -288,6 +288,8 @@ def _tell_predictors(settings: Settings) -> str:
 def _tell_columns(settings: Settings) -> str:
     """Name what is published as it was collected, and what is not published."""
     kept = f"As they were collected: {_list(settings.keep)}." if settings.keep else "No other column is published."
+    if settings.derived:
+        kept += f" Computed again from the others, in every table: {_list([*settings.derived])}."
     return f"{kept} Not published: {_list(settings.drop)}." if settings.drop else kept
 
 
@@ -315,8 +317,15 @@ def _tell_reliance(public: Dossier) -> str:
 def _tell_codebook(public: Dossier) -> str:
     """One line a column; of those that were dropped the name alone."""
     fates = {"replace": "replaced by draws", "keep": "as collected", "drop": "not published"}
+    formulas = public.settings.derived
+    fates |= {name: f"computed: {_cell(text)}" for name, text in formulas.items()}
     rows = [
-        (_code(row["column"]).replace("|", "\\|"), _cell(row["label"]), _cell(row["kind"]), fates[row["fate"]])
+        (
+            _code(row["column"]).replace("|", "\\|"),
+            _cell(row["label"]),
+            _cell(row["kind"]),
+            fates[row["column"] if row["fate"] == "derived" else row["fate"]],
+        )
         for row in public.facts["columns"]
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -25,6 +25,7 @@ APART = (
     "data",
     *FATES,
     "accept",
+    "derived",
     "known",
     "targets",
     "survey",
@@ -44,7 +45,7 @@ def set_fate(settings: Settings, looked: Looked, fields: Fields) -> Settings:
         fates[fate] = (*fates[fate], name)
     else:
         fates[fate] = tuple(own for own in looked.columns if own in {*fates[fate], name})
-    changes: dict[str, Any] = {**fates}
+    changes: dict[str, Any] = {**fates, "derived": _without(settings.derived, name)}
     if not fates["replace"]:
         raise InputError("columns", "no column would be replaced", "First choose another one to be replaced")
     known = fate == "keep" or (fate == "replace" and settings.records is not None)

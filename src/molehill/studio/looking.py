@@ -14,7 +14,7 @@ from molehill.arrays import FrozenDict
 from molehill.errors import InputError
 from molehill.machine import call_alone
 from molehill.plan.columns import Finding, look_at_columns
-from molehill.plan.plan import Plan, plan_settings
+from molehill.plan.plan import Plan, plan_settings, tell_derivable
 from molehill.plan.settings import FATES, Settings, gather_columns
 from molehill.plan.suggest import Suggestion, suggest_settings
 from molehill.risk.identification import confidential_risk, risk_floor
@@ -191,6 +191,7 @@ def tell_columns(project: Project, settings: Settings) -> dict[str, Any]:
         "plan": planned,
         "problem": problem,
         "rules": {} if planned is None else planned.rules,
+        "derivable": [] if planned is None else tell_derivable(planned),
         "constraints": "\n".join(settings.constraints),
     }
 

@@ -360,7 +360,7 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
         seed=named_seed(seed, "expected"),
         unconverged="allow",
     )
-    drawn = draw(posterior, datasets=looked_at, seed=named_seed(seed, "drawn"), unconverged="allow")
+    drawn = job.derive(draw(posterior, datasets=looked_at, seed=named_seed(seed, "drawn"), unconverged="allow"))
     risk = release_risk(view, drawn)
     linked = risk.linked.sum(axis=0)
     coverage = np.divide(risk.by_table.sum(axis=0), linked, out=np.array(bench.confidential.risk), where=linked > 0)

@@ -123,7 +123,13 @@ ATTACKS = {
 }
 # Blocks that are seen at first; the others stand behind them.
 _FIRST = (EXPECTED, LOOK_ALIKES, MEMBERS, OVERLAPS, SHAPE)
-FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped", "change": "published, changed"}
+FATES = {
+    "replace": "replaced",
+    "keep": "published as collected",
+    "drop": "dropped",
+    "derived": "computed from others",
+    "change": "published, changed",
+}
 # Measures of what users compute: their block says what they are, so that a row need only name the analysis.
 _OF_ANALYSES = ("estimate", "overlap", "width_ratio", "relative_bias")
 # What is told by the intruder's radius, each with the measure that is the same under the agency's.
