@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from molehill import Settings
-from molehill.studio import running
 from molehill.studio.projects import Project
 from molehill.studio.running import Run, begin_run, go_on, tell_run
 
