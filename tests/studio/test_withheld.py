@@ -35,7 +35,7 @@ def test_why_nothing_was_released_is_told(run, manifest, state):
 def test_what_is_released_against_the_recommendation_was_asked_for_by_name_also_when_it_goes_on(tmp_path, monkeypatch):
     called = []
     monkeypatch.setattr(
-        running.subprocess,
+        subprocess,
         "Popen",
         lambda command, **_: called.append(command) or SimpleNamespace(pid=0, poll=lambda: 0),
     )
