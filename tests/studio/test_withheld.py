@@ -1,6 +1,7 @@
 """A run that was not recommended, as the studio tells it, and what it takes to release it all the same."""
 
 import json
+import subprocess
 from types import SimpleNamespace
 
 import pytest
