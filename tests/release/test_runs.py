@@ -68,7 +68,7 @@ SETTINGS = Settings(
 def made(tmp_path_factory) -> tuple[Path, Release]:
     folder = tmp_path_factory.mktemp("releases") / "out"
     with said_in_words():
-        return folder, run(PEOPLE, SETTINGS, folder, progress=False)
+        return folder, run(PEOPLE, SETTINGS, folder, release_anyway=True, progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +328,15 @@ def run_until(place: str, out: str, pages: str) -> None:
 
     patch.setattr(chains, "write_chunk", write)
     patch.setattr(saving, "render_report", render)
-    run(PEOPLE, SETTINGS, out, resume=True, progress=False, tell=lambda stage: die() if stage == place else None)
+    run(
+        PEOPLE,
+        SETTINGS,
+        out,
+        resume=True,
+        release_anyway=True,
+        progress=False,
+        tell=lambda stage: die() if stage == place else None,
+    )
 
 
 def write_until(place: str, out: str) -> None:
@@ -343,7 +351,7 @@ def write_until(place: str, out: str) -> None:
 
     running.synthesize = lambda *_, **__: None  # type: ignore[assignment]
     running.write_release = write  # type: ignore[attr-defined]
-    run(PEOPLE, SETTINGS, out, resume=True, progress=False)
+    run(PEOPLE, SETTINGS, out, resume=True, release_anyway=True, progress=False)
 
 
 AMID = "amid the writing"
@@ -369,7 +377,7 @@ def test_killed_at_any_stage_it_goes_on_to_the_same_bytes(saved, forking, tmp_pa
     before, sampled = len([*tmp_path.rglob("chunk-*.bin")]), []
     monkeypatch.setattr(chains, "write_chunk", lambda *given: sampled.append(given[1]) or write_chunk(*given))
     monkeypatch.setattr(saving, "render_report", pages_of(saved))
-    run(PEOPLE, SETTINGS, out, resume=True, progress=False)
+    run(PEOPLE, SETTINGS, out, resume=True, release_anyway=True, progress=False)
     assert sampled[:1] == ([before] if places[-1] in ("after a chunk", AMID, *STAGES[:2]) else [])
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     same_release(saved, out)
@@ -390,10 +398,10 @@ def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, rel
         pytest.skip("a small disk cannot be mounted here")
     try:
         with pytest.raises((OSError, InputError)):
-            run(PEOPLE, SETTINGS, disk / "out", progress=False)
+            run(PEOPLE, SETTINGS, disk / "out", release_anyway=True, progress=False)
         assert not (disk / "out").exists()
         subprocess.run(["mount", "-o", "remount,size=80m", str(disk)], check=True)
-        run(PEOPLE, SETTINGS, disk / "out", resume=True, progress=False)
+        run(PEOPLE, SETTINGS, disk / "out", resume=True, release_anyway=True, progress=False)
         same_release(saved, disk / "out")
         assert [path.name for path in disk.iterdir()] == ["out"]
     finally:
@@ -403,7 +411,7 @@ def test_on_a_full_disk_nothing_is_half_written_and_a_rerun_completes(saved, rel
 def test_a_failed_save_leaves_nothing_behind(release, tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "write_dossier", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(OSError, match="No space"):
-        release.save(tmp_path / "out")
+        release.save(tmp_path / "out", release_anyway=True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -428,7 +436,7 @@ def hold_at(place: str, out: str) -> None:
 
     # The lock is held by the run, whatever is made in it.
     running.synthesize = lambda *_, tell, **__: tell(STAGES[0])  # type: ignore[assignment]
-    run(PEOPLE, SETTINGS, out, overwrite=True, progress=False, tell=wait)
+    run(PEOPLE, SETTINGS, out, overwrite=True, release_anyway=True, progress=False, tell=wait)
 
 
 @pytest.mark.linux
@@ -441,7 +449,7 @@ def test_a_second_run_is_told_who_holds_the_folder_from_the_first_stage_to_the_l
         before = sorted(tmp_path.rglob("*"))
         for resume in (False, True):
             with pytest.raises(InputError, match=rf"out: process {first}, since 2.* UTC, is at work") as caught:
-                run(PEOPLE, SETTINGS, out, resume=resume, overwrite=True, progress=False)
+                run(PEOPLE, SETTINGS, out, resume=resume, overwrite=True, release_anyway=True, progress=False)
             assert "remove" not in str(caught.value)
         with pytest.raises(InputError, match="is at work"):
             saving.save_release(None, out, overwrite=True)  # type: ignore[arg-type]
@@ -543,7 +551,7 @@ def test_a_folder_of_checkpoints_removed_meanwhile_is_told_in_one_line(tmp_path,
 
     monkeypatch.setattr(running, "synthesize", remove)
     with pytest.raises(InputError, match="is gone"):
-        run(PEOPLE, SETTINGS, tmp_path / "out", resume=resume, progress=False)
+        run(PEOPLE, SETTINGS, tmp_path / "out", resume=resume, release_anyway=True, progress=False)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,12 +1,12 @@
 """A run that was not recommended, as the studio tells it, and what it takes to release it all the same."""
 
 import json
+import subprocess
 from types import SimpleNamespace
 
 import pytest
 
 from molehill import Settings
-from molehill.studio import running
 from molehill.studio.projects import Project
 from molehill.studio.running import Run, begin_run, go_on, tell_run
 
@@ -36,7 +36,7 @@ def test_why_nothing_was_released_is_told(run, manifest, state):
 def test_what_is_released_against_the_recommendation_was_asked_for_by_name_also_when_it_goes_on(tmp_path, monkeypatch):
     called = []
     monkeypatch.setattr(
-        running.subprocess,
+        subprocess,
         "Popen",
         lambda command, **_: called.append(command) or SimpleNamespace(pid=0, poll=lambda: 0),
     )

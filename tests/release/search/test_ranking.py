@@ -9,7 +9,7 @@ import pytest
 from molehill.release.search.ranking import decide_points, rank_points
 
 
-def point(number, *, risk=0.1, error=0.001, distance=0.01, lost=0.0, overlap=0.9, told=1.0, **more):
+def point(number, *, risk=0.1, error=0.001, distance=0.01, lost=0.0, overlap=0.9, told=1.0, **more) -> Any:
     met, converged, gap = more.get("met", True), more.get("converged", True), more.get("gap", 0.0)
     figures = {"told": (told, 0.0)}
     shown = {"mean of pay": overlap}
