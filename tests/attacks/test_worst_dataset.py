@@ -22,7 +22,7 @@ def test_the_highest_lies_above_the_median_of_the_others():
 
 
 def test_a_second_bad_dataset_does_not_hide_the_first():
-    values = np.full(20, 0.1) + 0.001 * np.arange(20)
+    values = np.linspace(0.1, 0.119, 20)
     values[[3, 7, 11]] = (0.7, 0.68, 0.72)
     assert worst_dataset(values, 300)[0].low > 0
 
