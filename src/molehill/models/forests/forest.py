@@ -52,6 +52,7 @@ from molehill.synthesis.design import (
 from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.survey_fit import Survey
 from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Learned, Observed, Prediction
+from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table, find_columns
 
@@ -141,7 +142,8 @@ def forest(
             values = find_amounts(table, column)
             times = None if survey is None else survey.times
             counted, own = np.where(np.isnan(values), 0.0, weights), named_seed(seed or 0, "grid", column)
-            found = learn_grid(values, counted, support, repr(column), times, seed=own)
+            dated = holds_dates(table.frame[column])
+            found = learn_grid(values, counted, support, repr(column), times, seed=own, zero=not dated)
             outcome = found.codes(values)
         known = number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():
