@@ -48,18 +48,22 @@ def test_levels_of_fewer_than_five_records_are_pooled(levels, expected):
 
 def test_the_plan_tells_how_many_and_no_level():
     _, _, (told,) = pooled(repeated(a=9, b=5, priest=3, pope=2))
-    assert told == "2 levels of job, each of fewer than 5 records (5 in all), are pooled into one level"
+    assert told == "2 levels of fewer than 5 records (5 in all) are pooled into one level"
     people = pd.DataFrame({"job": repeated(a=19, b=15, priest=3, pope=2), "town": repeated(A=36, B=3)})
     settings = Settings(replace=["job"], keep=["town"], known=["town"])
     plan = plan_settings(people, settings)
     assert told in f"{plan}"
+    assert told in plan.columns["remark"][0]
     assert "1 level of few records (3 in all) published as collected" in plan.columns["remark"][1]
     assert "pope" not in f"{plan}"
     # Who wants every level says so.
     assert "pooled" not in f"{plan_settings(people, settings.but(min_level_records=1))}"
     assert "pooled" in f"{plan_settings(people, settings.but(min_level_records={'town': 1}))}"
     whole = Settings(columns={"job": {"release": "replace", "min_level_records": 3}, "town": "keep"}, known=["town"])
-    assert "1 level of job, each of fewer than 3" in f"{plan_settings(people, whole)}"
+    assert (
+        "1 level of fewer than 3 records (2 in all) is pooled into the most frequent level"
+        in f"{plan_settings(people, whole)}"
+    )
 
 
 def test_what_is_missing_is_no_level():

@@ -95,8 +95,6 @@ class Plan:
         What the design of a survey says, and how it is used, in sentences.
     bounds
         Bounds of the scorecard that are not ours, in words.
-    pooled
-        Rare levels that are pooled, in words: see `pool_levels`.
     together
         By which columns records belong together, in sentences, and what becomes of each; empty if none does.
     derivable, accepted
@@ -120,7 +118,6 @@ class Plan:
     rules: dict[str, int] = field(default_factory=dict)
     survey: tuple[str, ...] = ()
     bounds: str = ""
-    pooled: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
     derivable: tuple[Derivable, ...] = ()
     accepted: tuple[str, ...] = ()
@@ -216,7 +213,7 @@ def make_plan(
     models = {name: _model(settings, found[name]) for name in settings.replace}
     # What a synthesizer of the caller's makes of predictors, nobody can tell.
     sketches = [] if settings.synthesizer == "own" else sketch_predictors(table, settings, models)
-    rows = [_describe(table, settings, found[name], sketches) for name in table.frame.columns]
+    rows = [_describe(table, settings, found[name], sketches, pooled) for name in table.frame.columns]
     sizes = view.sizes[view.sizes > 0]
     # What is done where all are alone is a policy of its own.
     if settings.order > max(int(sizes.max(initial=0)), 2):
@@ -255,7 +252,6 @@ def make_plan(
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
         tuple(tell_survey(settings, table)),
         tell_bounds(settings.scorecard),
-        tuple(map(str, pooled)),
         tuple(tell_units(settings, found.values())),
         find_derivable(table, settings),
         tuple(settings.accept_derivable),
@@ -638,7 +634,9 @@ def _kind(settings: Settings, found: Finding) -> str:
     return settings.kinds.get(found.name, "date" if drawn else found.kind)
 
 
-def _describe(table: Table, settings: Settings, found: Finding, sketches: list[Design]) -> dict[str, str]:
+def _describe(
+    table: Table, settings: Settings, found: Finding, sketches: list[Design], pooled: Sequence[Pooled]
+) -> dict[str, str]:
     fate = next(fate for fate in (*FATES, "derived") if found.name in getattr(settings, fate))
     kind, limits, model, remarks = _kind(settings, found), "", "", []
     if fate == "replace":
@@ -647,6 +645,7 @@ def _describe(table: Table, settings: Settings, found: Finding, sketches: list[D
         limits = " to ".join(_tell_limit(end, kind) for end in ends) if kind != "categorical" else ""
     elif found.name in settings.known:
         remarks.append("the intruder knows it")
+    remarks += [f"{one}" for one in pooled if one.name == found.name]
     remarks += [f"the survey's {role}" for role, name in _roles(settings) if name == found.name]
     remarks += _remark_kept(table, settings, found, kind) if fate == "keep" else []
     if found.problem and found.name not in settings.kinds:
@@ -727,7 +726,6 @@ def tell_plan(plan: Plan) -> str:
         f"The intruder knows {', '.join(plan.known) or 'nothing'}: {plan.patterns:,} patterns. Of these with {small}.",
     ]
     told += [f"{number:,} records have a {name} outside its limits." for name, number in plan.outside.items() if number]
-    told += [f"{printable(one)}." for one in plan.pooled]
     if plan.order:
         hidden = "the records are published in another order" if plan.shuffled else "SET shuffle = true"
         told.append(f"The order of the rows tells of {', '.join(plan.order)}: {hidden}.")

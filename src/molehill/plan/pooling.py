@@ -31,9 +31,10 @@ class Pooled:
     how: str
 
     def __str__(self) -> str:
+        one = self.levels == 1
         return (
-            f"{self.levels:,} level{'' if self.levels == 1 else 's'} of {self.name}, each of fewer than {self.least} "
-            f"records ({self.records:,} in all), {'is' if self.levels == 1 else 'are'} pooled into {self.how}"
+            f"{self.levels:,} level{'' if one else 's'} of fewer than {self.least} records ({self.records:,} in all) "
+            f"{'is' if one else 'are'} pooled into {self.how}"
         )
 
 
@@ -49,7 +50,7 @@ def pool_levels(table: Table, settings: Settings) -> tuple[Table, tuple[Pooled, 
     >>> people = Table(pd.DataFrame({"job": ["a"] * 9 + ["b"] * 8 + ["c", "d"] * 3}))
     >>> made, (pooled,) = pool_levels(people, Settings(replace=["job"], known=[]))
     >>> made.frame["job"].unique().tolist(), f"{pooled}"
-    (['a', 'b', 'other'], '2 levels of job, each of fewer than 5 records (6 in all), are pooled into one level')
+    (['a', 'b', 'other'], '2 levels of fewer than 5 records (6 in all) are pooled into one level')
     """
     told = []
     for name in settings.replace:

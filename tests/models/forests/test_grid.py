@@ -230,6 +230,16 @@ def test_multiples_of_coarser_units_come_as_often_as_they_were_collected(random)
         assert drawn_so == pytest.approx(own, abs=0.05), step
 
 
+def test_of_dates_zero_is_a_day_like_others():
+    # Of 300 days eight lie before 1970: they are not moved to its first day, and draws lie there as often.
+    days = np.arange(-8.0, 292.0)
+    grid = learn_grid(days, np.ones(300), OPEN, zero=False)
+    assert (grid.sign, 0 in grid.ends) == (0, False)
+    again = redrawn(grid, days, 100)
+    assert ((again < 0).mean()) == pytest.approx(8 / 300, abs=0.02)
+    assert again.min() < -8
+
+
 AMOUNTS = 100.0 * np.maximum(np.rint(np.random.default_rng(8).lognormal(5, 0.6, 300)), 1)
 
 

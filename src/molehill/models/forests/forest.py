@@ -52,7 +52,7 @@ from molehill.synthesis.design import (
 from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.survey_fit import Survey
 from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Learned, Observed, Prediction
-from molehill.tables.resolution import resolution
+from molehill.tables.resolution import holds_dates, resolution
 from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table, find_columns
 
@@ -133,10 +133,10 @@ def forest(
     own_kind, order = (kinds or {}).get(column), None if levels is None else tuple(levels)
     of_predictors: dict[str, Kind] = {name: kind for name, kind in (kinds or {}).items() if name != column}
 
-    def cut(values: Floats, weights: Floats, survey: Survey | None) -> Grid:
-        times = None if survey is None else survey.times
+    def cut(table: Table, values: Floats, weights: Floats, survey: Survey | None) -> Grid:
+        times, dated = (None if survey is None else survey.times), holds_dates(table.frame[column])
         counted, own = np.where(np.isnan(values), 0.0, weights), named_seed(seed or 0, "grid", column)
-        return learn_grid(values, counted, support, repr(column), times, seed=own)
+        return learn_grid(values, counted, support, repr(column), times, seed=own, zero=not dated)
 
     def learn(table: Table, weights: Floats, survey: Survey | None = None) -> Learned:
         find_columns(table, [column], "column")
@@ -147,7 +147,7 @@ def forest(
             outcome, found = code_levels(table, column, order)
         else:
             values = find_amounts(table, column)
-            found = cut(values, weights, survey)
+            found = cut(table, values, weights, survey)
             outcome = found.codes(values)
         known = number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():
@@ -201,7 +201,7 @@ def _find_deciding(
     survey: Survey | None = None,
     *,
     column: str,
-    cut: Callable[[Floats, Floats, Survey | None], Grid],
+    cut: Callable[[Table, Floats, Floats, Survey | None], Grid],
 ) -> Booleans:
     """Say which of some records decide what can be released: without one a value, or a level, would not be."""
     found, outcome = learned.facts["levels"], np.asarray(learned.inputs["outcome"])
@@ -227,7 +227,7 @@ def _find_deciding(
         alike = (float(values[row]), float(weights[row]), *([] if survey is None else [float(survey.times[row])]))
         if alike not in changed:
             try:
-                changed[alike] = cut(values, np.where(rest, weights, 0.0), survey).kind != found.kind
+                changed[alike] = cut(table, values, np.where(rest, weights, 0.0), survey).kind != found.kind
             except InputError:
                 # The others are all the same.
                 changed[alike] = True

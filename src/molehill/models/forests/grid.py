@@ -104,7 +104,7 @@ class Grid:
     @property
     def kind(self) -> tuple[Any, ...]:
         """What can be released as it was collected, and how values are written: all but how often."""
-        return *np.union1d(self.spikes, self.heaps).tolist(), self.unit, self.sign
+        return *np.union1d(self.spikes, self.heaps).tolist(), self.unit, self.sign, self.bare, *self.steps.tolist()
 
     def middles(self) -> Floats:
         """A value of every level, to order them by."""
@@ -233,12 +233,14 @@ def learn_grid(
     times: Floats | None = None,
     *,
     seed: int = 0,
+    zero: bool = True,
 ) -> Grid:
     """Cut numbers into levels by the weighted records; one of weight 0 has no part in it.
 
     `times` is how many each record stands for, under a survey design: shares, quantiles and tails are then those of the
     population. What is shared by enough, and what is enough for a bin, is a matter of records all the same. By `seed`
-    thresholds and ends of bins are drawn: whoever knows it knows them.
+    thresholds and ends of bins are drawn: whoever knows it knows them. `zero` says whether zero means anything: among
+    dates it is only a day.
 
     Examples
     --------
@@ -257,7 +259,7 @@ def learn_grid(
         raise NothingCountsError("weights", problem, "Give more records a weight above 0, by a larger scale or shift")
     if len(np.unique(own)) < 2:
         raise InputError("column", f"{called} is the same for every record", "Release it as it is, or drop it")
-    unit, sign = resolution(own), _find_sign(own, weights, seed)
+    unit, sign = resolution(own), _find_sign(own, weights, seed) if zero else 0
     own = sign * np.maximum(sign * own, 0.0) if sign else own
     distinct, place, records = np.unique(own, return_inverse=True, return_counts=True)
     held: Floats = np.bincount(place, weights).astype(np.float64)
@@ -286,7 +288,7 @@ def learn_grid(
         )
     rest, rest_mass, heap = distinct[~often], mass[~often], shared[~often]
     rest_held = None if times is None else held[~often]
-    ends = _grid_ends(rest, rest_mass, support, sign, held=rest_held, crowned=bool(heap[-1]))
+    ends = _grid_ends(rest, rest_mass, support, sign, held=rest_held, crowned=bool(heap[-1]), zero=zero)
     ends = _between(ends, rest, seed)
     bins = np.searchsorted(ends, rest, side="right")
     in_bin = np.bincount(bins, rest_mass, minlength=len(ends) + 1)
@@ -383,7 +385,7 @@ def _between(ends: Floats, values: Floats, seed: int) -> Floats:
 
 
 def _grid_ends(
-    values: Floats, mass: Floats, support: Support, sign: int, *, held: Floats | None, crowned: bool
+    values: Floats, mass: Floats, support: Support, sign: int, *, held: Floats | None, crowned: bool, zero: bool
 ) -> Floats:
     """Inner ends of the bins, at weighted quantiles; zero is one where values lie on both sides of it.
 
@@ -402,7 +404,7 @@ def _grid_ends(
     shares |= {end for one in finer for end in (one, 1 - one)}
     upto = np.cumsum(mass) / mass.sum()
     ends = values[np.minimum(np.searchsorted(upto, sorted(shares)), len(values) - 1)]
-    ends = np.unique(np.append(ends, [0.0] if values[0] < 0 < values[-1] else []))
+    ends = np.unique(np.append(ends, [0.0] if zero and values[0] < 0 < values[-1] else []))
     # A bin that nothing lies in has no distribution, and the largest value as its beginning would be released.
     ends = ends[(ends > values[0]) & ((ends < values[-1]) | crowned)]
     if held is not None:
