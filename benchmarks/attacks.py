@@ -297,7 +297,7 @@ def measure_predictions(shared: Path) -> None:
 
     print("| data | within the radius | baseline | gain | within 1% | |\n|---|---|---|---|---|---|")
     people = pd.read_csv(shared / "households" / "eusilc.csv")
-    kept = [name for name in people if name != "eqIncome"]
+    kept = [f"{name}" for name in people if name != "eqIncome"]
     for spread in (0.2, 0.5):
         released = noisy(people, "eqIncome", spread, 5)
         show_one(f"EU-SILC, noise {spread}", people, released, "eqIncome", kept, ["db040", "rb090", "hsize"])
@@ -312,14 +312,14 @@ def measure_predictions(shared: Path) -> None:
     survey, synthpop = pd.read_csv(shared / "ce_sample.csv"), pd.read_csv(shared / "ce_synthpop_income.csv")
     survey["group"] = pd.cut(survey["Age"], [0, 24, 34, 49, 64, 200], labels=False)
     released = [survey.assign(Income=synthpop[name]) for name in synthpop]
-    kept = [name for name in survey if name not in ("Income", "group")]
+    kept = [f"{name}" for name in survey if name not in ("Income", "group")]
     show_one("CE by synthpop", survey, released, "Income", kept, ["group", "Urban", "Marital"])
     for found in shared_digits(survey["Income"].to_numpy(float), synthpop.to_numpy(float).T, 1.0):
         print(f"digits of CE, {found.step:g}: {found.gain.value:.4f}")
     nist = pd.read_csv(shared / "nist_ma.csv", na_values=["N"])
     made = [pd.read_csv(path, na_values=["N"]) for path in sorted((shared / "nist_ma_synthpop").glob("*.csv"))]
-    replaced = list(made[0])
-    kept = [name for name in nist if name not in replaced]
+    replaced = [f"{name}" for name in made[0]]
+    kept = [f"{name}" for name in nist if name not in replaced]
     nist["group"] = pd.cut(nist["AGEP"], [-1, 14, 24, 34, 49, 64, 200], labels=False)
     for column in replaced:
         released, exact = [nist.assign(**{column: one[column]}) for one in made], column in ("MSP", "INDP_CAT")
@@ -328,7 +328,9 @@ def measure_predictions(shared: Path) -> None:
     for found in shared_digits(nist["PINCP"].to_numpy(float), values, 1.0):
         print(f"digits of PINCP, {found.step:g}: {found.gain.value:.4f}")
     men = pd.read_csv(shared / "households" / "males.csv")
-    show_one("the wage itself", men, men, "wage", [n for n in men if n != "wage"], ["year", "ethn", "married"])
+    show_one(
+        "the wage itself", men, men, "wage", [f"{name}" for name in men if name != "wage"], ["year", "ethn", "married"]
+    )
 
 
 def _overlap(one: Any, other: Any) -> bool:
