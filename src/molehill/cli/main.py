@@ -8,8 +8,9 @@ import os
 import re
 import signal
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -419,7 +420,8 @@ def run(
         typer.echo(f"{planned}\n", err=True)
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     how["release_anyway"] = release_anyway
-    with watched(progress, _stages(quiet=quiet), estimate=0.0 if planned is None else planned.seconds) as tell:
+    expected = 0.0 if planned is None else planned.seconds
+    with _stages(quiet=quiet) as said, watched(progress, said, estimate=expected) as tell:
         release = molehill.run(table, chosen, folder, tell=tell, **how)
     _report_release(release, folder, as_json=as_json, quiet=quiet, release_anyway=release_anyway)
 
@@ -511,7 +513,8 @@ def demo(
     )
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     how["release_anyway"] = release_anyway
-    release = molehill.run(survey, chosen, out, tell=_stages(quiet=quiet), **how)
+    with _stages(quiet=quiet) as tell:
+        release = molehill.run(survey, chosen, out, tell=tell, **how)
     _report_release(release, out, as_json=False, quiet=quiet, release_anyway=release_anyway)
 
 
@@ -546,16 +549,17 @@ def _read(path: Path, given: list[str]) -> "tuple[Settings, Any]":
     return chosen, molehill.read_table(path.parent / chosen.data, **chosen.reading)
 
 
-def _stages(*, quiet: bool) -> Callable[[str], None]:
-    """Tell every stage and when it began, on standard error."""
-    begun = time.monotonic()
+@contextmanager
+def _stages(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Tell every stage, when it began and that it goes on, on standard error."""
+    from molehill.cli.progress import telling
 
-    def tell(stage: str) -> None:
+    def heed(tell: Callable[[str], None], stage: str) -> None:
         still_wanted()
-        if not quiet:
-            typer.echo(f"{time.monotonic() - begun:6.1f} s  {stage}", err=True)
+        tell(stage)
 
-    return tell
+    with nullcontext(lambda _: None) if quiet else telling(lambda line: typer.echo(line, err=True)) as tell:
+        yield partial(heed, tell)
 
 
 def _report_release(release: Any, folder: Path, *, as_json: bool, quiet: bool, release_anyway: bool) -> None:

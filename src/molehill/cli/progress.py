@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,44 @@ from molehill.errors import InputError
 
 # Of a point what a watcher draws: nothing in it is about a record.
 SHOWN = ("point", "scheme", "leaf", "order", "mean_expected_risk", "U_m", "agreement", "smallest_overlap", "met")
+
+
+# Seconds after which a stage that is still at work says so.
+PATIENCE = 10.0
+
+
+@contextmanager
+def telling(say: Callable[[str], None], *, patience: float = PATIENCE) -> Iterator[Callable[[str], None]]:
+    """Give a function that says every stage as it begins; one that goes on says so as often as the patience ends."""
+    begun, ended, changed = time.monotonic(), threading.Event(), threading.Condition()
+    current: list[tuple[str, float]] = []
+
+    def tell(stage: str) -> None:
+        now = time.monotonic()
+        with changed:
+            current[:] = [(f"{stage}", now)]
+            say(f"{now - begun:6.1f} s  {stage}")
+            changed.notify()
+
+    def go_on() -> None:
+        with changed:
+            while not ended.is_set():
+                # A stage that began meanwhile has a patience of its own.
+                if changed.wait(patience) or not current or ended.is_set():
+                    continue
+                stage, since = current[0]
+                now = time.monotonic()
+                say(f"{now - begun:6.1f} s  {stage}, for {now - since:.0f} s so far")
+
+    teller = threading.Thread(target=go_on, name="telling", daemon=True)
+    teller.start()
+    try:
+        yield tell
+    finally:
+        ended.set()
+        with changed:
+            changed.notify()
+        teller.join()
 
 
 @contextmanager

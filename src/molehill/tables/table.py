@@ -17,6 +17,7 @@ from molehill.errors import InputError, nearest
 from molehill.machine import available_memory
 
 # What a terminal or an editor would obey instead of showing (controls, lines, directions), and half characters.
+MOST_COLUMNS = 10_000
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAKS = re.compile(r"\s*[\t\n\v\f\r]\s*")
 _SHOWN = 20
@@ -199,6 +200,7 @@ def _check_shape(frame: pd.DataFrame, argument: str) -> None:
         check_unique(list(frame.columns), argument)
     if not len(frame.columns):
         raise InputError(argument, "it has no columns", "Give a table with columns")
+    check_width(len(frame.columns), argument)
     if not len(frame):
         raise InputError(argument, "it has no records", "Give a table with at least one record")
     # A line break in a name is harmless where names are shown as Python writes them; an escape is not meant at all.
@@ -206,6 +208,15 @@ def _check_shape(frame: pd.DataFrame, argument: str) -> None:
     if hidden:
         problem = f"the names of some columns have control characters: {show_names(hidden)}"
         raise InputError(argument, problem, "Rename them")
+
+
+def check_width(columns: int, argument: str) -> None:
+    """Refuse a table of more columns than anybody decides on, before its values are looked at."""
+    if columns > MOST_COLUMNS:
+        problem = f"it has {columns:,} columns, more than {MOST_COLUMNS:,}"
+        raise InputError(
+            argument, problem, "Leave out those that are not released, or turn those that repeat into rows"
+        )
 
 
 def check_memory(size: int, argument: str, records: int = 0, columns: int = 0) -> None:

@@ -245,3 +245,23 @@ def test_levels_of_other_programs_lose_their_order_of_appearance(tmp_path):
     arrow = pa.table({"c": pa.array(["z", "a", "z"]).dictionary_encode()})
     write_table(arrow, tmp_path / "t.parquet")
     assert parquet.read_table(tmp_path / "t.parquet")["c"].chunk(0).dictionary.to_pylist() == ["a", "z"]
+
+
+WIDE = [f"c{number}" for number in range(10_001)]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_more_columns_than_anybody_decides_on_are_refused_before_they_are_read(tmp_path, monkeypatch, kind):
+    def refuse(*_, **__):
+        raise AssertionError("the values were read")
+
+    frame = pd.DataFrame(np.ones((2, len(WIDE))), columns=WIDE)
+    path = tmp_path / f"t.{kind}"
+    if kind == "csv":
+        path.write_text(",".join(WIDE) + "\n" + ",".join("1" * len(WIDE)) + "\n", encoding="utf-8")
+    if kind == "parquet":
+        parquet.write_table(pa.Table.from_pandas(frame), path)
+    monkeypatch.setattr("molehill.tables.formats.csv.csv.open_csv", refuse)
+    monkeypatch.setattr("molehill.tables.formats.parquet.parquet.read_table", refuse)
+    problem = problem_of(lambda: as_table(frame) if kind == "frame" else read_table(path))
+    assert problem.startswith(f"{'data' if kind == 'frame' else 'path'}: it has 10,001 columns, more than 10,000")

@@ -17,7 +17,7 @@ from molehill.errors import InputError
 from molehill.files import written_whole
 from molehill.tables.cells import check_digits, check_header, settle, settle_dates, write_dates
 from molehill.tables.formats.given import Given
-from molehill.tables.table import Dialect, Table, check_unique, from_arrow, tidy_name, to_arrow
+from molehill.tables.table import Dialect, Table, check_unique, check_width, from_arrow, tidy_name, to_arrow
 
 # Arrow makes these functions while it is imported: type checkers do not see them.
 pc: Any = pyarrow.compute
@@ -220,11 +220,13 @@ def _read_encoded(source: Path, given: Given, encoding: str) -> Table:
     quote = _find_quote(page)
     separator = given.separator or _find_separator(page, source.suffix.lower(), quote)
     # Before anything is said that names a column.
-    check_header(*_header_and_rest(page, separator, quote))
+    header, rest = _header_and_rest(page, separator, quote)
+    check_width(len(header), "path")
+    check_header(header, rest)
     dialect = Dialect(separator=separator, encoding=encoding, quote=quote)
     arrow = _read_text(source, dialect)
-    header, quoted = _quoted(page, separator, quote, arrow.num_columns)
-    everything = header and all(quoted) and not any(column.null_count for column in arrow.columns)
+    named, quoted = _quoted(page, separator, quote, arrow.num_columns)
+    everything = named and all(quoted) and not any(column.null_count for column in arrow.columns)
     if len(arrow) and "\n" in (arrow.columns[-1][-1].as_py() or "") and source.read_bytes().count(b'"') % 2:
         problem = "a quote is opened and never closed, which swallows the records after it"
         raise InputError("path", problem, "Close the quote")

@@ -10,7 +10,7 @@ from pyarrow import parquet
 from molehill.errors import InputError
 from molehill.files import written_whole
 from molehill.tables.formats.given import Given
-from molehill.tables.table import Table, check_memory, from_arrow, plain_code, to_arrow
+from molehill.tables.table import Table, check_memory, check_width, from_arrow, plain_code, to_arrow
 
 
 def read_parquet(source: Path, _given: Given) -> Table:
@@ -19,6 +19,7 @@ def read_parquet(source: Path, _given: Given) -> Table:
         # From a path, Arrow would make a folder called year=2020 a column.
         with source.open("rb") as file:
             notes = parquet.read_metadata(file)
+            check_width(notes.num_columns, "path")
             groups = [notes.row_group(number) for number in range(notes.num_row_groups)]
             check_memory(2 * sum(group.total_byte_size for group in groups), "path", notes.num_rows, notes.num_columns)
             file.seek(0)
