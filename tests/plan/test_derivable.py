@@ -110,12 +110,27 @@ def test_what_follows_from_kept_variables_is_found(values, found):
         np.where(np.random.default_rng(8).random(N) < 0.005, "yes", "no"),
         np.where(PEOPLE["bonus"] > 0, np.random.default_rng(9).lognormal(8, 1, N).round(), 0),
         np.random.default_rng(10).choice([8, 10, 12, 12, 12, 16], N),
+        np.random.default_rng(12).integers(1990, 2010, N),
         pd.Series(np.random.default_rng(11).choice(["x", "y", "z"], N)).mask(PEOPLE["age"] < 25),
     ],
-    ids=["noise", "correlated", "nearly constant", "nearly constant text", "zero by another", "few", "skipped"],
+    ids=[
+        "noise",
+        "correlated",
+        "nearly constant",
+        "nearly constant text",
+        "zero by another",
+        "few",
+        "all close",
+        "skipped",
+    ],
 )
 def test_what_does_not_follow_is_not_found(values):
     assert find(values) == ""
+
+
+def test_the_order_of_the_file_is_no_evidence():
+    frame = PEOPLE[["sex", "region", "bonus"]].assign(y=np.arange(N) // 3 + 100)
+    assert find_derivable(Table(frame), settings_for(frame, "y")) == ()
 
 
 def test_what_is_given_for_part_of_the_records_is_mentioned_and_stops_nothing():

@@ -230,7 +230,8 @@ class _Aim:
 
     def shows_net(self, share: float) -> bool:
         """Whether to predict so many records within the radius is more than chance."""
-        return share > NET and 1 - share <= NET_LEFT * (1 - self.base[1]) and len(self.rows) >= _LEAST_NET
+        enough = len(self.rows) >= _LEAST_NET and share > max(NET, self.base[1])
+        return enough and 1 - share <= NET_LEFT * (1 - self.base[1])
 
 
 def _aim(table: Table, settings: Settings, name: str) -> _Aim:
@@ -700,7 +701,7 @@ def _verify(aim: _Aim, pool: _Pool, texts: Iterable[str]) -> Derivable | None:
         right = np.abs(values - aim.values) <= aim.exact * (1 + 1e-9)
         share = float(right[able].mean())
         of = float(np.unique(aim.values[able], return_counts=True)[1].max() / able.sum())
-        if share < PARTLY or 1 - share > PARTLY_LEFT * (1 - of):
+        if share < PARTLY or of == 1 or 1 - share > PARTLY_LEFT * (1 - of):
             continue
         partly = share < FORMULA or 1 - share > FORMULA_LEFT * (1 - of)
         covered = float(right[able].sum() / present.sum())
@@ -744,7 +745,8 @@ def _guessed(codes: NDArray[np.integer], own: NDArray[np.integer]) -> float:
 
 def _find_order(aim: _Aim, pool: _Pool) -> Derivable | None:
     """Find a number of which it is a function: guessed from the two records that are next to it by that number."""
-    rows, best = aim.rows, (0.0, "")
+    # Of records that share the number, the order of the file must not tell.
+    rows, best = np.random.default_rng(len(aim.rows)).permutation(aim.rows), (0.0, "")
     for place, term in enumerate(pool.terms):
         by = pool.numbers[rows, place]
         order = np.argsort(by, kind="stable")[: int(np.isfinite(by).sum())]
