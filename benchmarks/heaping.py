@@ -31,7 +31,7 @@ def main() -> None:
     income = data["Income"].to_numpy(dtype=np.float64)
     known = {"known": ["Age", "Urban", "Marital"], "breaks": {"Age": [25, 35, 50, 65]}}
     intruder = Intruder(sensitive="Income", radius=0.2, floor=1.0, **known)
-    predictors = [name for name in data if name != "Income"]
+    predictors = [f"{name}" for name in data if name != "Income"]
     rows = []
     for seed in given.seeds:
         model = forest("Income", predictors, leaf=25, lower=-20_000, upper=2_000_000, seed=seed)

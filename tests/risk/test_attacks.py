@@ -231,6 +231,7 @@ def test_nothing_is_gained_where_values_are_drawn_from_their_patterns():
         assert_mean(values, 0.0, detects=0.025, of=name)
     # One record in ten as it is adds what is right of a tenth that would not have been.
     kept = random.random(400) < 0.1
+    tables = [data.assign(pay=np.exp(random.normal(3, 0.8, 400)) * (1 + town)) for _ in range(3)]
     leaking = [table.assign(pay=np.where(kept, data["pay"], table["pay"])) for table in tables]
     assert guess_values(data, leaking, replace(NEIGHBOUR, radius=0.2)).right.gain.value > 0.05
 

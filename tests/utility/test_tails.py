@@ -1,5 +1,7 @@
 """What correct releases of a variable show: simulated ones lie within it, and changed ones do not."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -99,7 +101,7 @@ def test_the_range_of_a_normal_variable_is_that_of_its_samples():
 
 
 def test_what_cannot_be_known_is_not_said():
-    unknown = pytest.approx((np.nan, np.nan), nan_ok=True)
+    unknown: Any = pytest.approx((np.nan, np.nan), nan_ok=True)
     # Of two values that differ from the others nothing follows for the next one.
     found = fresh_range(np.array([*np.zeros(98), 5.0, 900.0]), 5)
     assert found == FreshRange(unknown, unknown, unknown, unknown)
