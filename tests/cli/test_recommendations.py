@@ -12,19 +12,20 @@ from molehill.report.dossier import read_dossier
 from processes import run_command
 from small_release import SETTINGS
 
+# Of the family identity, where a red stops a release.
+NO_RISK = {"risk_mean": {"amber": 1e-9, "red": 2e-9, "family": "identity"}}
 # The exit code of a run whose recommendation is "do not release".
 NOT_RECOMMENDED = 5
 
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory):
-    """A settings file whose release nobody would believe: a value far out, and what is drawn is cut off."""
+    """A settings file whose release passes a threshold of the agency: some risk that nothing can be without."""
     folder = tmp_path_factory.mktemp("asked")
     random = np.random.default_rng(3)
     people = pd.DataFrame({"town": random.choice(["A", "B"], 60), "visits": random.poisson(5, 60)})
-    people.loc[7, "visits"] = 918273
     people.to_csv(folder / "people.csv", index=False)
-    write_settings(SETTINGS.but(attacks="none"), folder / "settings.toml")
+    write_settings(SETTINGS.but(attacks="none", scorecard=NO_RISK), folder / "settings.toml")
     return folder / "settings.toml"
 
 
@@ -34,7 +35,7 @@ def test_what_is_not_recommended_is_not_released_unless_asked_for_by_name(asked,
     refused = run_command("run", asked, "--out", out, "--quiet")
     assert refused.returncode == NOT_RECOMMENDED
     # The reasons are on the terminal, be it quiet, and what to do.
-    assert "Do not release, because the standard deviation of visits" in refused.stderr
+    assert "Do not release, because identity is red: mean" in refused.stderr
     assert "--release-anyway" in refused.stderr
     assert [path.name for path in out.iterdir()] == ["internal"]
     manifest = json.loads((out / "internal" / "manifest.json").read_text())

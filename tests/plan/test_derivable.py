@@ -228,7 +228,7 @@ def test_init_proposes_to_synthesize_the_parts_and_to_compute_the_rest():
     )
     found = suggest_settings(frame.rename(columns={"rent": "work", "bonus": "extra"}))
     settings = found.settings
-    assert dict(settings.derived) == {"income": "(extra + 30 * work) / size"}
+    assert dict(settings.derived) == {"income": "(30 * work + extra) / size"}
     assert set(settings.replace) == {"work", "extra"}
     assert "size" in settings.keep
     assert [settings.of_column("lower", name) for name in ("work", "income")] == [0.0, None]

@@ -76,7 +76,7 @@ def test_real_files(shared):
         *(f"py{code}n" for code in ("010", "050", "090", "100", "110", "120", "130", "140")),
         *(f"hy{code}n" for code in ("040", "050", "070", "080", "090", "110", "130", "145")),
     }
-    assert "eqIncome" in persons.replace
+    assert set(persons.derived) == {"eqIncome"}
     assert persons.missing_codes == {}
     assert {"age", "rb090", "db040", "pb220a", "hsize", "pl030"} <= {*persons.known}
 

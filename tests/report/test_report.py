@@ -427,6 +427,7 @@ def quiet_dossier():
         ("matches_true", 0.0),
         ("U_m_pooled", 0.0),
         ("risk_above_80", 0.0),
+        ("estimated_above_80", 0.0),
         ("rises", 0.0),
         ("guess_right_gain", 0.01),
         ("U_m", 0.0),
@@ -461,7 +462,7 @@ def test_records_that_belong_together_are_a_point_in_the_recommendation():
     ("measure", "value", "about", "section", "words"),
     [
         ("pooled_mean", 0.16, {}, "risk", "from 0.100 to 0.160"),
-        ("risk_above_80", 12.0, {}, "risk", "Records with a risk above 0.8: 12."),
+        ("estimated_above_80", 12.0, {}, "risk", "estimated from the tables: 12"),
         ("rises", 299.0, {}, "risk", "than chance alone would show"),
         ("guess_right_gain", 0.2, {}, "risk", "20.0% more"),
         ("overlap", 0.49, {"of": "median of income"}, "utility", "median of income"),

@@ -364,6 +364,9 @@ def _merge(rule: Rule, entry: Any, argument: str) -> Rule:
     never = -np.inf if falls else np.inf
     taken = {part: never if value == NEVER else float(value) for part, value in entry.items()}
     changed = replace(rule, **taken)
+    if rule.beyond is not None and not falls:
+        # What the agency calls amber is a sign.
+        changed = replace(changed, beyond=min(rule.beyond, changed.amber))
     _check_sides(changed, argument, falls=falls)
     same = (changed.amber, changed.red) == (rule.amber, rule.red)
     return rule if same else replace(changed, ours=rule.bounds, unless="", fresh="")

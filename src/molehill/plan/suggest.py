@@ -222,7 +222,8 @@ def _settle_derivable(
     table: Table, settings: Settings, findings: Mapping[str, Finding]
 ) -> tuple[Settings, dict[str, str]]:
     """Propose to synthesize also what a synthesized variable follows from, and to compute it again; with reasons."""
-    own, reasons = settings.replace, dict[str, str]()
+    settings, reasons = _derive_from_synthesized(table, settings, findings)
+    own = settings.replace
     design = [] if settings.survey is None else [name for _, name in settings.survey.columns]
     for _ in range(_ROUNDS):
         found = [one for one in find_derivable(table, settings) if not one.partly]
@@ -242,6 +243,41 @@ def _settle_derivable(
                 settings = _synthesize_too(table, settings, chosen, one)
                 reasons |= {each.name: f"synthesized because {one.column} follows from it" for each in chosen}
             reasons[one.column] = f"from what would be kept, {one}"
+    return settings, reasons
+
+
+def _derive_from_synthesized(
+    table: Table, settings: Settings, findings: Mapping[str, Finding]
+) -> tuple[Settings, dict[str, str]]:
+    """Propose to compute the synthesized variables that follow from other synthesized ones by a formula; with reasons.
+
+    Of those that follow from each other a total is computed from its parts, and not a part from the total.
+    """
+    found: list[Derivable] = []
+    # Which records belong together is known here, though it is not released.
+    units = tuple(name for name in settings.drop if findings[name].unit)
+    drop = tuple(name for name in settings.drop if name not in units)
+    known = settings.but(drop=drop, keep=(*settings.keep, *units), accept=(*settings.accept, *units))
+    for name in settings.replace if len(settings.replace) > 1 else ():
+        others = [other for other in settings.replace if other != name]
+        found += [one for one in find_derivable(table, _release_unchanged(known, others)) if one.formula]
+    reasons: dict[str, str] = {}
+    used: set[str] = set()
+    for one in sorted(found, key=lambda one: (one.formula.count("-"), -len(one.parts))):
+        parts = {*read_formula_of(one.column, one.formula).parts}
+        if one.partly or one.column in used or parts & {*settings.derived} or not parts & {*settings.replace}:
+            continue
+        used |= parts
+        ends = {
+            end: {name: value for name, value in (getattr(settings, end) or {}).items() if name != one.column}
+            for end in ("lower", "upper")
+        }
+        left = tuple(name for name in settings.replace if name != one.column)
+        reasons |= {
+            name: f"synthesized because {one.column} follows from it" for name in parts if name in settings.replace
+        }
+        settings = settings.but(replace=left, derived={**settings.derived, one.column: one.formula}, **ends)
+        reasons[one.column] = f"from what is synthesized, {one}"
     return settings, reasons
 
 

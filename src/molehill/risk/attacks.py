@@ -13,6 +13,7 @@ from molehill.arrays import Booleans, Floats, Integers, freeze
 from molehill.errors import InputError
 from molehill.risk import balls, kernels
 from molehill.risk.intruder import Intruder, Reading, View, look, read_released
+from molehill.sorting import count_below, count_up_to
 from molehill.tables.intervals import Figure, figure_of_runs, mean_over_tables, resampled_counts
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table
@@ -428,20 +429,20 @@ def _guess_by_others(
         some, y = values[starts[patterns[i]] : starts[patterns[i] + 1]], truth[i]
         upto = sums[starts[patterns[i]] : starts[patterns[i] + 1]]
         others, size = len(some) - among[i], abs(y)
-        right = np.searchsorted(some, high[i], side="right") - np.searchsorted(some, low[i], side="left")
+        right = count_up_to(some, high[i]) - count_below(some, low[i])
         # All are wrong by as much as the value is large, but those between zero and twice the value.
         if y == 0:
-            error = float(len(some) - np.searchsorted(some, y, side="right") + np.searchsorted(some, y, side="left"))
+            error = float(len(some) - count_up_to(some, y) + count_below(some, y))
         elif y > 0:
-            begin, middle = np.searchsorted(some, 0.0, side="right"), np.searchsorted(some, y, side="right")
-            end = np.searchsorted(some, 2 * y, side="right")
+            begin, middle = count_up_to(some, 0.0), count_up_to(some, y)
+            end = count_up_to(some, 2 * y)
             near = upto[middle - 1] if middle > begin else 0.0
             far = upto[end - 1] if end > begin else 0.0
             error = (y * (middle - begin) - near) + (far - near) - y * (end - middle)
             error = error / size + len(some) - (end - begin)
         else:
-            begin, middle = np.searchsorted(some, 0.0, side="left"), np.searchsorted(some, y, side="left")
-            end = np.searchsorted(some, 2 * y, side="left")
+            begin, middle = count_below(some, 0.0), count_below(some, y)
+            end = count_below(some, 2 * y)
             near = upto[middle] if middle < begin else 0.0
             far = upto[end] if end < begin else 0.0
             error = (size * (begin - middle) - near) + (far - near) - size * (middle - end)
