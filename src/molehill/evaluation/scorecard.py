@@ -488,11 +488,11 @@ def find_chance(evaluation: "Evaluation", scheme: str, rule: Rule, row: Mapping[
 
 def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict[Any, Any]]:
     """Look up the figures of a measure that the evaluation describes; most measures have none."""
-    found = {name: list_figures(getattr(evaluation, name), scheme, measure) for name in get_args(MeasureFamily)}
-    if not any(found.values()):
-        return []
-    family = dict(zip(evaluation.measures["id"], evaluation.measures["family"], strict=True)).get(measure)
-    return [] if family is None else found[family]
+    for name in get_args(MeasureFamily):
+        rows = list_figures(getattr(evaluation, name), scheme, measure)
+        if rows and ((evaluation.measures["id"] == measure) & (evaluation.measures["family"] == name)).any():
+            return rows
+    return []
 
 
 def _is_no_sign(row: Mapping[Any, Any], rule: Rule) -> bool:
