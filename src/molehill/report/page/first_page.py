@@ -30,7 +30,6 @@ from molehill.evaluation.verdict import (
     name_column,
 )
 from molehill.report.dossier import Dossier
-from molehill.report.page.meanings import IDENTIFICATION_RISK
 from molehill.report.public import count_replaced
 from molehill.tables.intervals import Figure
 
@@ -64,10 +63,10 @@ def _card_mean(dossier: Dossier, teller: Teller) -> Iterator[Card]:
     realised = find_figure(dossier.evaluation.risk, dossier.scheme, "risk_mean")
     if after is None:
         return
-    note = IDENTIFICATION_RISK
+    note = "It is no probability of being recognized: see below."
     floor = find_figure(dossier.evaluation.risk, dossier.scheme, "risk_floor")
     if floor is not None:
-        note += f" {teller.share(floor.value)} if nothing were told beyond the pattern."
+        note += f" Baseline risk, of values drawn from the pattern alone: {teller.share(floor.value)}."
     if realised is not None:
         tables = int(dossier.facts["tables"])
         note += f" The paper's realised mean over {_tables(tables)}: {teller.share(realised.value)}."
