@@ -62,6 +62,14 @@ def test_what_no_release_can_take_away_stops_none():
     assert judge(evaluation(mine={**near, "risk_floor": (0.10, NAN, NAN)})).decision == "do not release"
 
 
+def test_where_there_was_hardly_any_risk_most_of_it_may_be_left():
+    def left(value):
+        return evaluation(confidential={"risk_mean": (0.05, NAN, NAN)}, mine={**FINE, "risk_mean": (value, NAN, NAN)})
+
+    assert judge(left(0.05)).decision == "no objection"
+    assert "most of the risk is left: 0.060 of 0.050" in judge(left(0.06)).sentence
+
+
 def test_records_at_high_risk_by_luck_are_no_reason_however_few_tables_are_published():
     few = {**FINE, "risk_above_80": (3.0, NAN, NAN)}
     assert judge(evaluation(mine=few)).decision == "board decision needed"

@@ -272,7 +272,8 @@ def _remark_protection(evaluation: "Evaluation", scheme: str, teller: Teller) ->
     # What tables have that tell nothing beyond the pattern, no release can take away.
     floor = find_figure(evaluation.risk, scheme, "risk_floor")
     least = 0.0 if floor is None else min(floor.value, before.value)
-    if after.value - least > UNPROTECTED * (before.value - least):
+    # Where all values lie close together there is hardly any risk, before as after.
+    if after.value - least > max(UNPROTECTED * (before.value - least), RISK_STEP):
         clause = f"most of the risk is left: {teller.share(after.value)} of {teller.share(before.value)} before"
         yield Remark(_sentence(clause), "risk", "stop", clause)
 
