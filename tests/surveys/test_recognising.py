@@ -169,3 +169,10 @@ def test_values_alone_put_a_weight_to_a_person():
     for values in (RNG.lognormal(3, 1, N), RNG.uniform(0, 1, N), np.round(weight, 1), RNG.normal(0, 1, N)):
         assert recognise_design(pd.DataFrame({"v7": values})).suggested == ()
     assert recognise_design(pd.DataFrame({"db090": weight, "rb050": weight})).design == SurveyDesign("db090")
+
+
+def test_numbers_of_people_are_no_weight_whatever_they_are_called():
+    random = np.random.default_rng(4)
+    numbers = random.choice(np.arange(10**8, 10**9, 7), 300, replace=False)
+    people = pd.DataFrame({"w3": numbers, "age": random.integers(18, 90, 300)})
+    assert recognise_design(Table(people)).design is None

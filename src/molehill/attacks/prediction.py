@@ -90,6 +90,7 @@ def predict_synthesized(
     from the fit counting for less, with coefficients near whole numbers rounded, and with the released values handed
     out in the order of the predictions, which restores a relation that synthesis has flattened; and regression trees.
     The intruder knows what kind of relation holds: that which is right most often for the people of the other parts.
+    Within 1%, the intruder may also know the formula by which the true values follow from these variables.
     The baseline predicts likewise from the key variables, by trees, and from no variable at all.
 
     Parameters
@@ -139,9 +140,15 @@ def predict_synthesized(
     # Of coarse values, such as years of school, 1% is less than the step from one to the next.
     fine = FINE * np.abs(truth)
     is_fine = (truth != 0) & (fine >= column_unit(table.frame[column]))
+    # A formula may be known from elsewhere, though the released values do not keep to it.
+    formulas = call_alone(_guess_linear, truth[None], own, part)
+    by_formula = ([*guesses, *formulas], [*simple, *_guess_typical(truth[None], part)])
     figures = []
-    for reach, people in ((np.maximum(radius * np.abs(truth), least), is_fine | True), (fine, is_fine)):
-        right = [[(np.abs(one - truth) <= reach)[people] for one in some] for some in (guesses, simple)]
+    for reach, people, tried in (
+        (np.maximum(radius * np.abs(truth), least), is_fine | True, (guesses, simple)),
+        (fine, is_fine, by_formula),
+    ):
+        right = [[(np.abs(one - truth) <= reach)[people] for one in some] for some in tried]
         figures += _compare(*(_choose(one, part[people]) for one in right)) if people.sum() >= _LEAST else [NOTHING] * 3
     return Prediction(column, *figures)
 

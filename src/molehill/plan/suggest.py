@@ -402,9 +402,8 @@ def _choose_known(table: Table, kept: Sequence[Finding]) -> tuple[tuple[str, ...
         told.append(f"With {found.name!r} as well, {alone:,} records would be alone in their pattern (now {unique:,}).")
     if left:
         names = json.dumps([*chosen, left[0].name], ensure_ascii=False)
-        told.append(
-            f"Some people know these as well. Look at the risk with them: molehill run settings.toml --set known='{names}'"
-        )
+        line = f"molehill run settings.toml --set known='{names}'"
+        told.append(f"Some people know these as well. Look at the risk with them: {line}")
     return tuple(chosen), breaks, "\n".join(told)
 
 

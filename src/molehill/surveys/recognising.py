@@ -65,6 +65,8 @@ _LEAST_REPLICATES = 8
 _MOST_STRATA = 50
 # No body weighs so much in kilograms or in pounds, on average.
 _HEAVY = 400.0
+# The share of different values from which whole numbers look like those of people.
+_NUMBERED = 0.9
 
 
 @dataclass(frozen=True)
@@ -208,11 +210,13 @@ def _speaks_for(table: Table, values: Floats, replicates: list[Suggested]) -> st
     summed = [other for other, size in sizes.items() if size is not None and _adds_up(values, size, size)]
     # A scale shows one decimal, or two.
     fine = float(np.mean(np.abs(values * 100 - np.round(values * 100)) > 1e-6))
+    # Whole numbers that are nearly all different are those of people.
+    numbered = bool((values == np.round(values)).all()) and len(np.unique(values)) > _NUMBERED * len(values)
     reasons = {
         "there are replicate weights beside it": bool(replicates),
         f"within the groups of {(*summed, '')[0]!r} it adds up to this": bool(summed),
         "its mean is 1, as that of scaled weights": abs(mean - 1) < 1e-3 and bool(np.ptp(values) > 0),
-        "its values are larger than any body's, as numbers of people are": mean > _HEAVY,
+        "its values are larger than any body's, as numbers of people are": mean > _HEAVY and not numbered,
         "its values have more decimals than a scale shows": fine > 0.5 and mean > 1,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
