@@ -48,7 +48,7 @@ from processes import SUPPORT, run_command
 # Of a confidential table.
 CANARY = "Xanthippe-48151623"
 # Ends a test that hangs; nothing is expected to take so long.
-PATIENCE = 300.0
+PATIENCE = 1500.0
 pytestmark = [pytest.mark.posix, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 

@@ -55,7 +55,7 @@ def stop(program: str, *arguments: object, number: signal.Signals) -> tuple[int,
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n"
         process.send_signal(number)
-        _, told = process.communicate(timeout=300)
+        _, told = process.communicate(timeout=1500)
         return process.returncode, told
 
 

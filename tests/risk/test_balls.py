@@ -99,7 +99,7 @@ def test_threads_are_made_anew_in_a_fork():
         "if child == 0: os._exit(0 if run() == 9 else 1)\n"
         "assert os.waitpid(child, 0)[1] == 0"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=600)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=1500)
 
 
 def test_group_lists_every_record_once():

@@ -49,7 +49,7 @@ def test_another_host_is_refused_also_for_the_page(opened, host):
 
 def test_localhost_is_this_machine_too_and_two_hosts_are_none(opened):
     assert opened.request("POST", "/view", ASKED, host=f"localhost:{opened.port}")[0] == 200
-    connection = http.client.HTTPConnection("127.0.0.1", opened.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", opened.port, timeout=1500)
     connection.putrequest("GET", "/", skip_host=True)
     for host in (f"127.0.0.1:{opened.port}", "evil.example"):
         connection.putheader("host", host)
@@ -96,7 +96,7 @@ def test_more_than_a_form_is_not_read(opened):
     assert status == 413
     assert b"MiB" in content
     # One that does not say how long it is.
-    connection = http.client.HTTPConnection("127.0.0.1", opened.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", opened.port, timeout=1500)
     pieces = (b"x" * 2**20 for _ in range(MOST_BYTES // 2**20 + 2))
     headers = {"x-molehill-token": opened.studio.token, "transfer-encoding": "chunked"}
     try:

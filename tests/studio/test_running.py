@@ -27,7 +27,7 @@ CHANGES = {"datasets": "2", "seed": "5", "compare": "", "expected_tables": "0", 
 pytestmark = [pytest.mark.posix, pytest.mark.usefixtures("without_library")]
 
 
-def wait_for(condition, patience=600):
+def wait_for(condition, patience=1500):
     end = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < end, "it does not come"
@@ -76,7 +76,7 @@ def _ask_first(told, project):
     import http.client  # noqa: PLC0415
 
     ((port, token),) = re.findall(r":(\d+)/#token=(\S+)", told)
-    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=1500)
     body = json.dumps({"project": project, "step": "run", "fields": {"action": "begin"}})
     with closing(connection):
         connection.request("POST", "/do", body, {"x-molehill-token": token})

@@ -14,7 +14,7 @@ from pathlib import Path
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # Only ends a test that would hang.
-_PATIENCE = 300.0
+_PATIENCE = 1500.0
 # The page is still when so many frames in a row have changed nothing of it: counted by the page, on any machine.
 _STILL = """new Promise(done => {
     let frames = 0;
@@ -58,7 +58,7 @@ class Browser:
 
     def close(self):
         self._process.terminate()
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=300)
         os.close(self._write)
         os.close(self._read)
         self._profile.cleanup()

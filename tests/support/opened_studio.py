@@ -55,14 +55,14 @@ class OpenStudio:
 
     def close(self) -> None:
         self.server.should_exit = True
-        self.thread.join(timeout=300)
+        self.thread.join(timeout=1500)
         self.socket.close()
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
         """Make a request with the headers that are given, those of the page beside them; None leaves one out."""
         own = {"host": f"127.0.0.1:{self.port}", HEADER: self.studio.token}
         own |= {name.replace("_", "-"): value for name, value in headers.items()}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=1500)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         given = {"content-length": str(len(content))} | own

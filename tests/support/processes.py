@@ -23,7 +23,7 @@ def run_python(program: str, *arguments: object, **environment: str) -> subproce
         env=kept | {"PYTHONPATH": os.pathsep.join([SUPPORT, *filter(None, [kept.get("PYTHONPATH")])])} | environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1500,
         check=False,
     )
 
