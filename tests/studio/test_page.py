@@ -304,7 +304,7 @@ def test_reports_open_in_a_tab_of_their_own_and_draw(project_page):
     before = {one["targetId"] for one in page.browser.call("Target.getTargets")["targetInfos"]}
     page.click("#open-internal")
     new = "Target.getTargets"
-    end = time.monotonic() + 300
+    end = time.monotonic() + 1500
     while True:
         tabs = [one for one in page.browser.call(new)["targetInfos"] if one["targetId"] not in before]
         if any("report" in one["title"] for one in tabs):

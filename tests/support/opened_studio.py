@@ -101,10 +101,10 @@ class StudioPage:
         browser.messages.clear()
         browser.call("Page.navigate", url="about:blank")
         browser.call("Page.navigate", url=address)
-        browser.wait("document.documentElement?.classList.contains('ready')", 300)
+        browser.wait("document.documentElement?.classList.contains('ready')", 1500)
         self.settle()
 
-    def settle(self, patience: float = 300) -> None:
+    def settle(self, patience: float = 1500) -> None:
         """Wait until nothing is being done."""
         self.browser.wait("document.documentElement.getAttribute('aria-busy') !== 'true'", patience)
 
