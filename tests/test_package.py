@@ -10,6 +10,7 @@ import molehill
 
 NAMES = [
     "Chain",
+    "Evaluation",
     "InputError",
     "Intruder",
     "Measure",
@@ -19,12 +20,15 @@ NAMES = [
     "baselines",
     "charts",
     "confidential_risk",
+    "consumer_survey",
     "draw",
     "evaluate",
     "fit",
     "infer_schema",
     "match_rates",
     "models",
+    "moles",
+    "nb_mixture",
     "read_settings",
     "read_table",
     "release_risk",

@@ -11,24 +11,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from molehill import baselines, charts, models, utility
     from molehill.errors import InputError
-    from molehill.evaluation.evaluation import evaluate
+    from molehill.evaluation.evaluation import Evaluation, evaluate
     from molehill.evaluation.measure import Measure
     from molehill.plan.settings import Settings, read_settings
     from molehill.release.runs import run
     from molehill.release.synthesize import synthesize
     from molehill.risk.identification import confidential_risk, match_rates, release_risk
     from molehill.risk.intruder import Intruder
+    from molehill.risk.moles import moles
     from molehill.risk.weights import risk_weights
     from molehill.synthesis.fitting import draw, fit
     from molehill.synthesis.synthesizer import Chain, Synthesizer
     from molehill.synthesis.weighting import weighted
     from molehill.tables.formats.formats import read_table, write_table
+    from molehill.tables.populations import consumer_survey, nb_mixture
     from molehill.tables.schema import infer_schema
     from molehill.tables.table import Table
 
 __version__ = version("molehill")
 __all__ = [
     "Chain",
+    "Evaluation",
     "InputError",
     "Intruder",
     "Measure",
@@ -38,12 +41,15 @@ __all__ = [
     "baselines",
     "charts",
     "confidential_risk",
+    "consumer_survey",
     "draw",
     "evaluate",
     "fit",
     "infer_schema",
     "match_rates",
     "models",
+    "moles",
+    "nb_mixture",
     "read_settings",
     "read_table",
     "release_risk",
@@ -58,6 +64,7 @@ __all__ = [
 # Where each name is defined. Loaded when asked for: the help of a command must not wait for pandas, nor risk for JAX.
 _ON_DEMAND = {
     "Chain": "synthesis.synthesizer",
+    "Evaluation": "evaluation.evaluation",
     "InputError": "errors",
     "Intruder": "risk.intruder",
     "Measure": "evaluation.measure",
@@ -65,11 +72,14 @@ _ON_DEMAND = {
     "Synthesizer": "synthesis.synthesizer",
     "Table": "tables.table",
     "confidential_risk": "risk.identification",
+    "consumer_survey": "tables.populations",
     "draw": "synthesis.fitting",
     "evaluate": "evaluation.evaluation",
     "fit": "synthesis.fitting",
     "infer_schema": "tables.schema",
     "match_rates": "risk.identification",
+    "moles": "risk.moles",
+    "nb_mixture": "tables.populations",
     "read_settings": "plan.settings",
     "read_table": "tables.formats.formats",
     "release_risk": "risk.identification",

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 # What answers each signal, and the exit code that shells know it by.
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
-RESUMABLE = ("run", "demo", "reproduce")
+RESUMABLE = ("run", "demo")
 # Signals that were answered so far.
 _ASKED: list[int] = []
 

@@ -20,7 +20,6 @@ from rich.console import Console
 from rich.text import Text
 
 import molehill
-from molehill.cli import reproduce as cli_reproduce
 from molehill.cli.entry import StoppedError, answer_signals, still_wanted, stop, tell_stop
 from molehill.cli.options import SettingsCommand, read_given
 from molehill.errors import InputError
@@ -71,7 +70,10 @@ ReleaseAnyway = Annotated[
     bool, typer.Option("--release-anyway", help='Write release/ even if the recommendation is "do not release".')
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
-Scheduler = cli_reproduce.Scheduler
+Scheduler = Annotated[
+    str | None,
+    typer.Option(help='Run pieces of the work on a Dask cluster: "local", "local:2" or an address; the same result.'),
+]
 Memory = Annotated[
     float | None,
     typer.Option(
@@ -88,7 +90,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.add_typer(cli_reproduce.app)
 
 
 def main() -> None:

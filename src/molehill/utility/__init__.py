@@ -7,8 +7,15 @@
 from molehill.utility.analyses import Analysis, correlation, mean, median, quantile, regression, sd
 from molehill.utility.comparison import estimate, interval_overlap
 from molehill.utility.distances import Distances, ecdf_distances, propensity, table_difference, wasserstein
-from molehill.utility.estimates import Estimate, combine
+from molehill.utility.estimates import (
+    Estimate,
+    combine,
+    mean_and_variance,
+    quantile_and_variance,
+    quantile_degrees,
+)
 from molehill.utility.marginals import Agreement, agreement, fresh_agreement
+from molehill.utility.resampling import resample_means, resample_quantiles
 
 __all__ = [
     "Agreement",
@@ -23,10 +30,15 @@ __all__ = [
     "fresh_agreement",
     "interval_overlap",
     "mean",
+    "mean_and_variance",
     "median",
     "propensity",
     "quantile",
+    "quantile_and_variance",
+    "quantile_degrees",
     "regression",
+    "resample_means",
+    "resample_quantiles",
     "sd",
     "table_difference",
     "wasserstein",

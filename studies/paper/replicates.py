@@ -6,34 +6,36 @@ replicates says how far each of their numbers would have moved, had they run the
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from molehill import models
-from molehill.arrays import Floats
-from molehill.evaluation.scenery.expected import BLOCKS
-from molehill.reproduction.stages import Arrays, Stage, fingerprint_frame, run_stages
-from molehill.risk.identification import confidential_risk, release_risk
-from molehill.risk.intruder import Intruder, View, read_released
-from molehill.risk.weights import risk_weights
-from molehill.synthesis.fitting import draw, fit
-from molehill.synthesis.posterior import Posterior
-from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
-from molehill.utility.distances import ecdf_distances
-from molehill.utility.estimates import combine, mean_and_variance, quantile_and_variance, quantile_degrees
-from molehill.utility.resampling import resample_means, resample_quantiles
+from molehill import Intruder, confidential_risk, draw, fit, models, release_risk, risk_weights
+from molehill.utility import (
+    combine,
+    ecdf_distances,
+    mean_and_variance,
+    quantile_and_variance,
+    quantile_degrees,
+    resample_means,
+    resample_quantiles,
+)
+from studies.paper.stages import Arrays, run_stages
 
+Floats = NDArray[np.float64]
 # Tables of a release, in all of the paper but its table 6.
 TABLES = 20
 RESAMPLES = 1000
 # So few replicates are a quick look, which takes fewer draws and does not wait for a fit to converge.
 QUICK, QUICK_DRAWS = 4, 500
+# Parts of the draws whose means show the Monte Carlo error.
+BLOCKS = 20
 SHARES = {"median": 0.5, "90% quantile": 0.9}
 
 
@@ -109,42 +111,32 @@ class Study:
     step: float
     seed: int
 
-    def look(self, data: pd.DataFrame) -> View:
-        """See the confidential table as the intruder of the study does, at the first radius."""
-        known, sensitive = self.survey.known, self.survey.sensitive
-        return Intruder(known, sensitive, self.radii[0], cover="paper", small_patterns="marginal").look(data)
+    def intruder(self, radius: float) -> Intruder:
+        """Give the intruder of the paper, at a radius."""
+        return Intruder(self.survey.known, self.survey.sensitive, radius, cover="paper", small_patterns="marginal")
 
 
 def run_schemes(
-    view: View,
+    data: pd.DataFrame,
     study: Study,
     schemes: Sequence[PaperScheme],
     folder: Path,
     *,
     replicates: Sequence[int],
     workers: int,
-    tell: Callable[[str], None] | None,
 ) -> dict[str, list[Arrays]]:
     """Fit every scheme as often as there are numbers of replicates; give by name what each fit was measured to be."""
-    stages = {
-        (scheme.name, refit): plan_stage(view, study, scheme, refit=refit, replicates=number)
-        for refit, number in enumerate(replicates)
-        for scheme in schemes
-    }
-    found = run_stages(list(stages.values()), folder, workers=workers, tell=tell)
-    refits = range(len(replicates))
-    return {one.name: [found[stages[one.name, refit].name] for refit in refits] for one in schemes}
+
+    def named(scheme: PaperScheme, refit: int) -> str:
+        return re.sub(r"\W", "_", f"{scheme.name.lower()} fit {refit + 1}")
+
+    fits = list(enumerate(replicates))
+    stages = {named(one, refit): (study, one, refit, number) for refit, number in fits for one in schemes}
+    found = run_stages(measure_scheme, data, stages, folder, workers=workers)
+    return {one.name: [found[named(one, refit)] for refit, _ in fits] for one in schemes}
 
 
-def plan_stage(view: View, study: Study, scheme: PaperScheme, *, refit: int, replicates: int) -> Stage:
-    """Say how a scheme is measured: which fit of it, and how many replicates."""
-    facts = {"data": fingerprint_frame(view.table.frame), "study": asdict(study), "scheme": asdict(scheme)}
-    name = re.sub(r"\W", "_", scheme.name.lower())
-    arguments = (view, study, scheme, refit, replicates)
-    return Stage(f"{name}_fit_{refit + 1}", measure_scheme, arguments, facts | {"sizes": [refit, replicates]})
-
-
-def measure_scheme(view: View, study: Study, scheme: PaperScheme, refit: int, replicates: int) -> Arrays:
+def measure_scheme(data: pd.DataFrame, study: Study, scheme: PaperScheme, refit: int, replicates: int) -> Arrays:
     """Fit a scheme, draw the tables of all replicates and measure them.
 
     Returns
@@ -158,9 +150,9 @@ def measure_scheme(view: View, study: Study, scheme: PaperScheme, refit: int, re
     # Schemes and refits have random numbers of their own.
     place = int.from_bytes(scheme.name.encode(), "big") % 2**32
     of_fit, of_draw, of_rest = map(int, np.random.SeedSequence([study.seed, place, refit]).generate_state(3))
-    weights = weigh_records(view, scheme)
-    posterior = _fit(view, study, weights, of_fit, quick=replicates <= QUICK)
-    most, data, column = max(scheme.tables), view.table.frame, study.survey.sensitive
+    weights = weigh_records(data, study, scheme)
+    posterior = _fit(data, study, weights, of_fit, quick=replicates <= QUICK)
+    most, column = max(scheme.tables), study.survey.sensitive
     released = draw(posterior, datasets=replicates * most, seed=of_draw, unconverged="allow")
     random = np.random.default_rng(of_rest)
     places = random.permutation(len(released)).reshape(replicates, most)
@@ -175,7 +167,7 @@ def measure_scheme(view: View, study: Study, scheme: PaperScheme, refit: int, re
     distances = ecdf_distances(data, released, column).by_table
     for name in ("U_m", "U_a"):
         found[name] = distances.loc[distances["measure"] == name, "value"].to_numpy()[usual].mean(axis=1)
-    found |= _measure_risk(view, study, released, usual)
+    found |= _measure_risk(data, study, released, usual)
     values = np.stack([table[column].to_numpy(np.float64) for table in released])
     for name in study.estimates:
         releases = [places[:, :number] for number in scheme.tables]
@@ -183,23 +175,23 @@ def measure_scheme(view: View, study: Study, scheme: PaperScheme, refit: int, re
     return found
 
 
-def measure_data(view: View, study: Study) -> Arrays:
+def measure_data(data: pd.DataFrame, study: Study) -> Arrays:
     """Measure the confidential table itself, as one replicate of one table: its risk and its estimates."""
-    found = {f"risk/{radius}": confidential_risk(view.at(radius)).risk[None] for radius in study.radii}
-    values = view.values.T
+    found = {f"risk/{radius}": confidential_risk(data, study.intruder(radius)).risk[None] for radius in study.radii}
+    values = data[study.survey.sensitive].to_numpy(np.float64)[None]
     for name in study.estimates:
-        found[f"combined/{name}"] = _combine(*estimate_tables(view.table.frame, study.survey, name, values), [[[0]]])
+        found[f"combined/{name}"] = _combine(*estimate_tables(data, study.survey, name, values), [[[0]]])
         if name == "mean" or name in SHARES:
             statistic = np.mean if name == "mean" else partial(np.quantile, q=SHARES[name])
             found[f"pooled/{name}"] = bootstrap_like_r(values[0], statistic)[None, None]
     return found
 
 
-def weigh_records(view: View, scheme: PaperScheme) -> Floats:
+def weigh_records(data: pd.DataFrame, study: Study, scheme: PaperScheme) -> Floats:
     """Give the records their weights under a scheme."""
     if scheme.order == 0:
-        return np.ones(view.records)
-    risk = confidential_risk(view.at(scheme.radius), order=scheme.order)
+        return np.ones(len(data))
+    risk = confidential_risk(data, study.intruder(scheme.radius), order=scheme.order)
     return risk_weights(risk, scale=scheme.scale, shift=scheme.shift)
 
 
@@ -252,7 +244,7 @@ def bootstrap_like_r(values: Floats, statistic: Any, *, seed: int = 123) -> Floa
     return pool(statistic(values[picks], axis=1)[None])
 
 
-def _fit(view: View, study: Study, weights: Floats, seed: int, *, quick: bool) -> Posterior:
+def _fit(data: pd.DataFrame, study: Study, weights: Floats, seed: int, *, quick: bool) -> Any:
     survey = study.survey
     if study.synthesizer == "negative_binomial":
         synthesizer = models.negative_binomial(survey.sensitive)
@@ -263,14 +255,14 @@ def _fit(view: View, study: Study, weights: Floats, seed: int, *, quick: bool) -
     lengths: dict[str, Any] = {"draws": QUICK_DRAWS, "patience": 0} if quick else {"patience": 1}
     with warnings.catch_warnings():
         # Whether the fit converged is part of the result, and told in the page.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit(synthesizer, view.table.frame, weights, seed=seed, progress=False, **lengths)
+        warnings.filterwarnings("ignore", "the fit has not converged")
+        return fit(synthesizer, data, weights, seed=seed, progress=False, **lengths)
 
 
-def _measure_risk(view: View, study: Study, released: list[Any], places: np.ndarray) -> dict[str, np.ndarray]:
-    found, readings = {}, read_released(view, released)
+def _measure_risk(data: pd.DataFrame, study: Study, released: list[Any], places: np.ndarray) -> dict[str, np.ndarray]:
+    found = {}
     for radius in study.radii:
-        risk = release_risk(view.at(radius), readings).by_table
+        risk = release_risk(data, released, study.intruder(radius)).by_table
         # Neighbours in the chains share a block, so that the spread of the blocks holds their autocorrelation.
         blocks = np.stack([part.mean(axis=0) for part in np.array_split(risk, BLOCKS)])
         found[f"risk/{radius}"] = np.stack([risk[row].mean(axis=0) for row in places]).astype(np.float32)

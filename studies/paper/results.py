@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats
-from molehill.reproduction.replicates import TABLES, PaperScheme, Study
-from molehill.reproduction.stages import Arrays
-from molehill.risk.intruder import View
-from molehill.risk.moles import moles
-from molehill.tables.intervals import Figure
+from molehill import moles
+from studies.paper.replicates import TABLES, Floats, PaperScheme, Study
+from studies.paper.stages import Arrays
 
 # The scheme that the others are compared with, and the confidential table where it stands beside schemes.
 UNWEIGHTED, DATA = "Synthesizer", "Data"
@@ -31,7 +28,7 @@ class Results:
 
     Attributes
     ----------
-    study, view
+    study, data
         What was measured, of which table.
     confidential
         Of the table itself, as of `measure_data`.
@@ -44,11 +41,21 @@ class Results:
     """
 
     study: Study
-    view: View
+    data: pd.DataFrame
     confidential: Arrays
     schemes: Mapping[str, PaperScheme]
     fits: Mapping[str, Sequence[Arrays]]
     printed_on: bool
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return len(self.data)
+
+    @property
+    def values(self) -> Floats:
+        """The confidential values of the sensitive column."""
+        return self.data[self.study.survey.sensitive].to_numpy(np.float64)
 
     def runs(self, scheme: str, measure: str) -> Floats:
         """One number per replicate, those of all fits in a row."""
@@ -107,7 +114,7 @@ def ecdf_table(results: Results, printed: Mapping[str, tuple[float, float]]) -> 
 
 def estimates_table(
     results: Results,
-    printed: Mapping[tuple[str, int], Mapping[str, Figure]],
+    printed: Mapping[tuple[str, int], Mapping[str, tuple[float, float, float]]],
     wanted: Sequence[tuple[str, int]] | None = None,
 ) -> pd.DataFrame:
     """Estimates of schemes at numbers of tables, by the paper's interval and by the combining rule.

@@ -1,4 +1,8 @@
-import json
+"""The paper's studies: what they print of it, what they measure, and how they are written down and gone on with."""
+
+import ast
+import importlib
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -7,27 +11,24 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
+import molehill
 from agreement import assert_agrees
-from drawing import drawn_once  # noqa: F401
-from molehill.cli.main import app
-from molehill.errors import InputError
-from molehill.reproduction import paper, replicates, studies
-from molehill.reproduction.claims import APPLICATION_CLAIMS, SIMULATION_CLAIMS, Claim, judge_claims, judge_margin
-from molehill.reproduction.page import join_pages, write_application, write_simulation
-from molehill.reproduction.replicates import (
+from studies.paper import application, printed, replicates, simulation, stages
+from studies.paper.claims import Claim, judge_claims, judge_margin
+from studies.paper.page import join_pages
+from studies.paper.replicates import (
     PaperScheme,
     Study,
     Survey,
     bootstrap_like_r,
     estimate_tables,
-    plan_stage,
     pool,
     weigh_records,
 )
-from molehill.reproduction.results import Results, ecdf_table, rises_table, risk_table
-from molehill.reproduction.stages import Stage, fingerprint_frame, open_folder, run_stages
+from studies.paper.results import Results, ecdf_table, rises_table, risk_table
+
+ROOT = Path(__file__).parents[2]
 
 # U_m of the shared README: mean and standard deviation over 100 replicates of 20 draws of RStan.
 REFERENCE_U_M = {
@@ -65,12 +66,11 @@ def _without_fits(monkeypatch):
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory):
     """The study of the paper's own data, with few replicates."""
-    path = Path(__file__).parents[3] / "shared" / "data" / "nb_mixture_paper.csv"
+    path = ROOT.parent / "shared" / "data" / "nb_mixture_paper.csv"
     if not path.exists():
         pytest.skip("the reference data in ../shared/data are not here")
-    folder = open_folder(tmp_path_factory.mktemp("study") / "out", resume=False)
-    data = studies.read_counts(pd.read_csv(path), seed=1)
-    results = studies.run_simulation(data, folder, replicates=4, refits=1, workers=1)
+    data = simulation.read_counts(path)
+    results = simulation.run_simulation(data, tmp_path_factory.mktemp("study"), replicates=4, refits=1)
     assert results.printed_on
     return results
 
@@ -85,7 +85,7 @@ def made_up(risks: dict[str, list], *, step: float = 0.2, printed_on: bool = Tru
         fits[name] = [arrays]
     study = small_study((0.15,), step=step)
     schemes = {name: PaperScheme(name, 1, 0.15) for name in risks}
-    return Results(study, study.look(pd.DataFrame({"y": [1]})), {}, schemes, fits, printed_on)
+    return Results(study, pd.DataFrame({"y": [1]}), {}, schemes, fits, printed_on)
 
 
 def small_study(radii: tuple[float, ...], *, step: float = 0.2) -> Study:
@@ -110,9 +110,9 @@ def test_the_papers_row_of_the_data_comes_out_digit_for_digit(shared):
     values = pd.read_csv(shared / "nb_mixture_paper.csv")["outcome"].to_numpy(float)
     for name, statistic in (("mean", np.mean), ("median", np.median)):
         ours = tuple(round(number, 2) for number in bootstrap_like_r(values, statistic))
-        printed = paper.SIMULATION_DATA[name]
+        theirs = printed.SIMULATION_DATA[name]
         # R prints 97.925 and 95.4875 as 97.93 and 95.49.
-        assert ours == pytest.approx(printed, abs=0.0051)
+        assert ours == pytest.approx(theirs, abs=0.0051)
 
 
 def test_random_numbers_are_those_of_r():
@@ -129,7 +129,7 @@ def test_random_numbers_are_those_of_r():
 
 @pytest.mark.slow
 def test_distances_of_the_papers_data_are_those_of_the_reference_runs(reproduced):
-    table = ecdf_table(reproduced, paper.SIMULATION_ECDF).query("measure == 'U_m'").set_index("scheme")
+    table = ecdf_table(reproduced, printed.SIMULATION_ECDF).query("measure == 'U_m'").set_index("scheme")
     # Marginal weights more than double the distance of the synthesizer: far less is found.
     for scheme, (mean, sd) in REFERENCE_U_M.items():
         assert_agrees(table.loc[scheme, "ours"], mean, reference_error(sd), detects=0.02, of=scheme)
@@ -137,7 +137,7 @@ def test_distances_of_the_papers_data_are_those_of_the_reference_runs(reproduced
 
 @pytest.mark.slow
 def test_lengths_of_the_papers_data_are_within_monte_carlo_error(reproduced):
-    table = studies.length_table(reproduced).query("estimate == 'mean'")
+    table = simulation.length_table(reproduced).query("estimate == 'mean'")
     # Spread of the length in one run, over 100 replicates (docs/reproduction.md); the paper's is one run, ours four.
     # Of one run little can be found: a length of two thirds more with one table, one that is doubled with 30.
     for row in table.to_dict("records"):
@@ -151,11 +151,13 @@ def test_lengths_of_the_papers_data_are_within_monte_carlo_error(reproduced):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", [studies.COUNT_SCHEMES[0], studies.COUNT_SCHEMES[5]], ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize(
+    "scheme", [simulation.COUNT_SCHEMES[0], simulation.COUNT_SCHEMES[5]], ids=lambda scheme: scheme.name
+)
 def test_a_scheme_fitted_to_the_papers_data_has_the_distance_and_risk_of_the_reference_runs(shared, scheme):
-    data = studies.read_counts(pd.read_csv(shared / "nb_mixture_paper.csv"), seed=1)
-    study = Study(studies.COUNTS, "negative_binomial", ("mean",), (0.15,), 0.2, seed=3)
-    found = replicates.measure_scheme(study.look(data), study, replace(scheme, tables=(20,)), 0, 4)
+    data = simulation.read_counts(shared / "nb_mixture_paper.csv")
+    study = Study(simulation.COUNTS, "negative_binomial", ("mean",), (0.15,), 0.2, seed=3)
+    found = replicates.measure_scheme(data, study, replace(scheme, tables=(20,)), 0, 4)
     mean, sd = REFERENCE_U_M[scheme.name]
     assert_agrees(found["U_m"].mean(), mean, reference_error(sd), detects=0.02)
     # The reference means are rounded to the last digit that is printed.
@@ -166,27 +168,25 @@ def test_a_scheme_fitted_to_the_papers_data_has_the_distance_and_risk_of_the_ref
     assert found["converged"]
 
 
-@pytest.mark.usefixtures("_without_fits", "drawn_once")
-def test_the_study_writes_its_page_and_goes_on_to_the_same_bytes(tmp_path):
-    folder = open_folder(tmp_path / "out", resume=False)
-    data = studies.read_counts(seed=1).iloc[:150]
-    results = studies.run_simulation(data, folder, replicates=2, refits=2, workers=1)
-    write_simulation(results, folder, "molehill reproduce simulation")
+@pytest.mark.usefixtures("_without_fits")
+def test_the_study_writes_its_page_and_goes_on_to_the_same_bytes(tmp_path, capsys):
+    folder, data = tmp_path / "out", simulation.read_counts().iloc[:150]
+    results = simulation.run_simulation(data, folder, replicates=2, refits=1)
+    made = {path: path.read_bytes() for path in (folder / "stages").iterdir()}
+    # A stage that is lost is made anew, the others are read.
+    lost = sorted(made)[0]
+    lost.unlink()
+    capsys.readouterr()
+    simulation.run_simulation(data, folder, replicates=2, refits=1)
+    assert capsys.readouterr().err == f"1 of 1: {lost.stem}\n"
+    assert {path: path.read_bytes() for path in made} == made
+    simulation.write_simulation(results, folder, "command")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    # One stage lost, one damaged: both are made anew, the others read.
-    first, second, *_ = sorted((folder / "stages").iterdir())
-    first.unlink()
-    second.write_bytes(second.read_bytes()[:100])
-    done = []
-    again = studies.run_simulation(data, folder, replicates=2, refits=2, workers=1, tell=done.append)
-    write_simulation(again, folder, "molehill reproduce simulation")
-    assert len(done) == 2
-    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
     text = before["reproduction.md"].decode()
     for name in re.findall(r"\]\((.*?)\)", text):
         assert (folder / name).exists()
     assert "These are not the data of which the paper prints numbers" in text
-    for claim in SIMULATION_CLAIMS:
+    for claim in simulation.SIMULATION_CLAIMS:
         assert claim.sentence in text
         assert f"reproduction-simulation-{claim.figure}.svg" in before, claim.name
     claims = pd.read_csv(folder / "claims.csv")
@@ -202,7 +202,7 @@ def test_the_study_writes_its_page_and_goes_on_to_the_same_bytes(tmp_path):
 
 
 def test_claims_have_names_of_their_own():
-    for claims in (SIMULATION_CLAIMS, APPLICATION_CLAIMS):
+    for claims in (simulation.SIMULATION_CLAIMS, application.APPLICATION_CLAIMS):
         assert len({claim.name for claim in claims}) == len(claims)
 
 
@@ -240,7 +240,7 @@ def test_tables_show_the_papers_number_and_the_spread():
     assert risk.loc["mean", "spread"] == pytest.approx(0.1)
     assert risk.loc["records above 0.5", "ours"] == 1
     other = made_up({"Synthesizer": [[0.0, 0.6], [0.2, 0.8]]}, printed_on=False)
-    assert ecdf_table(other, paper.SIMULATION_ECDF)["paper_away_in_spreads"].isna().all()
+    assert ecdf_table(other, printed.SIMULATION_ECDF)["paper_away_in_spreads"].isna().all()
 
 
 def test_the_pooled_interval_is_that_of_all_resampled_values():
@@ -257,61 +257,65 @@ def test_a_coefficient_is_that_of_the_regression():
 
 
 def test_weights_follow_the_scheme():
-    view = small_study((0.5,)).look(pd.DataFrame({"y": [100, 100, 105, 300]}))
-    assert weigh_records(view, PaperScheme("none", 0, 0.1)).tolist() == [1, 1, 1, 1]
-    assert weigh_records(view, PaperScheme("marginal", 1, 0.1)).tolist() == [0.75, 0.75, 0.75, 0.25]
+    given = pd.DataFrame({"y": [100, 100, 105, 300]}), small_study((0.5,))
+    assert weigh_records(*given, PaperScheme("none", 0, 0.1)).tolist() == [1, 1, 1, 1]
+    assert weigh_records(*given, PaperScheme("marginal", 1, 0.1)).tolist() == [0.75, 0.75, 0.75, 0.25]
     both = PaperScheme("both", 1, 0.1, scale=1.2, shift=0.05)
-    assert weigh_records(view, both) == pytest.approx([0.95] * 3 + [0.35])
+    assert weigh_records(*given, both) == pytest.approx([0.95] * 3 + [0.35])
+
+
+def times(data, factor):
+    return {"found": data["y"].to_numpy() * factor}
+
+
+def test_a_stage_is_told_apart_by_all_that_decides_it(tmp_path, capsys):
+    data = pd.DataFrame({"y": [1, 2]})
+    for given, arguments, computed in [
+        (data, (2,), 1),
+        (data, (2,), 0),
+        (data, (3,), 1),
+        (data.astype(float), (2,), 1),
+        (data + 1, (2,), 1),
+    ]:
+        found = stages.run_stages(times, given, {"a": arguments}, tmp_path)
+        assert found["a"]["found"].tolist() == (given["y"] * arguments[0]).tolist()
+        assert capsys.readouterr().err.count("1 of 1: a-") == computed
 
 
 @pytest.mark.slow
-def test_a_stage_is_told_apart_by_all_that_decides_it(tmp_path, monkeypatch):
-    folder = open_folder(tmp_path / "out", resume=False)
-    told = []
-    stages = [
-        Stage(name, dict, ([("found", np.array(number))],), {"number": number}) for number, name in enumerate("ab")
-    ]
-    # In two processes, then from the files.
-    for _ in range(2):
-        found = run_stages(stages, folder, workers=2, tell=told.append)
-        assert [int(found[name]["found"]) for name in "ab"] == [0, 1]
-        assert told == ["1 of 2: a", "2 of 2: b"]
-    run_stages([replace(stages[0], facts={"number": 3})], folder, workers=1, tell=told.append)
-    assert len(told) == 3
-    # Another state of the code computes everything anew.
-    monkeypatch.setattr("molehill.reproduction.stages.hash_code", lambda: "changed")
-    run_stages(stages, folder, workers=1, tell=told.append)
-    assert len(told) == 5
-    data = pd.DataFrame({"y": [1, 2]})
-    assert fingerprint_frame(data) != fingerprint_frame(data.astype(float))
-    study = small_study((0.1,))
-    view = study.look(data)
-    facts = [plan_stage(view, study, PaperScheme("a", 1, r), refit=0, replicates=4).facts for r in (0.1, 0.2)]
-    assert json.dumps(facts[0]) != json.dumps(facts[1])
+def test_stages_in_processes_are_those_of_one_process(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+    data, study, schemes = simulation.read_counts().iloc[:100], small_study((0.1,)), simulation.COUNT_SCHEMES[:2]
+    study = replace(study, survey=simulation.COUNTS)
+    alone, beside = (
+        replicates.run_schemes(data, study, schemes, tmp_path / f"{workers}", replicates=[2], workers=workers)
+        for workers in (1, 2)
+    )
+    for scheme in schemes:
+        for name, array in alone[scheme.name][0].items():
+            np.testing.assert_array_equal(beside[scheme.name][0][name], array)
 
 
-def test_a_folder_in_use_is_refused(tmp_path):
-    open_folder(tmp_path / "out", resume=False)
-    with pytest.raises(InputError, match="exists already"):
-        open_folder(tmp_path / "out", resume=False)
-    open_folder(tmp_path / "out", resume=True)
+def test_only_public_names_of_molehill_are_used():
+    used = []
+    for path in (ROOT / "studies").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("molehill."):
+                used += [(f"{node.module}", alias.name) for alias in node.names]
+            # Only what is imported by its name can be checked.
+            assert not isinstance(node, ast.Import) or not any(each.name.startswith("molehill") for each in node.names)
+    assert len(used) > 20
+    for module, name in used:
+        assert module == "molehill" or module.removeprefix("molehill.") in molehill.__all__, module
+        found = importlib.import_module(module)
+        own = [each for each, value in vars(found).items() if getattr(value, "__module__", "") == module]
+        assert name in getattr(found, "__all__", own), f"{module}.{name}"
 
 
-def test_data_that_do_not_fit_are_refused(tmp_path):
-    with pytest.raises(InputError, match="no column 'outcome'"):
-        studies.read_counts(pd.DataFrame({"y": [1]}), seed=1)
-    with pytest.raises(InputError, match="whole numbers"):
-        studies.read_counts(pd.DataFrame({"outcome": [1.5]}), seed=1)
-    with pytest.raises(InputError, match="neither those"):
-        studies.read_survey(pd.DataFrame({"y": [1]}))
-    done = CliRunner().invoke(app, ["reproduce", "application", "--sensitive", "pay", "--out", str(tmp_path / "out")])
-    assert isinstance(done.exception, InputError)
-    assert "only some of the columns" in str(done.exception)
-
-
-def test_the_ce_sample_is_known_by_its_columns(shared):
-    data, survey = studies.read_survey(pd.read_csv(shared / "ce_sample.csv"))
-    assert survey is studies.CE_SAMPLE
+def test_the_ages_of_the_ce_sample_are_grouped(shared):
+    data, survey = application.read_survey(shared / "ce_sample.csv")
+    assert survey is application.CE_SAMPLE
     assert data["Age"].cat.categories.tolist() == ["under 25", "25-34", "35-49", "50-64", "65 and over"]
     assert data.groupby(["Age", "Urban", "Marital"], observed=True).ngroups == 45
     assert data["Income"].max() == 980551
@@ -319,13 +323,12 @@ def test_the_ce_sample_is_known_by_its_columns(shared):
 
 @pytest.mark.usefixtures("_without_fits")
 def test_the_application_writes_its_page(tmp_path):
-    data, survey = studies.read_survey()
-    data = data.iloc[:300].reset_index(drop=True)
-    folder = open_folder(tmp_path / "out", resume=False)
-    results = studies.run_application(data, survey, folder, replicates=2, refits=1, workers=1)
-    write_application(results, folder, "molehill reproduce application", "survey")
+    data, survey = application.read_survey()
+    data, folder = data.iloc[:300].reset_index(drop=True), tmp_path / "out"
+    results = application.run_application(data, survey, folder, replicates=2, refits=2)
+    application.write_application(results, folder, "command", "survey")
     text = (folder / "reproduction.md").read_text()
-    for claim in APPLICATION_CLAIMS:
+    for claim in application.APPLICATION_CLAIMS:
         assert claim.sentence in text
         assert (folder / f"reproduction-survey-{claim.figure}.svg").exists()
     top = pd.read_csv(folder / "top.csv")
@@ -333,8 +336,8 @@ def test_the_application_writes_its_page(tmp_path):
     # No income of a listed record is told, only its range.
     largest = data["income"].nlargest(10)
     assert not any(re.search(rf"\b{value}\b", text) or re.search(rf"\b{value:,}\b", text) for value in largest[:3])
-    kept = studies.topcoded(results)
-    risk = results.risks(studies.TOPCODING)[0]
+    kept = application.topcoded(results)
+    risk = results.risks(application.TOPCODING)[0]
     confidential = results.confidential["risk/0.2"][0]
     # Far below the threshold nothing changes but its own balls.
     low = data["income"].to_numpy() < 0.5 * data["income"][kept].min()

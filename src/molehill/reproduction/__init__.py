@@ -1,1 +1,0 @@
-"""The publication, reproduced: its simulation study and its application, each table and figure beside the paper's."""
