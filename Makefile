@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 # Bytecode is kept, whatever the shell says: every worker of the tests would compile all of them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-random lint docs bench clean
+.PHONY: demo test test-slow test-random lint docs bench reproduce clean
 
 demo: .venv/molehill
 	$(BIN)/molehill demo --out molehill-demo --overwrite
@@ -38,8 +38,15 @@ bench: .venv/developer
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/efficiency.py --data counts
 
+# The paper's studies, and their joined page; what is there already is not computed again. `make reproduce QUICK=1` for a
+# first look.
+reproduce: .venv/molehill
+	$(BIN)/python -m studies.paper simulation --out reproduction/simulation $(if $(QUICK),--quick)
+	$(BIN)/python -m studies.paper application --out reproduction/application $(if $(QUICK),--quick)
+	$(BIN)/python -m studies.paper page reproduction/simulation reproduction/application --out reproduction
+
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis site molehill-demo
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis site molehill-demo reproduction
 
 # What a user installs.
 .venv/molehill: pyproject.toml

@@ -174,7 +174,7 @@ def test_the_study_writes_its_page_and_goes_on_to_the_same_bytes(tmp_path, capsy
     results = simulation.run_simulation(data, folder, replicates=2, refits=1)
     made = {path: path.read_bytes() for path in (folder / "stages").iterdir()}
     # A stage that is lost is made anew, the others are read.
-    lost = sorted(made)[0]
+    lost = min(made)
     lost.unlink()
     capsys.readouterr()
     simulation.run_simulation(data, folder, replicates=2, refits=1)
