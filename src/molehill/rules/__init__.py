@@ -1,14 +1,13 @@
 """Rules between columns: where a column must be empty, constraints, and what they leave to the next column."""
 
 from molehill.rules.constraints import Constraint, count_broken
-from molehill.rules.contradictions import Contradiction, find_contradictions
+from molehill.rules.contradictions import find_contradictions
 from molehill.rules.emptiness import EmptyWhere, find_emptiness, may_be_empty, must_be_empty
 from molehill.rules.reading import read_constraints
 from molehill.rules.support import Support, support_of, unresolved
 
 __all__ = [
     "Constraint",
-    "Contradiction",
     "EmptyWhere",
     "Support",
     "count_broken",

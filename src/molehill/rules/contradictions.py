@@ -1,384 +1,196 @@
-"""Constraints that cannot all be kept, found before anything is drawn.
+"""Constraints that cannot all be kept, found by trying, before anything is fitted.
 
-Orderings and bounds are differences of two columns: `x - y <= c`. They can all hold if no cycle of them adds up to less
-than nothing, which shortest paths between columns tell (Bellman, Ford, Floyd, Warshall), in exact fractions.
+Tried are records of the table, and then records that are drawn column by column within what the constraints leave.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from typing import Any
 
-from molehill.rules.constraints import (
-    Claim,
-    Constraint,
-    Empty,
-    Key,
-    Levels,
-    Same,
-    Sum,
-    negate,
-)
+import numpy as np
+import pandas as pd
 
-# A distance: how much, and below zero if it is strictly less than that. The node of a bound is the number zero.
-_Distance = tuple[Fraction, int]
-_ZERO = None
-_Node = str | None
-_NOTHING: _Distance = (Fraction(0), 0)
+from molehill.arrays import Booleans, Floats
+from molehill.rules.constraints import Constraint, Empty, Key, Levels, Sum
+from molehill.rules.support import Support, support_of
+from molehill.tables.table import as_table
 
-
-@dataclass(frozen=True)
-class Contradiction:
-    """Constraints that cannot be kept together.
-
-    Attributes
-    ----------
-    texts
-        The constraints, as they were declared.
-    limits
-        The columns whose limits have a part in it.
-    under
-        The constraint, one of these, under whose condition they clash; None if they do so everywhere.
-    """
-
-    texts: tuple[str, ...]
-    limits: tuple[str, ...] = ()
-    under: str | None = None
-
-    def __str__(self) -> str:
-        shown = [*(f"the limits of {name!r}" for name in self.limits), *map(repr, self.texts)]
-        if len(shown) == 1:
-            return f"{shown[0]} contradicts itself"
-        where = f" where the condition of {self.under!r} is true" if self.under is not None else ""
-        return f"{', '.join(shown[:-1])} and {shown[-1]} contradict each other{where}"
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A constraint, or the limits of a column, that holds everywhere."""
-
-    name: str
-    claims: tuple[Claim, ...]
-    limits: bool = False
-
-
-def _contradiction(core: Sequence[_Entry], under: str | None = None) -> Contradiction:
-    texts = tuple(entry.name for entry in core if not entry.limits)
-    return Contradiction(texts, tuple(entry.name for entry in core if entry.limits), under)
+# Records of the table, records drawn at a time, and how often, each time in another order of the columns.
+_SEEN, _DRAWN, _TIMES = 5_000, 100, 4
 
 
 def find_contradictions(
     constraints: Sequence[Constraint],
+    data: Any,
     *,
     limits: Mapping[str, tuple[float, float]] | None = None,
     levels: Mapping[str, Sequence[Key]] | None = None,
     units: Mapping[str, float] | None = None,
-) -> tuple[Contradiction, ...]:
-    """Find constraints that no record with values can keep together, and name those that clash.
+) -> tuple[str, ...]:
+    """Name the constraints, and limits of columns, that no record with values keeps together.
 
-    Decided exactly: bounds, orderings and differences of two columns (cycles too), each also as an equation or an
-    inequation; levels of categories, and equality of columns of text; that a column is empty and is not. An implication
-    contradicts if its conclusion clashes with what holds everywhere, or if where its condition is true it clashes
-    with that, with its own condition, or with the conclusions of implications whose conditions are true there as well.
-    With units, numbers are multiples of them: `x > 3` and `x < 4` clash for whole numbers.
-
-    Not decided, so that a contradiction may go unnoticed: sums of more than two columns, or of two with the same sign,
-    are compared with the bounds of each column only; lists of numbers with bounds only; several columns of text that
-    must all differ; implications that clash only in a chain through a third, unless conditions imply each other; and
-    fixed combinations. Records in which these leave nothing are flagged while drawing.
+    A constraint with a condition must be possible where its condition is true, unless that is true nowhere. Whatever
+    contradicts is found. What is named is kept by none of the records that were tried.
 
     Parameters
     ----------
     constraints
         The constraints.
+    data
+        The confidential table.
     limits
         Public limits of numbers, lower and upper.
     levels
-        The levels that a category has, where they are known.
+        The levels of columns of text.
     units
-        The unit that a number is written in, 0 or left out for none.
+        The unit that a number is written in: `x > 3` and `x < 4` contradict for whole numbers.
 
     Examples
     --------
+    >>> data = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
     >>> less = Constraint("a < b", (), (Sum((("a", 1), ("b", -1)), "<", Fraction(0)),))
     >>> more = Constraint("a > b", (), (Sum((("a", -1), ("b", 1)), "<", Fraction(0)),))
-    >>> print(*find_contradictions([less, more]))
+    >>> print(*find_contradictions([less, more], data))
     'a < b' and 'a > b' contradict each other
     """
-    told = _Told(dict(levels or {}), {name: Fraction(str(unit)) for name, unit in (units or {}).items() if unit})
-    used = {name for constraint in constraints for name in constraint.columns}
-    entries = [_limits_entry(name, *ends) for name, ends in (limits or {}).items() if name in used]
-    entries += [_Entry(each.text, each.conclusion) for each in constraints if not each.condition]
+    rules = {repr(each.text): each for each in constraints}
+    used = list(dict.fromkeys(name for each in constraints for name in each.columns))
+    bounds = {f"the limits of {name!r}": _bound(name, *(limits or {})[name]) for name in used if name in (limits or {})}
+    tried = _Tried(as_table(data).frame[used], levels or {}, units or {})
+    everywhere = bounds | {name: each for name, each in rules.items() if not each.condition}
     found = []
-    while not _possible(_claims(entries), told):
-        core = _core(entries, (), told)
-        found.append(_contradiction(core))
-        entries = [entry for entry in entries if entry is not core[-1]]
-    implications = [each for each in constraints if each.condition]
-    found += filter(None, (_clash_of(each, implications, entries, told) for each in implications))
-    # Two implications that clash with each other are found from either.
-    return tuple({frozenset((*each.texts, *each.limits)): each for each in reversed(found)}.values())[::-1]
+    while not tried.possible(everywhere):
+        core = tried.smallest(everywhere)
+        found.append(_say(core))
+        del everywhere[core[-1]]
+    conditional = {name: each for name, each in rules.items() if each.condition}
+    tried.draw(list((everywhere | conditional).values()))
+    for name, each in conditional.items():
+        others = everywhere | {other: one for other, one in conditional.items() if other != name}
+        where = Constraint("", (), _as_true(each))
+        own = {name: Constraint(each.text, (), (*where.conclusion, *each.conclusion))}
+        if not tried.possible(others | own) and tried.possible(others | {name: where}):
+            found.append(_say((*tried.smallest(others, own), name), " where the condition of the last is true"))
+            # Two that clash with each other are named once.
+            conditional = {other: one for other, one in conditional.items() if other != name}
+    if not found and not tried.possible(everywhere | conditional):
+        found.append(_say(tried.smallest(everywhere | conditional)))
+    return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Told:
-    levels: Mapping[str, Sequence[Key]]
-    units: Mapping[str, Fraction]
+def _say(names: Sequence[str], where: str = "") -> str:
+    if len(names) == 1:
+        return f"{names[0]} contradicts itself"
+    return f"{', '.join(names[:-1])} and {names[-1]} contradict each other{where}"
 
 
-def _limits_entry(name: str, lower: float, upper: float) -> _Entry:
-    claims: list[Claim] = []
-    if abs(lower) != float("inf"):
-        claims.append(Sum(((name, -1),), "<=", -Fraction(str(lower))))
-    if abs(upper) != float("inf"):
-        claims.append(Sum(((name, 1),), "<=", Fraction(str(upper))))
-    return _Entry(name, tuple(claims), limits=True)
-
-
-def _claims(entries: Iterable[_Entry]) -> list[Claim]:
-    return [claim for entry in entries for claim in entry.claims]
-
-
-def _core(entries: Sequence[_Entry], always: Sequence[Claim], told: _Told) -> list[_Entry]:
-    """Leave out every entry without which the others still clash."""
-    core = list(entries)
-    for entry in reversed(entries):
-        rest = [other for other in core if other is not entry]
-        if not _possible([*_claims(rest), *always], told):
-            core = rest
-    return core
-
-
-def _clash_of(
-    constraint: Constraint, implications: Sequence[Constraint], entries: Sequence[_Entry], told: _Told
-) -> Contradiction | None:
-    """Say what the conclusion of an implication clashes with."""
-    own = _Entry(constraint.text, constraint.conclusion)
-    if not _possible([*_claims(entries), *own.claims], told):
-        return _contradiction([*_core(entries, own.claims, told), own])
-    where = _as_true(constraint.condition)
-    if not _possible([*_claims(entries), *where], told):
-        # The condition is true nowhere.
-        return None
-    implied = [
-        _Entry(other.text, other.conclusion)
-        for other in implications
-        if other is not constraint and all(_implies(where, claim, told) for claim in _as_true(other.condition))
-    ]
-    if _possible([*_claims(entries), *_claims(implied), *where, *own.claims], told):
-        return None
-    return _contradiction([*_core([*entries, *implied], [*where, *own.claims], told), own], under=constraint.text)
-
-
-def _as_true(claims: Sequence[Claim]) -> list[Claim]:
-    """Give what is so where claims are true: of a missing value none is, so that the columns are not empty."""
-    names = dict.fromkeys(name for claim in claims if not isinstance(claim, Empty) for name in claim.columns)
-    return [*claims, *(Empty(name, empty=False) for name in names)]
-
-
-def _implies(claims: Sequence[Claim], claim: Claim, told: _Told) -> bool:
-    opposite = negate(claim)
-    return claim in claims or (opposite is not None and not _possible([*claims, opposite], told))
-
-
-# Whether claims can all be true.
-
-
-def _possible(claims: Sequence[Claim], told: _Told) -> bool:
-    empty = {claim.column for claim in claims if isinstance(claim, Empty) and claim.empty}
-    if empty & {claim.column for claim in claims if isinstance(claim, Empty) and not claim.empty}:
-        return False
-    # Nothing is claimed of a value that is missing.
-    left = [claim for claim in claims if not empty & set(claim.columns)]
-    sums = [claim for claim in left if isinstance(claim, Sum)]
-    listed = [claim for claim in left if isinstance(claim, Levels)]
-    numbers = [claim for claim in listed if not _is_text(claim)]
-    texts = [claim for claim in listed if _is_text(claim)]
-    same = [claim for claim in left if isinstance(claim, Same)]
-    return _possible_numbers(sums, numbers, told) and _possible_texts(texts, same, told)
-
-
-def _is_text(claim: Levels) -> bool:
-    return any(isinstance(level, str) for level in claim.levels)
-
-
-def _possible_numbers(sums: Sequence[Sum], listed: Sequence[Levels], told: _Told) -> bool:
-    allowed = _allowed_numbers(sums, listed)
-    distances = _shortest(
-        [
-            *(edge for claim in sums for edge in _edges(claim, told)),
-            *(edge for name, values in allowed.items() if values for edge in _around(name, values)),
-        ]
+def _bound(name: str, lower: float, upper: float) -> Constraint:
+    ends = ((-1, -lower), (1, upper))
+    return Constraint(
+        "", (), tuple(Sum(((name, s),), "<=", Fraction(str(end))) for s, end in ends if abs(end) < np.inf)
     )
-    if distances is None or not all(allowed.values()):
-        return False
-    bounds = {name: (_least(distances, name), distances.get((_ZERO, name))) for name in _names(sums)}
-    return all(
-        any(_inside(value, _least(distances, name), distances.get((_ZERO, name))) for value in values)
-        for name, values in allowed.items()
-    ) and all(_possible_sum(claim, distances, bounds, told) for claim in sums)
 
 
-def _names(sums: Sequence[Sum]) -> set[str]:
-    return {name for claim in sums for name in claim.columns}
+def _as_true(rule: Constraint) -> tuple[Any, ...]:
+    """Give what is so where the condition is true: of a missing value none is, so that the columns are not empty."""
+    names = dict.fromkeys(name for one in rule.condition if not isinstance(one, Empty) for name in one.columns)
+    return (*rule.condition, *(Empty(name, empty=False) for name in names))
 
 
-def _least(distances: Mapping[tuple[_Node, _Node], _Distance], name: str) -> _Distance | None:
-    """Give the lower bound of a column, above which it is strictly if the second number is above zero."""
-    found = distances.get((name, _ZERO))
-    return None if found is None else (-found[0], -found[1])
+class _Tried:
+    """Records that are tried: those of a table, and drawn ones."""
 
+    def __init__(self, frame: pd.DataFrame, levels: Mapping[str, Sequence[Key]], units: Mapping[str, float]) -> None:
+        # Each with the records that keep a rule, by the rule.
+        self._tried: list[tuple[pd.DataFrame, dict[Constraint, Booleans]]] = [
+            (frame.iloc[:: -(-len(frame) // _SEEN)], {})
+        ]
+        # A column that is always missing has none; any will do.
+        self._levels = {name: given or ("",) for name, given in levels.items()}
+        self._units = units
 
-def _allowed_numbers(sums: Sequence[Sum], listed: Sequence[Levels]) -> dict[str, list[Fraction]]:
-    """Give the numbers that lists leave to a column, less those that it must not be."""
-    allowed: dict[str, list[Fraction]] = {}
-    for claim in listed:
-        if claim.among:
-            values = [Fraction(str(level)) for level in claim.levels]
-            allowed[claim.column] = [value for value in values if value in allowed.get(claim.column, values)]
-    for claim in listed:
-        if not claim.among and claim.column in allowed:
-            out = {Fraction(str(level)) for level in claim.levels}
-            allowed[claim.column] = [value for value in allowed[claim.column] if value not in out]
-    for claim in sums:
-        name = claim.columns[0]
-        if claim.sign == "!=" and len(claim.terms) == 1 and name in allowed:
-            out = claim.bound / claim.terms[0][1]
-            allowed[name] = [value for value in allowed[name] if value != out]
-    return allowed
+    def smallest(
+        self, rules: Mapping[str, Constraint], always: Mapping[str, Constraint] | None = None
+    ) -> tuple[str, ...]:
+        """Leave out every rule without which the others, with those that always count, still clash."""
+        core = dict(rules)
+        for name in reversed(list(rules)):
+            rest = {other: each for other, each in core.items() if other != name}
+            if not self.possible(rest | dict(always or {})):
+                core = rest
+        return tuple(core)
 
-
-def _around(name: str, values: Sequence[Fraction]) -> list[tuple[_Node, _Node, _Distance]]:
-    return [(_ZERO, name, (max(values), 0)), (name, _ZERO, (-min(values), 0))]
-
-
-def _inside(value: Fraction, low: _Distance | None, high: _Distance | None) -> bool:
-    return (low is None or low <= (value, 0)) and (high is None or (value, 0) <= high)
-
-
-def _as_difference(claim: Sum) -> tuple[_Node, _Node, int] | None:
-    """Give (from, to, times) if the claim bounds times * (to - from), None if it is another sum."""
-    if len(claim.terms) == 1:
-        ((name, times),) = claim.terms
-        return (_ZERO, name, times) if times > 0 else (name, _ZERO, -times)
-    if len(claim.terms) == 2:
-        (one, times), (other, minus) = claim.terms
-        if times == -minus:
-            return (other, one, times) if times > 0 else (one, other, -times)
-    return None
-
-
-def _edges(claim: Sum, told: _Told) -> list[tuple[_Node, _Node, _Distance]]:
-    difference = _as_difference(claim)
-    if difference is None or claim.sign == "!=":
-        return []
-    start, end, times = difference
-    bound, strict = _tighten(claim, claim.bound, strict=claim.sign == "<", told=told)
-    edges = [(start, end, (bound / times, -strict))]
-    if claim.sign == "=":
-        opposite, _ = _tighten(claim, -claim.bound, strict=False, told=told)
-        edges.append((end, start, (opposite / times, 0)))
-    return edges
-
-
-def _tighten(claim: Sum, bound: Fraction, *, strict: bool, told: _Told) -> tuple[Fraction, int]:
-    """Bring a bound onto the multiples that the sum can have, if all its columns have units."""
-    units = [told.units.get(name) for name in claim.columns]
-    steps = [abs(times) * unit for (_, times), unit in zip(claim.terms, units, strict=True) if unit]
-    if len(steps) < len(claim.terms) or any(step % min(steps) for step in steps):
-        return bound, int(strict)
-    step = min(steps)
-    times = bound // step
-    return (times - (1 if strict and times * step == bound else 0)) * step, 0
-
-
-def _shortest(edges: Sequence[tuple[_Node, _Node, _Distance]]) -> dict[tuple[_Node, _Node], _Distance] | None:
-    """Give the shortest distance between nodes that are joined, None if a cycle is shorter than nothing."""
-    distances: dict[tuple[_Node, _Node], _Distance] = {}
-    for start, end, distance in edges:
-        distances[start, end] = min(distance, distances.get((start, end), distance))
-    nodes = list(dict.fromkeys(node for edge in edges for node in edge[:2]))
-    for middle in nodes:
-        into = [(start, distances[start, middle]) for start in nodes if (start, middle) in distances]
-        out = [(end, distances[middle, end]) for end in nodes if (middle, end) in distances]
-        for (start, first), (end, second) in product(into, out):
-            through = (first[0] + second[0], first[1] + second[1])
-            distances[start, end] = min(through, distances.get((start, end), through))
-        if any(distances.get((node, node), _NOTHING) < _NOTHING for node in nodes):
-            return None
-    return distances
-
-
-def _possible_sum(
-    claim: Sum,
-    distances: Mapping[tuple[_Node, _Node], _Distance],
-    bounds: Mapping[str, tuple[_Distance | None, _Distance | None]],
-    told: _Told,
-) -> bool:
-    """Whether a sum that is no edge can keep its bound: an inequation, or a sum of several columns."""
-    difference = _as_difference(claim)
-    if difference is not None:
-        if claim.sign != "!=":
-            return True
-        start, end, times = difference
-        apart = claim.bound / times
-        return not (distances.get((start, end)) == (apart, 0) and distances.get((end, start)) == (-apart, 0))
-    least, largest = _ends(claim, bounds), _ends(Sum(tuple((n, -t) for n, t in claim.terms), "<", Fraction(0)), bounds)
-    bound, strict = _tighten(claim, claim.bound, strict=claim.sign == "<", told=told)
-    if claim.sign == "!=":
-        fixed = (claim.bound, 0)
-        return not (least == fixed and largest == (-claim.bound, 0))
-    if least is not None and least > (bound, -strict):
-        return False
-    return claim.sign != "=" or largest is None or largest <= (-claim.bound, 0)
-
-
-def _ends(claim: Sum, bounds: Mapping[str, tuple[_Distance | None, _Distance | None]]) -> _Distance | None:
-    """Give the least that a sum can be by the bounds of its columns; None if nothing bounds it."""
-    total = _NOTHING
-    for name, times in claim.terms:
-        low, high = bounds[name]
-        if times > 0 and low is not None:
-            total = (total[0] + times * low[0], total[1] + low[1])
-        elif times < 0 and high is not None:
-            total = (total[0] + times * high[0], total[1] - high[1])
-        else:
-            return None
-    return total
-
-
-def _possible_texts(listed: Sequence[Levels], same: Sequence[Same], told: _Told) -> bool:
-    groups = _groups([claim.columns for claim in same if claim.equal])
-    names = {name for claim in (*listed, *same) for name in claim.columns}
-    left: dict[str, set[Key] | None] = {}
-    out: dict[str, set[Key]] = {}
-    for name in names:
-        group = groups.get(name, name)
-        levels = told.levels.get(name)
-        sets = [set(levels)] if levels is not None else []
-        sets += [set(claim.levels) for claim in listed if claim.column == name and claim.among]
-        for each in sets:
-            before = left.get(group)
-            left[group] = each if before is None else before & each
-        out.setdefault(group, set()).update(
-            *(claim.levels for claim in listed if claim.column == name and not claim.among)
+    def possible(self, rules: Mapping[str, Constraint]) -> bool:
+        """Whether a record that is tried keeps all rules."""
+        asked = list(rules.values())
+        return (
+            not asked
+            or any(np.logical_and.reduce([_kept(each, *one) for each in asked]).any() for one in self._tried)
+            or self.draw(asked)
         )
-    remaining = {group: each - out[group] for group, each in left.items() if each is not None}
-    if not all(remaining.values()):
+
+    def draw(self, rules: Sequence[Constraint]) -> bool:
+        """Draw records, and try those that keep all rules from now on; whether there are any."""
+        random = np.random.default_rng(0)
+        for _ in range(_TIMES if rules else 0):
+            frame = self._draw(rules, random)
+            kept = np.logical_and.reduce([each.holds(frame) for each in rules])
+            if kept.any():
+                self._tried.append((frame[kept], {}))
+                return True
         return False
-    for claim in same:
-        if not claim.equal:
-            one, other = (groups.get(name, name) for name in claim.columns)
-            only = remaining.get(one)
-            if one == other or (only is not None and len(only) == 1 and only == remaining.get(other)):
-                return False
-    return True
+
+    def _draw(self, rules: Sequence[Constraint], random: np.random.Generator) -> pd.DataFrame:
+        names = list(dict.fromkeys(name for each in rules for name in each.columns))
+        names = [names[place] for place in random.permutation(len(names))]
+        claims = [one for each in rules for one in (*each.condition, *each.conclusion)]
+        maybe = {one.column: True for one in claims if isinstance(one, Empty)}
+        frame, alive = pd.DataFrame(index=range(_DRAWN)), np.ones(_DRAWN, dtype=bool)
+        for place, name in enumerate(names):
+            left = support_of(
+                rules, name, frame, names[place + 1 :], {}, self._levels, units=self._units, may_be_empty=maybe
+            )
+            alive &= ~left.impossible
+            if not alive.any():
+                break
+            if name in self._levels:
+                values = _pick_level(left, self._levels[name], random)
+            else:
+                unit = self._units.get(name, 0.0)
+                values = _pick_number(left, claims, unit, random)
+                alive &= np.isclose(values, np.rint(values / unit) * unit) if unit else True
+            frame[name] = pd.Series(values).mask(left.empty)
+        return frame[alive]
 
 
-def _groups(pairs: Iterable[tuple[str, ...]]) -> dict[str, str]:
-    """Name, for every column that equals another, one that stands for all that are equal."""
-    names: dict[str, str] = {}
-    for one, other in pairs:
-        old, new = names.get(one, one), names.get(other, other)
-        names.update({one: new, other: new} | {name: new for name, group in names.items() if group == old})
-    return names
+def _kept(rule: Constraint, frame: pd.DataFrame, known: dict[Constraint, Booleans]) -> Booleans:
+    """Which records keep a rule with values, but for those columns that it speaks of as empty."""
+    if rule not in known:
+        claims = (*rule.condition, *rule.conclusion)
+        names = set(rule.columns) - {one.column for one in claims if isinstance(one, Empty)}
+        known[rule] = rule.holds(frame) & frame.reindex(columns=list(names)).notna().all(axis=1).to_numpy()
+    return known[rule]
+
+
+def _pick_level(support: Support, levels: Sequence[Key], random: np.random.Generator) -> np.ndarray:
+    allowed = np.asarray(support.allowed)
+    return np.array(levels, dtype=object)[(allowed * random.uniform(size=allowed.shape)).argmax(axis=1)]
+
+
+def _pick_number(support: Support, claims: Sequence[Any], unit: float, random: np.random.Generator) -> Floats:
+    """Pick an end, a number that the rules name for the column or one beside it, or any number between the ends."""
+    name, size = support.column, len(support.lower)
+    listed = [float(level) for one in claims if isinstance(one, Levels) and one.column == name for level in one.levels]
+    named = [float(one.bound / one.terms[0][1]) for one in claims if isinstance(one, Sum) and one.columns == (name,)]
+    step = unit or 1.0
+    marks = np.array([0.0, *listed, *(number + by for number in (*listed, *named) for by in (-step, 0.0, step))])
+    reach = 10 * max([1.0, *np.abs(marks), *(abs(float(one.bound)) for one in claims if isinstance(one, Sum))])
+    low = np.where(np.isfinite(support.lower), support.lower, np.minimum(support.upper, reach) - 2 * reach)
+    high = np.where(np.isfinite(support.upper), support.upper, np.maximum(low, -reach) + 2 * reach)
+    inside = (marks >= low[:, None]) & (marks <= high[:, None])
+    mark = marks[(inside * random.uniform(size=inside.shape)).argmax(axis=1)]
+    between = random.uniform(np.minimum(low, high), high)
+    between = np.clip(np.rint(between / unit) * unit, low, high) if unit else between
+    mark = np.where(inside.any(axis=1), mark, between)
+    picked = np.choose(random.integers(0, 5, size), [low, high, mark, mark, between])
+    return np.where(np.isnan(support.fixed), picked, support.fixed)

@@ -130,7 +130,7 @@ def read_constraints(
         else:
             read.append(constraint)
     levels = {name: _levels_in(table, name) for each in read for name in _text_columns(table, each)}
-    problems += [str(found) for found in find_contradictions(read, limits=limits, levels=levels, units=units)]
+    problems += find_contradictions(read, table, limits=limits, levels=levels, units=units)
     if problems:
         told = problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)
         raise InputError("constraints", told, "Correct it" if len(problems) == 1 else "Correct each of them")
