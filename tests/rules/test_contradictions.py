@@ -98,6 +98,7 @@ def find(constraints, **about):
         # No record of the table keeps these.
         ["a + b = c + 40", "b in (7, 9)", "a in (4, 6) ", "x > 100 -> y in (200, 300)"],
         ["day > late", "none is empty"],
+        ["a + b = c + 9", "a + c = b + 67", "x + y = z + 8", "y + z = x + 14", "x + z = y + 40", "z >= 5"],
     ],
 )
 def test_what_can_be_kept_is_not_refused(texts):

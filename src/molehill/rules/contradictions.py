@@ -1,6 +1,7 @@
 """Constraints that cannot all be kept, found by trying, before anything is fitted.
 
-Tried are records of the table, and then records that are drawn column by column within what the constraints leave.
+Tried are records of the table; then records that are drawn column by column within what the constraints leave; then
+such as begin with a solution of the sums.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from molehill.arrays import Booleans, Floats
 from molehill.rules.constraints import Constraint, Empty, Key, Levels, Sum
@@ -17,6 +19,8 @@ from molehill.tables.table import as_table
 
 # Records of the table, records drawn at a time, and how often, each time in another order of the columns.
 _SEEN, _DRAWN, _TIMES = 5_000, 100, 4
+# Points of the sums that are tried each time.
+_SOLVED = 10
 
 
 def find_contradictions(
@@ -132,15 +136,18 @@ class _Tried:
     def draw(self, rules: Sequence[Constraint]) -> bool:
         """Draw records, and try those that keep all rules from now on; whether there are any."""
         random = np.random.default_rng(0)
-        for _ in range(_TIMES if rules else 0):
-            frame = self._draw(rules, random)
+        for time in range(_TIMES if rules else 0):
+            # What is drawn column by column misses the solutions of several equations.
+            frame = self._draw(rules, random, _solve(rules, self._units, random) if time > 0 else {})
             kept = np.logical_and.reduce([each.holds(frame) for each in rules])
             if kept.any():
                 self._tried.append((frame[kept], {}))
                 return True
         return False
 
-    def _draw(self, rules: Sequence[Constraint], random: np.random.Generator) -> pd.DataFrame:
+    def _draw(
+        self, rules: Sequence[Constraint], random: np.random.Generator, solved: Mapping[str, Floats]
+    ) -> pd.DataFrame:
         names = list(dict.fromkeys(name for each in rules for name in each.columns))
         names = [names[place] for place in random.permutation(len(names))]
         claims = [one for each in rules for one in (*each.condition, *each.conclusion)]
@@ -158,6 +165,9 @@ class _Tried:
             else:
                 unit = self._units.get(name, 0.0)
                 values = _pick_number(left, claims, unit, random)
+                if name in solved:
+                    first = np.clip(solved[name], left.lower[: len(solved[name])], left.upper[: len(solved[name])])
+                    values[: len(first)] = np.where(np.isnan(left.fixed[: len(first)]), first, values[: len(first)])
                 alive &= np.isclose(values, np.rint(values / unit) * unit) if unit else True
             frame[name] = pd.Series(values).mask(left.empty)
         return frame[alive]
@@ -194,3 +204,41 @@ def _pick_number(support: Support, claims: Sequence[Any], unit: float, random: n
     mark = np.where(inside.any(axis=1), mark, between)
     picked = np.choose(random.integers(0, 5, size), [low, high, mark, mark, between])
     return np.where(np.isnan(support.fixed), picked, support.fixed)
+
+
+def _solve(rules: Sequence[Constraint], units: Mapping[str, float], random: np.random.Generator) -> dict[str, Floats]:
+    """Solve the sums that hold everywhere, each time towards another side, with one of the numbers of a list."""
+    claims = [one for each in rules if not each.condition for one in each.conclusion]
+    sums = [one for one in claims if isinstance(one, Sum) and one.sign != "!="]
+    names = list(dict.fromkeys(name for one in sums for name in one.columns))
+    if not sums:
+        return {}
+    step = np.array([units.get(name, 0.0) or 1.0 for name in names])
+    matrix, low, high = np.zeros((len(sums), len(names))), np.full(len(sums), -np.inf), np.zeros(len(sums))
+    for row, one in enumerate(sums):
+        for name, times in one.terms:
+            matrix[row, names.index(name)] = times * step[names.index(name)]
+        whole = all(name in units for name in one.columns)
+        least = min(abs(matrix[row][matrix[row] != 0])) if whole else 1e-6 * max(1.0, abs(float(one.bound)))
+        high[row] = float(one.bound) - (least if one.sign == "<" else 0.0)
+        low[row] = high[row] if one.sign == "=" else -np.inf
+    listed = {
+        one.column: sorted(map(float, one.levels))
+        for one in claims
+        if isinstance(one, Levels) and one.among and one.column in names
+    }
+    reach = 100 * max(1.0, *np.abs(high), *(abs(number) for numbers in listed.values() for number in numbers))
+    found = []
+    for _ in range(_SOLVED):
+        ends: Any = np.stack([np.full(len(names), -reach), np.full(len(names), reach)]) / step
+        for name, numbers in listed.items():
+            ends[:, names.index(name)] = random.choice(numbers) / step[names.index(name)]
+        solution = milp(
+            random.normal(size=len(names)),
+            constraints=LinearConstraint(matrix, low, high),
+            bounds=Bounds(*ends),
+            integrality=[name in units for name in names],
+        )
+        if solution.x is not None:
+            found.append(np.round(solution.x * step, 9))
+    return dict(zip(names, np.transpose(found), strict=True)) if found else {}
