@@ -141,7 +141,7 @@ def comparisons(draw):
     return f"{left} {draw(SIGN)} {right}{plus}"
 
 
-@examples(30)
+@examples(20)
 @given(st.lists(comparisons(), min_size=1, max_size=6, unique=True))
 def test_what_contradicts_is_found_and_nothing_else_is_named(texts):
     every = pd.DataFrame(list(product(VALUES, repeat=3)), columns=list("abc"))

@@ -230,13 +230,13 @@ def _solve(rules: Sequence[Constraint], units: Mapping[str, float], random: np.r
     reach = 100 * max(1.0, *np.abs(high), *(abs(number) for numbers in listed.values() for number in numbers))
     found = []
     for _ in range(_SOLVED):
-        ends: Any = np.stack([np.full(len(names), -reach), np.full(len(names), reach)]) / step
+        ends = np.stack([np.full(len(names), -reach), np.full(len(names), reach)]) / step
         for name, numbers in listed.items():
             ends[:, names.index(name)] = random.choice(numbers) / step[names.index(name)]
         solution = milp(
             random.normal(size=len(names)),
             constraints=LinearConstraint(matrix, low, high),
-            bounds=Bounds(*ends),
+            bounds=Bounds(*ends),  # pyright: ignore[reportArgumentType]
             integrality=[name in units for name in names],
         )
         if solution.x is not None:
