@@ -212,7 +212,8 @@ class Scene:
 
         The baseline is that of values drawn from their own pattern; of match rates, of released values in any order
         within the pattern. A larger radius has more close values by chance, and so a higher baseline. Of match rates it
-        is, if that is more, the rate at which one dataset's records are matched in another: a true value is like one more draw, however much predictors tell of it.
+        is, if that is more, the rate at which one dataset's records are matched in another: a true value is like one
+        more draw, however much predictors tell of it.
         """
         found = []
         for radius, profile in self.profile_by_radius if self.is_linked else ():
