@@ -38,6 +38,12 @@ IDENTIFYING = {
     "v3": (np.cumsum(RNG.geometric(0.01, N)) + 12, "differ"),
     "hash": ([f"{number:016x}" for number in RNG.integers(0, 2**62, N)], "differ"),
     "lat": (RNG.uniform(40, 50, N), "few people"),
+    # As numbers: a day as it is written, one counted from 1960, a year of few people, and numbers to call.
+    "date of birth": (RNG.integers(1940, 2000, N) * 10_000 + RNG.integers(1, 13, N) * 100 + 11, "a date of birth"),
+    "birthdate": (RNG.integers(-7_000, 14_000, N), "a date of birth"),
+    "phone": (RNG.integers(3_000_000, 3_000_700, N), "an address for messages"),
+    "hid": (RNG.integers(1, 900, N), "a person's number"),
+    "serial_id": (10 * RNG.permutation(9 * N)[:N] + 1_000, "a person's number"),
 }
 PLAIN = {
     "sex": RNG.choice(["f", "m"], N),
@@ -50,6 +56,14 @@ PLAIN = {
     "grade": RNG.integers(1, 6, N),
     "idle": RNG.choice(["yes", "no"], N),
     "since": RNG.integers(1990, 2020, N),
+    # Measured, whatever else the name says.
+    "birth_weight": RNG.normal(3_300, 500, N).round(-1),
+    "birthweight_kg": RNG.normal(3.3, 0.5, N).round(3),
+    "minutes_phone": RNG.gamma(2, 300, N).round(),
+    "serum_id_level": RNG.normal(180, 40, N).round(1),
+    "id_level": RNG.normal(800, 200, N).round(),
+    "city_noise": RNG.normal(60, 8, N).round(2),
+    "firm_profit": RNG.normal(1e5, 1e4, N).round(2),
 }
 
 

@@ -425,6 +425,7 @@ def quiet_dossier():
         ("isolated_mean", 0.05),
         ("largest_mean", 0.05),
         ("matches_true", 0.0),
+        ("matches_gain", 0.0),
         ("U_m_pooled", 0.0),
         ("risk_above_80", 0.0),
         ("estimated_above_80", 0.0),

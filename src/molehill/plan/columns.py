@@ -74,6 +74,15 @@ _OF_PEOPLE = (
     "du la le et personne mere pere enfant completo completa pila del el y persona paciente hijo madre padre e di "
     "do da pessoa mae pai"
 )
+# What is measured or counted names nobody, whatever else the name says.
+_MEASURED = frozenset(
+    "weight gewicht poids peso level levels niveau minutes minuten hours stunden heures days length height grosse score "
+    "scale rate ratio share amount count counts duration dauer cost costs bill usage use size".split()
+)
+# Of places as numbers.
+_COORDINATES = frozenset("latitude longitude lat lon lng coord coords coordinate coordinates".split())
+# A number to call has so many digits; a year of birth lies here, and a day, counted from any year in use, there.
+_CALLED_DIGITS, _YEARS, _DAYS = 6, (1850, 2100), (-40_000, 60_000)
 # Fewer texts than this are categories, whatever they are called.
 _LEAST_NAMES = 5
 # What others can see of a person, or may have in a list of theirs: the likeliest first.
@@ -219,7 +228,8 @@ def _mark_units(table: Table, findings: list[Finding]) -> list[Finding]:
     """Say of every column by which records belong together that they do; what is no amount names the units."""
     records = len(table.frame)
     called = {
-        found.name: _named(_words(found.name, table.column_labels.get(found.name, "")), _NAMES) == "a person's number"
+        found.name: _called(table, found.name, _words(found.name, table.column_labels.get(found.name, "")))
+        == "a person's number"
         for found in findings
     }
     candidates = {
@@ -395,7 +405,7 @@ def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: 
     if len(column) < _LEAST or levels < 2:
         return ""
     share = levels / len(column)
-    called = _named(words, _NAMES)
+    called = _called(table, name, words)
     told = (name, table.column_labels.get(name, ""))
     if levels >= _LEAST_NAMES and is_text(column) and any(map(_names_people, told)):
         return "names of people"
@@ -407,6 +417,38 @@ def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: 
         money = _named_sensitive(words) == "money"
         return _identifying_number(column_numbers(table, name), called, share, money=money)
     return _identifying_text(column.astype(str), called, share)
+
+
+def _called(table: Table, name: str, words: list[str]) -> str:
+    """Say what of a person a column is called like, unless its numbers say that it is no such thing."""
+    called, column = _named(words, _NAMES), table.frame[name]
+    if not called or not _is_number(column) or _COORDINATES & {*words}:
+        return called
+    values = column_numbers(table, name)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return called
+    measured, digits = bool(_MEASURED & {*words}), np.floor(np.log10(np.maximum(np.abs(values), 1))) + 1
+    against = {
+        "a person's number": measured and len(np.unique(values)) < NEARLY_ALL * len(values),
+        "an address for messages": measured or float(np.median(digits)) < _CALLED_DIGITS,
+        "a date of birth": measured or not _may_be_dates(values),
+    }
+    # A number of a person, of a telephone or of a place has no decimals.
+    return "" if against.get(called, False) or bool((values != np.floor(values)).any()) else called
+
+
+def _may_be_dates(values: Floats) -> bool:
+    """Whether whole numbers may be years, days counted from some year, or dates written as one number."""
+    low, high = float(values.min()), float(values.max())
+    year, month, day = values // 10_000, values // 100 % 100, values % 100
+    written = ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).mean() > NEARLY_ALL
+    if _YEARS[0] <= low and high <= _YEARS[1]:
+        return True
+    if written and _YEARS[0] <= float(year.min()) and float(year.max()) <= _YEARS[1]:
+        return True
+    # Nobody rounds a day.
+    return _DAYS[0] <= low and high <= _DAYS[1] and float(np.mean(values % 10 == 0)) <= 0.2
 
 
 def _identifying_place(column: pd.Series, kind: Kind, words: list[str], levels: int, called: str) -> str:

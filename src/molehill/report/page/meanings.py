@@ -65,6 +65,7 @@ MEANINGS = {
     "matches_expected": "right ones, if one of the close records is picked at random",
     "matches_unique": "exactly one record is close",
     "matches_true": "exactly one record is close, and it is the right one: share of all records",
+    "matches_gain": "beyond one in M, where exactly one of the M released values of the pattern is close",
     "matches_false": "of the unique matches, those that are wrong",
     "rises": "riskier in this scheme than without weights",
     "rises_by_chance": "as many would be between two runs of the same scheme",
