@@ -70,6 +70,7 @@ LEAKS = {
     ),
     "amount in the money of 40 countries": lambda random: keep(exchange, random),
     "order of the rows": lambda random: sort_rows(random, "income"),
+    "order of the rows within groups": lambda random: sort_rows(random, ["sex", "income"]),
     "partner of a household": lambda random: keep(
         lambda data, _: {"home": np.arange(RECORDS) // 2, "partner": pair_up(data)}, random
     ),

@@ -135,13 +135,13 @@ def predict_synthesized(
     rows, part = rows[usable], part[usable]
     if len(rows) < _LEAST:
         return Prediction(column, NOTHING, NOTHING, NOTHING)
-    truth, told = truth[rows], told[:, rows]
+    every, truth, told = truth, truth[rows], told[:, rows]
     own = _read_inputs(table, names, {}, groups, rows)
     by_key = _read_inputs(table, keys, breaks or {}, None, rows)
     about: dict[str, Any] = {"beside": beside, "places": places}
     about["patterns"] = learn_patterns(table, keys, breaks).codes if keys else None
     near = look_beside(table, tables, column, names, **about, levels=learn_patterns(table, [column]) if exact else None)
-    single = guess_by_single(truth, told, near, rows, exact=exact)
+    single = guess_by_single(every, told, near, rows, exact=exact)
     if exact:
         tried = [_classify(told, own, part), *_take_best(single, truth, [np.zeros(len(truth))])]
         chosen = _choose([one == truth for one in tried], part)

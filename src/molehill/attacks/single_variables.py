@@ -8,7 +8,7 @@ which another record of the same household or person has.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,8 @@ from molehill.tables.table import Table
 # Records on average that make a variable, or two together, one of groups of records, such as a household: from, to.
 UNIT = (1.2, 10.0)
 _LARGEST = 20
+# Rows further on is no member of the same household any more.
+_AWAY = 6
 # Of fewer other records of a group nothing is learned; a number of many values is cut into bands of so many records.
 _OTHERS, _BAND = 5, 20
 # Other variables with fewer levels show that records belong together, by so many pairs that nearly all agree.
@@ -52,6 +54,8 @@ class Beside:
         Groups of few records, such as households.
     near
         For every record the one before it in the file, and the one after it.
+    between
+        For every record two of other units, some rows before it and as many after it.
     """
 
     alike: Sequence[Floats]
@@ -60,6 +64,7 @@ class Beside:
     groups: Sequence[Integers]
     units: Sequence[Integers]
     near: Sequence[Integers]
+    between: Sequence[tuple[Integers, Integers]]
 
 
 def look_beside(
@@ -100,12 +105,14 @@ def look_beside(
     pairs = (a * (b.max() + 1) + b for a, b in combinations(usual[:_PAIRED], 2))
     units = [one for one in (*codes, *(np.unique(both, return_inverse=True)[1] for both in pairs)) if _is_unit(one)]
     once = list({place.tobytes(): place for place in places}.values())
-    near = [other for place in once for other in _list_near(np.argsort(place))]
+    orders = [np.argsort(place) for place in once]
+    near = [_move(order, shift) for order in orders for shift in (1, -1)]
+    between = [(_move(order, _AWAY), _move(order, -_AWAY)) for order in orders]
     groups = [everyone, *([] if patterns is None else [patterns.astype(np.int64)]), *usual[:_GROUPS]]
     few = [one for one in codes if one.max() < _FEW]
     # Where a record stands comes first: of very many variables not all are tried.
     looked = [*(place.astype(np.float64) for place in once), *numbers][:_SOURCES]
-    return Beside(alike, own, [(one, _names_units(one, few)) for one in looked], groups, units, near)
+    return Beside(alike, own, [(one, _names_units(one, few)) for one in looked], groups, units, near, between)
 
 
 def _as_numbers(table: Table, name: str) -> Floats:
@@ -143,26 +150,27 @@ def _names_units(values: Floats, others: Sequence[Integers]) -> bool:
     return False
 
 
-def _list_near(order: Integers) -> Iterator[Integers]:
-    """Give every record the next one, and the one before it; the first and the last go together."""
-    for shift in (1, -1):
-        found = np.empty_like(order)
-        found[order] = np.roll(order, shift)
-        yield found
+def _move(order: Integers, rows: int) -> Integers:
+    """Give every record the one that stands so many rows before it; the last stand before the first."""
+    found = np.empty_like(order)
+    found[order] = np.roll(order, rows)
+    return found
 
 
-def guess_by_single(truth: Floats, told: Floats, beside: Beside, rows: Integers, *, exact: bool) -> Iterator[Floats]:
+def guess_by_single(every: Floats, told: Floats, beside: Beside, rows: Integers, *, exact: bool) -> Iterator[Floats]:
     """Guess true values by functions of single variables, NaN where there is no guess.
 
-    The functions are: the value of the variable itself, or of another record of the same unit, if that is the true one
-    and no frequent one, as an intruder knows which record it is, or of the record before or after; the released values in
-    the order of the variable, within groups; what other records with the same value, or a similar one, have; and the
-    variable times a factor, or plus an amount, which is learned from the other records of a group.
+    The functions are: the value of the variable itself, or of the record before or after, or of another one of the same
+    unit, where that is the true value and no frequent one (an intruder knows which record it is); the released values
+    in the order of the variable, within groups; what other records with the same value, or a similar one, have; and
+    the variable times a factor, or plus an amount, which is learned from the other records of a group.
 
     Parameters
     ----------
-    truth, told, rows
-        True values, and (datasets, records) the released ones, of these rows of the table.
+    every
+        True values.
+    told, rows
+        (datasets, records): the released values of these rows of the table, which guesses are made for.
     beside
         What stands beside, of all rows.
     exact
@@ -172,25 +180,27 @@ def guess_by_single(truth: Floats, told: Floats, beside: Beside, rows: Integers,
         yield values[rows]
     for values in (*beside.alike, *beside.own):
         yield from (values[other[rows]] for other in beside.near)
+    truth = every[rows]
+    for one, other in ((every[before[rows]], every[after[rows]]) for before, after in beside.between):
+        yield np.where(one == other, one, np.nan) if exact else (one + other) / 2
     yield from _find_in_units(beside, rows, truth)
     others: Any = frequent_others if exact else typical_others
-    groups = [group[rows] for group in beside.groups]
-    ordered = [] if exact else [(group, *_sort_within(told, group)) for group in groups]
+    ordered = [] if exact else [_sort_within(told, group[rows]) for group in beside.groups]
     for values, unit in beside.numbers:
-        values = values[rows]
+        own = values[rows]
         # Who share a household have the same income, which tells nothing of others.
-        same = _learn(others, truth, pd.factorize(values)[0].astype(np.int64), _OTHERS if unit else 1)
+        same = _learn(others, truth, pd.factorize(own)[0].astype(np.int64), _OTHERS if unit else 1)
         yield same
         if not unit and _is_code(same, truth):
             yield truth
-        yield _learn(others, truth, _cut(values))
-        for group, *released in ordered:
-            rank = _rank_within(values, group)
-            yield from (_take(one, group, *released) for one in (rank, 1 - rank))
+        yield _learn(others, truth, _cut(own))
+        for group in ordered:
+            rank = _rank_within(own, group.codes)
+            yield from (_take(one, group) for one in (rank, 1 - rank))
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = truth / values
-            yield values * _learn(others, np.where(np.isfinite(ratio), ratio, np.nan), group)
-            yield values + _learn(others, truth - values, group)
+                ratio = truth / own
+            yield own * _learn(others, np.where(np.isfinite(ratio), ratio, np.nan), group.codes)
+            yield own + _learn(others, truth - own, group.codes)
 
 
 def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[Floats]:
@@ -213,7 +223,7 @@ def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[Fl
 
 
 def _is_code(guess: Floats, truth: Floats) -> bool:
-    """Whether all who share the value of a variable share the true value, of values that few have: it is a code of it."""
+    """Whether all who share the value of a variable share the true value, one that few have: it is a code of it."""
     _, places, counts = np.unique(truth, return_inverse=True, return_counts=True)
     asked = ~np.isnan(guess) & (counts[places] <= max(_RARE * len(truth), 1))
     return bool(asked.sum() >= 2 * _PAIRS and (guess[asked] == truth[asked]).mean() >= _NEARLY_ALL)
@@ -239,15 +249,23 @@ def _rank_within(values: Floats, groups: Integers) -> Floats:
     return ((by.rank() - 0.5) / by.transform("count")).to_numpy()
 
 
-def _sort_within(told: Floats, groups: Integers) -> tuple[Floats, Integers, Integers]:
-    """Sort the released values of all datasets within groups: these, where each group begins, and its size."""
-    of, values = np.tile(groups, len(told)), told.ravel()
+class _Sorted(NamedTuple):
+    """The released values of all datasets, sorted within groups: where each group begins, and its size."""
+
+    codes: Integers
+    values: Floats
+    starts: Integers
+    sizes: Integers
+
+
+def _sort_within(told: Floats, codes: Integers) -> _Sorted:
+    of, values = np.tile(codes, len(told)), told.ravel()
     sizes = np.bincount(of)
-    return values[np.lexsort((values, of))], np.cumsum(sizes) - sizes, sizes
+    return _Sorted(codes, values[np.lexsort((values, of))], np.cumsum(sizes) - sizes, sizes)
 
 
-def _take(rank: Floats, groups: Integers, released: Floats, starts: Integers, sizes: Integers) -> Floats:
+def _take(rank: Floats, group: _Sorted) -> Floats:
     """Take the released value of the same rank in the group."""
-    size = sizes[groups]
+    size = group.sizes[group.codes]
     at = np.clip((np.nan_to_num(rank) * size).astype(np.int64), 0, size - 1)
-    return np.where(np.isnan(rank), np.nan, released[starts[groups] + at])
+    return np.where(np.isnan(rank), np.nan, group.values[group.starts[group.codes] + at])

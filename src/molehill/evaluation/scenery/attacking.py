@@ -393,7 +393,7 @@ class Attacks:
         reach = {name: (view.radius[place], view.floor[place]) for place, name in enumerate(view.numeric)}
         known = [name for name in self.known if name in kept]
         left_out = {*kept, *self.scene.options.hidden}
-        beside = {name: one for one in self._in_order for name in one.frame if name not in left_out}
+        beside = {f"{name}": one for one in self._in_order for name in one.frame if name not in left_out}
         beside = [name for name, one in beside.items() if _is_readable(one, name)]
         found = []
         for column in self.sensitive:
