@@ -146,3 +146,50 @@ def test_a_category_beside_a_code_of_it_is_found():
     kept = [*KEYS, "hours"]
     assert predict_synthesized(data, released, "job", kept, **about).risk.high < 0.2
     assert predict_synthesized(data.assign(code=code), released, "job", [*kept, "code"], **about).risk.low > 0.9
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_level_that_is_never_redrawn_counts_beside_another_synthesized_variable(kept, tmp_path):
+    random = np.random.default_rng(6)
+    data = make_people(random)
+
+    def draw_jobs():
+        return random.choice(list("uvwxyz"), RECORDS, p=[0.3, 0.26, 0.2, 0.12, 0.07, 0.05])
+
+    data["job"] = draw_jobs()
+    released = [one.assign(job=draw_jobs()) for one in make_released(data, random, ["income"])]
+    if kept:
+        released = [one.assign(job=one["job"].mask(data["job"] == "z", "z")) for one in released]
+    found = recommend(tmp_path, data, released, ["income", "job"])
+    assert ("people of one level" in found["sentence"]) == kept, found["sentence"]
+    assert (found["decision"] == "do not release") == kept, found["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "whole"), [(["income"], True), (["income", "rent"], True), (["income", "rent"], False)]
+)
+def test_the_confidential_values_in_another_order_are_not_recommended(sensitive, whole, tmp_path):
+    random = np.random.default_rng(7)
+    data = make_people(random)
+    orders = [random.permutation(RECORDS) for _ in range(3)]
+    released = [
+        data.iloc[order] if whole else data.assign(**{name: data[name].to_numpy()[order] for name in sensitive})
+        for order in orders
+    ]
+    found = recommend(tmp_path, data, released, sensitive)
+    assert found["decision"] == "do not release", found["sentence"]
+    assert "of the confidential data, in any order" in found["sentence"]
+
+
+@pytest.mark.parametrize("share", [0.04, 0.0])
+def test_three_true_values_of_a_few_people_in_each_dataset_are_red(share, tmp_path):
+    random = np.random.default_rng(8)
+    data = make_people(random)
+    data["wealth"] = draw(data, random)
+    names, released = ["income", "rent", "wealth"], []
+    for one in make_released(data, random, ["income", "rent", "wealth"]):
+        rows = random.random(RECORDS) < share
+        released.append(one.assign(**{name: one[name].mask(rows, data[name]) for name in names}))
+    found = recommend(tmp_path, data, released, names)
+    assert (found["decision"] == "do not release") == (share > 0), found["sentence"]
+    assert ("with two true values or more" in found["sentence"]) == (share > 0)

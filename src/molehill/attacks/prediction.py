@@ -35,6 +35,8 @@ _LEVELS, _DIVISORS, _MOST_DIVISORS = 20, 100, 8
 _ROUNDS, _FAR = 4, 2.0
 # Of fewer people nothing is learned.
 _LEAST = 50
+# Of fewer people with a level nothing is said of it.
+_HOLDERS = 20
 # Least records in a leaf of either tree.
 _LEAVES = (5, 20)
 
@@ -57,6 +59,9 @@ class Prediction:
         Of a number, the share predicted within 1% of the true value; NaN where values are too coarse to say so.
     fine_baseline, fine_risk
         The same as above.
+    level
+        Of a category, the gain of the level that is redrawn the least: `(o - e) / (1 - e)`, with o the share of the
+        people with a true level to whom the release gives it again, and e what the predictions for them say.
     """
 
     column: str
@@ -66,6 +71,7 @@ class Prediction:
     fine: Figure = NOTHING
     fine_baseline: Figure = NOTHING
     fine_risk: Figure = NOTHING
+    level: Figure = NOTHING
 
 
 def predict_synthesized(
@@ -143,9 +149,11 @@ def predict_synthesized(
     near = look_beside(table, tables, column, names, **about, levels=learn_patterns(table, [column]) if exact else None)
     single = guess_by_single(every, told, near, rows, exact=exact)
     if exact:
-        tried = [_classify(told, own, part), *_take_best(single, truth, [np.zeros(len(truth))])]
+        shares, simple = (_classify(told, inputs, part) for inputs in (own, by_key))
+        tried = [shares.argmax(axis=1), *_take_best(single, truth, [np.zeros(len(truth))])]
         chosen = _choose([one == truth for one in tried], part)
-        return Prediction(column, *_compare(chosen, _classify(told, by_key, part) == truth))
+        level = _find_level(truth.astype(np.int64), told, shares)
+        return Prediction(column, *_compare(chosen, simple.argmax(axis=1) == truth), level=level)
     simple = [*_guess_typical(told, part), *_guess_by_trees(told, by_key, part)]
     linear = call_alone(_guess_linear, told, own, part)
     ranked = [_map_to_released(one, told) for one in linear]
@@ -359,15 +367,26 @@ def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:
 
 
 def _classify(told: Floats, inputs: _Inputs, part: Integers) -> Floats:
-    """Predict a category, by a tree fitted to all datasets of the others; by its most frequent level without inputs."""
-    guess = np.empty(len(part))
+    """Predict a category: (records, levels), shares of the levels by a tree fitted to all datasets of the others."""
+    shares = np.zeros((len(part), int(told.max()) + 1))
     mixed = inputs.mixed if inputs.mixed.shape[1] else np.zeros((len(part), 1))
     for number in range(_PARTS):
         used = part != number
         tree = DecisionTreeClassifier(min_samples_leaf=10 * len(told), random_state=0)
         tree.fit(np.tile(mixed[used], (len(told), 1)), told[:, used].ravel())
-        guess[~used] = tree.predict(mixed[~used])
-    return guess
+        shares[np.ix_(~used, tree.classes_.astype(np.int64))] = tree.predict_proba(mixed[~used])
+    return shares
+
+
+def _find_level(truth: Integers, told: Floats, shares: Floats) -> Figure:
+    """Find the level that people have again the most, beyond what is predicted for them."""
+    found = [NOTHING]
+    for level in np.flatnonzero(np.bincount(truth, minlength=shares.shape[1])[: shares.shape[1]] >= _HOLDERS):
+        own = truth == level
+        expected = float(shares[own, level].mean())
+        rate = rate_of((told[:, own] == level).astype(np.float64))
+        found.append(excess(rate, Figure(expected, expected, expected)))
+    return max(found, key=lambda one: -np.inf if np.isnan(one.low) else one.low)
 
 
 def _compare(own: Booleans, simple: Booleans) -> list[Figure]:
