@@ -170,6 +170,7 @@ def evaluate(
     seed: int = 0,
     key: str | None = None,
     linked: bool = True,
+    shuffled: bool = False,
     holdouts: Mapping[str, Holdout] | None = None,
     survey: SurveyDesign | None = None,
     hidden: str | Sequence[str] = (),
@@ -226,6 +227,9 @@ def evaluate(
     linked
         Whether the records are those of people. False for fully synthetic tables, of any number of records: only
         measures that ask for no person's own record are taken.
+    shuffled
+        Whether the released tables will be put in random order before they are published: else the order of their rows
+        is looked at, too.
     holdouts
         By the name of the release, what holding out halves of the records showed.
     survey
@@ -277,9 +281,8 @@ def evaluate(
     if near:
         find_columns(view.table, near, "related")
     methods, unpublished = _several(propensity_methods, str), _several(hidden, str)
-    options = Options(
-        wanted, groups, interval, rule, methods, others, step, seed, near, survey, unpublished, population, rules
-    )
+    of_tables = (survey, unpublished, population, rules, shuffled)
+    options = Options(wanted, groups, interval, rule, methods, others, step, seed, near, *of_tables)
     if survey is not None:
         survey.read(view.table)
     for radius in options.radii:

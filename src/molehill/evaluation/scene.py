@@ -93,6 +93,7 @@ class Options:
     hidden: Sequence[str] = ()
     population: bool = False
     rules: Rules | None = None
+    shuffled: bool = False
 
     def __post_init__(self) -> None:
         check_choice("interval", self.interval, ("combined", "bootstrap"))

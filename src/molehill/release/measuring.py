@@ -51,6 +51,7 @@ def evaluate_schemes(
         hidden=settings.drop,
         population=settings.weighs == "weights",
         rules=job.rules,
+        shuffled=settings.shuffle,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
         seed=job.seed("evaluation"),

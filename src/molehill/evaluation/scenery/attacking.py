@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, named_seed
+from molehill.arrays import Floats, Integers, named_seed
 from molehill.attacks.attribute import Attribution, Disclosure, correct_attribution, disclosive, l_diversity
 from molehill.attacks.closeness import Closeness, closest_records
 from molehill.attacks.consistency import (
@@ -362,6 +362,14 @@ class Attacks:
         ]
         return [Table(frame) for frame in frames]
 
+    @property
+    def _places(self) -> list[Integers]:
+        """Where every person stands in the released files; none where these are put in random order."""
+        if self.scene.options.shuffled:
+            return []
+        everyone = np.arange(self.scene.view.records)
+        return [everyone if one.rows is None else one.rows for one in self.scene.readings]
+
     @cached_property
     def digits(self) -> dict[str, list[Digits]]:
         """By sensitive number, how often released values end like the true ones."""
@@ -384,12 +392,15 @@ class Attacks:
         kept = [name for name in kept if _is_readable(view.table, name)]
         reach = {name: (view.radius[place], view.floor[place]) for place, name in enumerate(view.numeric)}
         known = [name for name in self.known if name in kept]
+        left_out = {*kept, *self.scene.options.hidden}
+        beside = {f"{name}": one for one in self._in_order for name in one.frame if name not in left_out}
+        beside = [name for name, one in beside.items() if _is_readable(one, name)]
         found = []
-        # Without any other variable there is nothing to gain, but a formula of the key variables.
-        for column in self.sensitive if kept else ():
+        for column in self.sensitive:
             radius, least = reach.get(column, (0.0, 0.0))
             about: dict[str, Any] = {"radius": float(radius), "least": float(least), "exact": column not in reach}
             about |= {"known": known, "breaks": view.intruder.breaks, "seed": self._seed("predict", column)}
+            about |= {"beside": beside, "places": self._places}
             found.append(predict_synthesized(view.table, self._in_order, column, kept, **about))
         return [one for one in found if not np.isnan(one.rate.value)]
 
