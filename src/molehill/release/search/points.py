@@ -19,7 +19,7 @@ from molehill.arrays import Booleans, Floats, named_seed
 from molehill.evaluation.measures.standing_out import find_isolated
 from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.scenery.expected import BLOCKS, expected_risk
-from molehill.machine import is_spreading, sees_files, spread
+from molehill.machine import doing, is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
 from molehill.release.making import Job, fit_quietly, weighted_by
@@ -222,7 +222,10 @@ def try_several(bench: Bench, schemes: Sequence[Scheme]) -> Iterator[Point | Non
     # What an interrupted search has measured is only fitted.
     known = max(len(bench.saved) - first, 0)
     calls = [(scheme, place < known) for place, scheme in enumerate(schemes)]
-    for fitted, measured, seconds in spread(_try_piece, calls, shared=(_share(bench), bench.job.table)):
+    made = spread(_try_piece, calls, shared=(_share(bench), bench.job.table))
+    for place, scheme in enumerate(schemes, 1):
+        with doing(f"point {first + place} of at most {first + len(schemes)}: {scheme}"):
+            fitted, measured, seconds = next(made)
         if fitted is None:
             yield None
         else:
@@ -262,19 +265,20 @@ def _fit_one(bench: Bench, scheme: Scheme, weights: Floats | None, start: Fitted
     begun = time.perf_counter()
     tag = _digest(weights)
     try:
-        posterior = fit_quietly(
-            bench.job.model_at(scheme.leaf),
-            bench.job.table,
-            weights,
-            seed=bench.job.seed("search", "fit", str(scheme), tag),
-            # The first fit may well be the release.
-            patience=2 if start is None else 0,
-            checkpoint=None if bench.store is None else bench.store.folder / f"fit-{_digest(str(scheme))}-{tag}",
-            start_from=None if start is None else start.posterior,
-            progress=bench.progress,
-            **bench.job.design,
-            **({} if start is None else WARM),
-        )
+        with doing(f"fitting {scheme}"):
+            posterior = fit_quietly(
+                bench.job.model_at(scheme.leaf),
+                bench.job.table,
+                weights,
+                seed=bench.job.seed("search", "fit", str(scheme), tag),
+                # The first fit may well be the release.
+                patience=2 if start is None else 0,
+                checkpoint=None if bench.store is None else bench.store.folder / f"fit-{_digest(str(scheme))}-{tag}",
+                start_from=None if start is None else start.posterior,
+                progress=bench.progress,
+                **bench.job.design,
+                **({} if start is None else WARM),
+            )
     except NothingCountsError:
         return None
     # Where draws are independent, nothing starts from others.
@@ -301,7 +305,8 @@ def measure_point(bench: Bench, fitted: Fitted, posterior: Posterior | None = No
 
 def _measure_fitted(bench: Bench, fitted: Fitted, posterior: Posterior) -> Measured:
     names = (str(fitted.scheme), _digest(fitted.weights), str(posterior.options.get("membership", "")))
-    return measure(bench, posterior, seed=bench.job.seed("search", "measure", *names))
+    with doing(f"measuring {fitted.scheme}"):
+        return measure(bench, posterior, seed=bench.job.seed("search", "measure", *names))
 
 
 def _take_point(bench: Bench, fitted: Fitted, posterior: Posterior, measured: Measured | None, seconds: float) -> Point:
@@ -330,7 +335,8 @@ def confirm_point(bench: Bench, point: Point) -> Point:
     runs = max(LEAST_RUNS, math.ceil(RUNS_BY_CHANCE / settings.chance)) if realised else 0
     tables = max(CONFIRMED_WITH, runs * settings.datasets) if bench.targets else FEWER
     seed = bench.job.seed("search", "confirm", str(point))
-    measured = measure(bench, point.posterior, seed=seed, tables=tables)
+    with doing(f"confirming with fresh draws: {point}"):
+        measured = measure(bench, point.posterior, seed=seed, tables=tables)
     judgements = judge_measured(bench, measured, point.fitted, point.posterior)
     over = count_breaks(bench.targets, measured.runs)[2] - settings.chance
     if not settings.redraw and over > 0:
@@ -372,13 +378,7 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     # nearer to the table than that is no gain: it is to repeat what chance has put there.
     lost = np.maximum(pairs.sets["distance"] - np.sqrt(2) * pairs.sets["fresh"], 0.0).to_numpy(dtype=np.float64)
     released = drawn[: settings.datasets]
-    overlaps = {
-        # Of a regression, the coefficient that is kept worst counts.
-        analysis.name: float(
-            estimate(job.table, released, analysis, missing=settings.absent, **weighted_by(settings))["overlap"].min()
-        )
-        for analysis in job.analyses
-    }
+    overlaps = _overlaps(job, released) if job.analyses else {}
     rates = match_rates(view, drawn)
     of_tables = {"matches": rates.true, "picks": rates.expected / view.part.sum()}
     figures = {name: (float(one.mean()), float(one.std(ddof=1) / np.sqrt(len(one)))) for name, one in of_tables.items()}
@@ -411,6 +411,20 @@ def _agreement(job: Job, tables: Sequence[Any]) -> Agreement:
     columns = [*job.settings.replace, *(job.settings.predictors or ())]
     own, *others = job.expand([job.table, *tables])
     return agreement(own, others, job.settings.replace, ways=2, columns=columns)
+
+
+def _overlaps(job: Job, tables: Sequence[Any]) -> dict[str, float]:
+    """Interval overlap by analysis; of a regression, the coefficient that is kept worst counts."""
+    found = estimate(job.table, tables, job.analyses, missing=job.settings.absent, **weighted_by(job.settings))
+    overlaps: dict[str, float] = {}
+    for one in job.analyses:
+        own = (
+            found["analysis"].str.endswith(f" in {one.name}")
+            if one.kind == "regression"
+            else found["analysis"] == one.name
+        )
+        overlaps[one.name] = float(found.loc[own, "overlap"].min())
+    return overlaps
 
 
 def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
