@@ -295,7 +295,9 @@ def test_contributing_lists_the_packages_in_the_order_of_the_layers():
     listed = [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines()[2:]]
     # `python -m molehill` is the command line, and no room of its own.
     assert listed == [sorted(re.findall(r"\w+", layer)) for layer in reversed(layers) if layer != "__main__"]
-    there = [path.stem for path in (ROOT / "src" / "molehill").iterdir() if not path.name.startswith(("_", "py."))]
+    # A folder that git has emptied still holds what Python compiled.
+    names = {path.relative_to(ROOT / "src" / "molehill").parts[0] for path in ROOT.glob("src/molehill/**/*.py")}
+    there = [Path(name).stem for name in names if not name.startswith("_")]
     assert sorted(name for names in listed for name in names) == sorted(there)
 
 

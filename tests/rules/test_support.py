@@ -10,9 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from molehill.errors import InputError
+from molehill.rules.constraints import Empty, Levels, Sum, negate
 from molehill.rules.contradictions import find_contradictions
 from molehill.rules.reading import _read, read_constraints
-from molehill.rules.support import support_of, unresolved
+from molehill.rules.support import support_of
 from molehill.tables.table import Table
 from properties import examples
 
@@ -31,6 +32,33 @@ SURVEY = pd.DataFrame(
 
 def read(*texts):
     return read_constraints(texts, SURVEY)
+
+
+def unresolved(constraints, columns, categories):
+    """Give the constraints that drawing within the support does not keep by construction."""
+    left = []
+    for constraint in constraints:
+        of_it = [name for name in columns if name in constraint.columns]
+        if of_it and of_it[-1] not in categories and not is_interval(constraint, of_it[-1]):
+            left.append(constraint)
+    return left
+
+
+def is_interval(constraint, last):
+    """Whether a constraint leaves an interval to its last column, a number."""
+    asked, claimed = (
+        [claim for claim in claims if last in claim.columns and not isinstance(claim, Empty)]
+        for claims in (constraint.condition, constraint.conclusion)
+    )
+    if not asked:
+        return all(leaves_interval(claim) for claim in claimed)
+    return len(asked) == 1 and not claimed and leaves_interval(negate(asked[0]))
+
+
+def leaves_interval(claim):
+    if isinstance(claim, Sum):
+        return claim.sign != "!="
+    return isinstance(claim, Levels) and claim.among and len(claim.levels) == 1
 
 
 def ends(support):
@@ -147,8 +175,6 @@ def test_a_category_whose_condition_and_conclusion_meet():
     support = support_of(declared, "n", pd.DataFrame({"r": ["a", "b"]}), levels={"n": [1, 2, 3, np.nan]})
     assert support.allowed is not None
     assert support.allowed.tolist() == [[True, True, False, True], [False, True, False, True]]
-    assert unresolved(declared, ["n"], ["n"]) == ()
-    assert unresolved(declared, ["n"]) == declared[:1]
 
 
 def test_fixed_combinations_allow_what_occurs():
@@ -165,12 +191,10 @@ def test_fixed_combinations_allow_what_occurs():
     last = support_of(declared, "t", kept.assign(s=["y", "x", "x", "x"]), levels=levels)
     assert last.allowed is not None
     assert last.allowed.tolist() == [[False, True], [False, True], [True, True], [False, False]]
-    assert unresolved(declared, ["s", "t"], ["s", "t"]) == ()
     # Of a number without levels only the ends are known.
     numbers = pd.DataFrame({"r": ["a"] * 6 + ["b"] * 3, "n": [1] * 3 + [4] * 3 + [2] * 3})
     of_numbers = read_constraints("(r, n) fixed", numbers)
     assert ends(support_of(of_numbers, "n", pd.DataFrame({"r": ["a", "b"]}))) == [(1, 4), (2, 2)]
-    assert len(unresolved(of_numbers, ["n"])) == 1
 
 
 def test_text_that_must_be_equal():
@@ -202,28 +226,6 @@ def test_lists_of_numbers():
     declared = read("age in (20, 30, 40)")
     support = support_of(declared, "age", pd.DataFrame(index=range(1)), (), {"age": (25, 35)})
     assert support.fixed.tolist() == [30]
-    assert unresolved(declared, ["age"]) == declared
-    assert unresolved(declared, ["age"], ["age"]) == ()
-
-
-def test_what_is_left_to_check():
-    texts = (
-        "rent <= income",
-        "rent != income",
-        "rent > 5 -> rent <= income",
-        "rent > 5 and rent < 9 -> income > 3",
-        "rent = 5 -> income > 3",
-        "rent != 5 -> income > 3",
-        "income > 3 -> rent is empty",
-        "age < 3 -> income = 7",
-    )
-    # Together, rent could only be empty.
-    declared = tuple(read(text)[0] for text in texts)
-    of_rent = [each.text for each in unresolved(declared, ["income", "rent"])]
-    assert of_rent == [declared[place].text for place in (1, 2, 3, 4)]
-    of_income = [each.text for each in unresolved(declared, ["rent", "income"])]
-    assert of_income == [declared[1].text]
-    assert unresolved(declared, ["wages"]) == ()
 
 
 def test_results_are_frozen_and_bad_input_is_told():

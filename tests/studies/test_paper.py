@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -283,8 +282,7 @@ def test_a_stage_is_told_apart_by_all_that_decides_it(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_stages_in_processes_are_those_of_one_process(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+def test_stages_in_processes_are_those_of_one_process(tmp_path):
     data, study, schemes = simulation.read_counts().iloc[:100], small_study((0.1,)), simulation.COUNT_SCHEMES[:2]
     study = replace(study, survey=simulation.COUNTS)
     alone, beside = (

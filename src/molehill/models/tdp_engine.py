@@ -477,7 +477,8 @@ def _share_masses(occupancy: jax.Array, total: jax.Array) -> tuple[jax.Array, ja
 # The three moves of a sweep.
 
 
-def _walk_gamma(key: jax.Array, mixture: Mixture, steps: int = 8, size: float = 0.8) -> Mixture:
+def _walk_gamma(key: jax.Array, mixture: Mixture) -> Mixture:
+    steps, size = 8, 0.8
     u, _ = _stretch(mixture.v, mixture.log_gamma)
     log_pi = u - logsumexp(u)
     key_move, key_accept = jax.random.split(key)

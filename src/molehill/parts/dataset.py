@@ -165,10 +165,9 @@ def write_dataset(tables: Iterable[pa.Table], folder: str | Path, *, private: bo
                 number += 1
 
 
-def as_whole(dataset: Dataset, columns: Sequence[str] | None = None) -> Table:
+def as_whole(dataset: Dataset) -> Table:
     """Read all of a dataset into memory, as a table: for one that fits."""
-    names = list(columns or dataset.schema.names)
-    whole = pa.concat_tables(read_batches(dataset, names)).unify_dictionaries()
+    whole = pa.concat_tables(read_batches(dataset, dataset.schema.names)).unify_dictionaries()
     return Table(to_frame(whole, frozenset()), dataset.column_labels, dataset.value_labels)
 
 

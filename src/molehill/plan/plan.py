@@ -421,17 +421,13 @@ def _explained(codes: NDArray[np.int32], others: NDArray[np.int32]) -> float:
     return max(0.0, entropy - left - by_chance) / entropy if entropy else 0.0
 
 
-def check_columns(
-    settings: Settings, table: Table, findings: Sequence[Finding] | None = None, *, own: bool = False
-) -> tuple[Finding, ...]:
+def check_columns(settings: Settings, table: Table, *, own: bool = False) -> tuple[Finding, ...]:
     """Refuse settings that leave a column without a fate, or with one that is not safe; give what was found.
 
     Parameters
     ----------
     settings, table
         What was asked for, and of what.
-    findings
-        Of `look_at_columns`, if they are known.
     own
         Whether the synthesizer is one of the caller's, which knows its limits itself.
     """
@@ -447,7 +443,7 @@ def check_columns(
     if hidden:
         problem = f"{hidden[0]!r} is dropped, so that no released record can be found by it"
         raise InputError("known", problem, "Keep it, or take it from the known columns")
-    findings = tuple(findings or look_at_columns(table))
+    findings = tuple(look_at_columns(table))
     _check_varying(settings, table, findings)
     for found in findings:
         used = found.name not in settings.drop or found.name in (settings.predictors or ())

@@ -147,58 +147,6 @@ def support_of(
     return _support_number(column, spots[column], steps.get(column, 0.0), empty, filled, impossible)
 
 
-def unresolved(
-    constraints: Sequence[Constraint], columns: Sequence[str], categories: Collection[str] = ()
-) -> tuple[Constraint, ...]:
-    """List the constraints that drawing within the support does not keep by construction: they must be checked.
-
-    The last drawn column of a constraint must take what is left to it as one interval, or it must be a category. That
-    fails for a number that must not be equal to something, for one that is in a list of several numbers or in fixed
-    combinations, and for one on which both the condition and the conclusion depend, or two claims of the condition.
-
-    A constraint of kept columns only is not listed, since no drawing changes it; see `count_broken`.
-
-    Parameters
-    ----------
-    constraints
-        The constraints.
-    columns
-        The replaced columns, in the order in which they are drawn.
-    categories
-        Those of them that are drawn with levels.
-
-    Examples
-    --------
-    >>> from molehill.rules.reading import read_constraints
-    >>> people = pd.DataFrame({"rent": [3, 2], "income": [4, 5]})
-    >>> declared = read_constraints(["rent <= income", "rent != 7"], people)
-    >>> [str(each) for each in unresolved(declared, ["income", "rent"])]
-    ['rent != 7']
-    """
-    left = []
-    for constraint in constraints:
-        of_it = [name for name in columns if name in constraint.columns]
-        if of_it and of_it[-1] not in categories and not _is_interval(constraint, of_it[-1]):
-            left.append(constraint)
-    return tuple(left)
-
-
-def _is_interval(constraint: Constraint, last: str) -> bool:
-    """Whether a constraint leaves an interval to its last column, a number."""
-    asked = [claim for claim in constraint.condition if last in claim.columns and not isinstance(claim, Empty)]
-    claimed = [claim for claim in constraint.conclusion if last in claim.columns and not isinstance(claim, Empty)]
-    if not asked:
-        return all(_leaves_interval(claim) for claim in claimed)
-    opposite = negate(asked[0])
-    return len(asked) == 1 and not claimed and opposite is not None and _leaves_interval(opposite)
-
-
-def _leaves_interval(claim: Claim) -> bool:
-    if isinstance(claim, Sum):
-        return claim.sign != "!="
-    return isinstance(claim, Levels) and claim.among and len(claim.levels) == 1
-
-
 # What is known before anything is concluded.
 
 

@@ -6,7 +6,6 @@ and what is watched of a fit, stays a matter of single records: only the density
 fewer.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,15 +18,13 @@ from molehill.synthesis.synthesizer import Data
 LEAST_ROWS = 64
 
 
-def collapse_records(data: Data, names: Sequence[str] = ("design", "outcome")) -> Data:
-    """Give the distinct records that count, with the sums of their weights.
+def collapse_records(data: Data) -> Data:
+    """Give the distinct records, by design and outcome, that count, with the sums of their weights.
 
     Parameters
     ----------
     data
-        Inputs with one row per record in those that are named, and one weight per record.
-    names
-        The inputs that the density of a record depends on; the others are kept as they are.
+        Inputs, and one weight per record. `design` and `outcome` have a row per record, the others stay as they are.
 
     Examples
     --------
@@ -38,7 +35,7 @@ def collapse_records(data: Data, names: Sequence[str] = ("design", "outcome")) -
     """
     weights = np.asarray(data.weights, dtype=np.float64)
     counted = np.flatnonzero(weights > 0)
-    parts = {name: np.asarray(data.inputs[name])[counted] for name in names}
+    parts = {name: np.asarray(data.inputs[name])[counted] for name in ("design", "outcome")}
     codes, first = number_rows(np.column_stack([part.reshape(len(counted), -1) for part in parts.values()]))
     rows = padded_number(len(first))
     # Filled up with the first record, at weight 0: whatever the model makes of it is left out.

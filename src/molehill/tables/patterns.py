@@ -98,10 +98,10 @@ def match_patterns(patterns: Patterns, table: Table, argument: str = "released",
     return np.where(known, codes, -1).astype(patterns.codes.dtype)
 
 
-def occurs(patterns: Patterns, table: Table, argument: str = "released") -> dict[str, bool]:
+def occurs(patterns: Patterns, table: Table) -> dict[str, bool]:
     """Say of every column whether a value of another table, or a missing one, was learned."""
     codings = [coding for coding in patterns.codings if coding.name in table.frame]
-    return {coding.name: bool((_match_column(coding, table, argument) >= 0).any()) for coding in codings}
+    return {coding.name: bool((_match_column(coding, table, "released") >= 0).any()) for coding in codings}
 
 
 def coded_otherwise(name: str, argument: str) -> InputError:
