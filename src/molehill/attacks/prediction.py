@@ -39,6 +39,8 @@ _LEAST = 50
 _HOLDERS = 20
 # Least records in a leaf of either tree.
 _LEAVES = (5, 20)
+# Records are alike if a probability, and a size, is in the same of these ranges.
+_CHANCES, _FIFTHS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98), (0.2, 0.4, 0.6, 0.8)
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def predict_synthesized(
         if len(one.frame) != len(table.frame):
             problem = f"it has {len(one.frame):,} records where the confidential table has {len(table.frame):,}"
             raise InputError("released", problem, "Give tables of the same records in the same order")
-    truth, told = _read_target(table, tables, column, exact=exact)
+    truth, told = read_target(table, tables, column, exact=exact)
     groups = _find_groups(table, names)
     rows, part = _divide(len(truth), groups, np.random.default_rng(seed))
     usable = ~np.isnan(truth[rows]) & ~np.isnan(told[:, rows]).any(axis=0)
@@ -175,6 +177,59 @@ def predict_synthesized(
     return Prediction(column, *figures)
 
 
+def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact: bool, seed: int) -> Integers | None:
+    """Group records by what variables that are released unchanged say of a synthesized one.
+
+    Who does not work has no wage, and whoever sees the one knows the other: that is true of all people like that, and
+    owed to no record. Trees predict, from the released records of other people, the most likely level of a category; of
+    a number whether it has the most frequent value, such as zero, and how large it is. Records of a group are alike in
+    what is predicted, and in how sure it is.
+
+    Parameters
+    ----------
+    table
+        A table with the variables that are released unchanged.
+    released
+        (datasets, records): the released numbers, or codes of levels, NaN where missing.
+    kept
+        Variables that are released unchanged.
+    exact
+        Whether these are codes of levels.
+    seed
+        Of the division of the people into parts.
+
+    Returns
+    -------
+    array
+        One per record; None of fewer than 50 records, or where nothing is released unchanged.
+    """
+    values, counts = np.unique(released[~np.isnan(released)], return_counts=True)
+    if not kept or released.shape[1] < _LEAST or len(values) < 2:
+        return None
+    frequent = values[np.argsort(-counts, kind="stable")[: _LEVELS if exact else 1]]
+    targets = [(released == value).mean(axis=0) for value in frequent]
+    if not exact:
+        size = float(np.median(np.abs(released[(released != 0) & ~np.isnan(released)])))
+        targets.append(np.arcsinh(np.nan_to_num(released) / (0.1 * size)).mean(axis=0))
+    every = np.arange(released.shape[1])
+    inputs = _read_inputs(table, kept, {}, None, every).mixed
+    place = np.random.default_rng(seed).permutation(len(every))
+    predicted = np.empty((len(every), len(targets)))
+    for number in range(_PARTS):
+        used, asked = (place % _PARTS != number) & (place < _RECORDS), place % _PARTS == number
+        for column, target in enumerate(targets):
+            tree = DecisionTreeRegressor(min_samples_leaf=_LEAVES[1], random_state=0).fit(inputs[used], target[used])
+            predicted[asked, column] = tree.predict(inputs[asked])
+    likely = predicted.max(axis=1) if exact else predicted[:, 0]
+    groups = np.searchsorted(_CHANCES, likely, side="right")
+    if exact:
+        what = np.argmax(predicted, axis=1)
+    else:
+        sizes = predicted[:, 1]
+        what = np.where(likely < _CHANCES[-1], np.searchsorted(np.quantile(sizes, _FIFTHS), sizes), 0)
+    return np.unique(groups * len(every) + what, return_inverse=True)[1].reshape(-1)
+
+
 @dataclass(frozen=True, eq=False)
 class _Inputs:
     """What a fit sees of the people: amounts, indicators of levels, both for trees, and what amounts are divided by."""
@@ -185,7 +240,7 @@ class _Inputs:
     divisors: Floats
 
 
-def _read_target(table: Table, tables: Sequence[Table], column: str, *, exact: bool) -> tuple[Floats, Floats]:
+def read_target(table: Table, tables: Sequence[Table], column: str, *, exact: bool) -> tuple[Floats, Floats]:
     """Give true and released values, (datasets, records), NaN where there is none; categories by their number."""
     if not exact:
         return column_numbers(table, column), np.array([column_numbers(one, column, "released") for one in tables])

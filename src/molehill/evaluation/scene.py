@@ -270,7 +270,10 @@ class Scene:
     def guesses(self) -> dict[str, Guesses]:
         """How well every sensitive column is guessed."""
         columns = self.view.intruder.sensitive if self.is_release else ()
-        return {column: guess_values(self.view.alone(column), self.readings) for column in columns}
+        alike = self.attacks.alike if self.is_linked else {}
+        return {
+            column: guess_values(self.view.alone(column), self.readings, alike=alike.get(column)) for column in columns
+        }
 
     @cached_property
     def attributions(self) -> dict[str, Attribution]:

@@ -75,12 +75,12 @@ _OF_PEOPLE = (
     "do da pessoa mae pai"
 )
 # What is measured or counted names nobody, whatever else the name says.
-_MEASURED = frozenset(
-    "weight gewicht poids peso level levels niveau minutes minuten hours stunden heures days length height grosse score "
-    "scale rate ratio share amount count counts duration dauer cost costs bill usage use size".split()
+_MEASURED = (
+    "weight gewicht poids peso level levels niveau minutes minuten hours stunden heures days length height grosse "
+    "score scale rate ratio share amount count counts duration dauer cost costs bill usage use size"
 )
 # Of places as numbers.
-_COORDINATES = frozenset("latitude longitude lat lon lng coord coords coordinate coordinates".split())
+_COORDINATES = "latitude longitude lat lon lng coord coords coordinate coordinates"
 # A number to call has so many digits; a year of birth lies here, and a day, counted from any year in use, there.
 _CALLED_DIGITS, _YEARS, _DAYS = 6, (1850, 2100), (-40_000, 60_000)
 # Fewer texts than this are categories, whatever they are called.
@@ -422,13 +422,13 @@ def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: 
 def _called(table: Table, name: str, words: list[str]) -> str:
     """Say what of a person a column is called like, unless its numbers say that it is no such thing."""
     called, column = _named(words, _NAMES), table.frame[name]
-    if not called or not _is_number(column) or _COORDINATES & {*words}:
+    if not called or not _is_number(column) or {*_COORDINATES.split()} & {*words}:
         return called
     values = column_numbers(table, name)
     values = values[np.isfinite(values)]
     if not len(values):
         return called
-    measured, digits = bool(_MEASURED & {*words}), np.floor(np.log10(np.maximum(np.abs(values), 1))) + 1
+    measured, digits = bool({*_MEASURED.split()} & {*words}), np.floor(np.log10(np.maximum(np.abs(values), 1))) + 1
     against = {
         "a person's number": measured and len(np.unique(values)) < NEARLY_ALL * len(values),
         "an address for messages": measured or float(np.median(digits)) < _CALLED_DIGITS,

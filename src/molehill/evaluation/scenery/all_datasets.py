@@ -107,6 +107,7 @@ class AllDatasets:
         scene, found = self.scene, {}
         for name, both in self._in_radii.items():
             seed = named_seed(scene.options.seed, "turned back", name)
-            for how, one in turned_back(*both, scene.view.patterns.codes, seed=seed).items():
+            alike = scene.attacks.alike.get(name)
+            for how, one in turned_back(*both, scene.view.patterns.codes, alike=alike, seed=seed).items():
                 found[name, how] = one
         return found

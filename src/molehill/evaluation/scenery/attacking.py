@@ -33,7 +33,7 @@ from molehill.attacks.consistency import (
 from molehill.attacks.criteria import inference, linkability, singling_out
 from molehill.attacks.digits import Digits, shared_digits
 from molehill.attacks.identity import Linkage, Uniques, k_anonymity, linkage, replicated_uniques, unique_again
-from molehill.attacks.prediction import Prediction, predict_synthesized
+from molehill.attacks.prediction import Prediction, group_by_kept, predict_synthesized, read_target
 from molehill.attacks.rates import Attack
 from molehill.attacks.reconstruction import Reconstruction, reconstruct
 from molehill.errors import InputError, check_names
@@ -381,15 +381,31 @@ class Attacks:
         return found
 
     @cached_property
-    def predictions(self) -> list[Prediction]:
-        """What variables that are released unchanged disclose of every synthesized one."""
+    def _unchanged(self) -> list[str]:
+        """The variables that every dataset has as they are, record by record."""
         view, frames = self.scene.view, [one.frame for one in self._in_order]
-        if not frames:
-            return []
         own, sensitive = view.table.frame, {*view.intruder.sensitive}
         others: list[Any] = [name for name in own if name not in sensitive and self._is_published(f"{name}")]
-        kept = [name for name in others if all(own[name].equals(frame[name]) for frame in frames)]
-        kept = [name for name in kept if _is_readable(view.table, name)]
+        kept = [name for name in others if frames and all(own[name].equals(frame[name]) for frame in frames)]
+        return [name for name in kept if _is_readable(view.table, name)]
+
+    @cached_property
+    def alike(self) -> dict[str, Integers]:
+        """By sensitive variable, the records in groups by what variables that are released unchanged say of it."""
+        found, view = {}, self.scene.view
+        for name in view.intruder.sensitive if self._unchanged else ():
+            exact = name not in view.numeric
+            released = read_target(view.table, self._in_order, name, exact=exact)[1]
+            about: dict[str, Any] = {"exact": exact, "seed": self._seed("alike", name)}
+            groups = group_by_kept(view.table, released, self._unchanged, **about)
+            if groups is not None:
+                found[name] = groups
+        return found
+
+    @cached_property
+    def predictions(self) -> list[Prediction]:
+        """What variables that are released unchanged disclose of every synthesized one."""
+        view, kept = self.scene.view, self._unchanged
         reach = {name: (view.radius[place], view.floor[place]) for place, name in enumerate(view.numeric)}
         known = [name for name in self.known if name in kept]
         left_out = {*kept, *self.scene.options.hidden}

@@ -71,7 +71,7 @@ MEANINGS = {
     "rises_by_chance": "as many would be between two runs of the same scheme",
     "moles": "riskier because of the weights, and not by chance",
     "guess_right": "the released value of the person is close to the true one",
-    "guess_right_without": "the released value of another record of the pattern is close",
+    "guess_right_without": "that of another record of the pattern, of which kept variables say the same, is close",
     "guess_right_gain": "what is disclosed of the person, not of people like them",
     "guess_error": "how far the guess is off, as a share of the value",
     "guess_error_without": "the same of another record of the pattern",
