@@ -6,6 +6,9 @@ import pytest
 
 from molehill.errors import InputError
 from molehill.plan.columns import look_at_columns, order_tells, propose_limits
+from molehill.plan.plan import plan_settings
+from molehill.plan.settings import Settings
+from molehill.plan.suggest import suggest_settings
 from molehill.tables.table import Table
 
 RNG = np.random.default_rng(5)
@@ -188,3 +191,16 @@ def test_proposed_limits_hold_the_values_and_tell_their_magnitude_only():
         for end in (low, high):
             assert f"{abs(end):.0e}"[0] in "0125"
     assert propose_limits(np.array([0.0, 61_234.0])) == propose_limits(np.array([3.0, 66_000.0]))
+
+
+@pytest.mark.parametrize(("name", "told"), [("x", True), ("gps_e", True), ("share", False), ("points", False)])
+def test_coordinates_are_seen_whatever_they_are_called(name, told):
+    random = np.random.default_rng(4)
+    values = {"share": random.random(200).round(5), "points": random.uniform(0, 90, 200).round(1)}
+    frame = pd.DataFrame({"sex": random.choice(["f", "m"], 200), "wage": random.lognormal(9, 0.5, 200).round()})
+    frame[name] = values.get(name, random.uniform(47, 49, 200).round(5))
+    suggested = suggest_settings(frame)
+    assert (name in suggested.settings.decide) == told
+    assert ("as coordinates do" in suggested.reasons[name]) == told
+    kept = Settings(replace=["wage"], keep=["sex", name], known=["sex"], lower=0.0, upper=1e6)
+    assert ("SINGLE VALUES SAY NEARLY WHO A PERSON IS" in str(plan_settings(frame, kept))) == told

@@ -429,7 +429,7 @@ def _classify(told: Floats, inputs: _Inputs, part: Integers) -> Floats:
         used = part != number
         tree = DecisionTreeClassifier(min_samples_leaf=10 * len(told), random_state=0)
         tree.fit(np.tile(mixed[used], (len(told), 1)), told[:, used].ravel())
-        shares[np.ix_(~used, tree.classes_.astype(np.int64))] = tree.predict_proba(mixed[~used])
+        shares[np.ix_(~used, np.asarray(tree.classes_, dtype=np.int64))] = tree.predict_proba(mixed[~used])
     return shares
 
 
