@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.rates import NOTHING, excess, rate_of
@@ -282,6 +281,9 @@ def _fit(inputs: Floats, target: Floats, used: Booleans, *, rounds: int = _ROUND
 
 def _guess_by_trees(told: Floats, inputs: _Inputs, part: Integers) -> Iterator[Floats]:
     """Regression trees, on a scale where amounts of any size count alike: the median of released values in a leaf."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415
+
     if not inputs.mixed.shape[1]:
         return
     size = float(np.median(np.abs(told[told != 0]))) if (told != 0).any() else 1.0
@@ -334,6 +336,9 @@ def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:
 
 def _classify(told: Floats, inputs: _Inputs, part: Integers) -> Floats:
     """Predict a category, by a tree fitted to all datasets of the others; by its most frequent level without inputs."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
+
     guess = np.empty(len(part))
     mixed = inputs.mixed if inputs.mixed.shape[1] else np.zeros((len(part), 1))
     for number in range(_PARTS):
