@@ -21,11 +21,11 @@ from molehill.evaluation.measures import ATTACK_MEASURES, MEASURES
 from molehill.evaluation.scorecard import describe_rules, read_bounds, score, set_rules
 from molehill.evaluation.telling import Teller, cut_name, significant
 from molehill.plan.settings import Settings, setting
-from molehill.report import methods_note, render_report
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
+from molehill.report.methods import methods_note
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
 from molehill.report.page.meanings import IDENTIFICATION_RISK
-from molehill.report.page.page import leads_nowhere
+from molehill.report.page.page import leads_nowhere, render_report
 from molehill.report.page.pictures import _profiles, _search, _shapes
 from molehill.report.page.tables import ATTACKS
 from molehill.report.public import PICTURES, public_bins, redact

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.rates import NOTHING, excess, rate_of
@@ -203,6 +202,9 @@ def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact:
     array
         One per record; None of fewer than 50 records, or where nothing is released unchanged.
     """
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415
+
     values, counts = np.unique(released[~np.isnan(released)], return_counts=True)
     if not kept or released.shape[1] < _LEAST or len(values) < 2:
         return None
@@ -359,6 +361,9 @@ def _fit(inputs: Floats, target: Floats, used: Booleans, *, rounds: int = _ROUND
 
 def _guess_by_trees(told: Floats, inputs: _Inputs, part: Integers) -> Iterator[Floats]:
     """Regression trees, on a scale where amounts of any size count alike: the median of released values in a leaf."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415
+
     if not inputs.mixed.shape[1]:
         return
     size = float(np.median(np.abs(told[told != 0]))) if (told != 0).any() else 1.0
@@ -423,6 +428,9 @@ def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:
 
 def _classify(told: Floats, inputs: _Inputs, part: Integers) -> Floats:
     """Predict a category: (records, levels), shares of the levels by a tree fitted to all datasets of the others."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
+
     shares = np.zeros((len(part), int(told.max()) + 1))
     mixed = inputs.mixed if inputs.mixed.shape[1] else np.zeros((len(part), 1))
     for number in range(_PARTS):

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.tables.intervals import Figure
@@ -217,6 +215,10 @@ def permute_within(groupings: Sequence[Integers], here: Integers, random: np.ran
 
 def _fit_map(truth: Floats, released: Floats, learned: Integers) -> Floats:
     """Map released values to true ones by the monotone map that fits the people who were learned from best."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415
+    from scipy.stats import rankdata  # noqa: PLC0415
+
     x, y = released[:, learned].ravel(), np.tile(truth[learned], len(released))
     here = ~np.isnan(x)
     x, y = x[here], y[here]
