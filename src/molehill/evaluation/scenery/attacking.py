@@ -412,7 +412,7 @@ class Attacks:
         beside = {f"{name}": one for one in self._in_order for name in one.frame if name not in left_out}
         beside = [name for name, one in beside.items() if _is_readable(one, name)]
         found = []
-        for column in self.sensitive:
+        for column in self.sensitive if self._in_order else ():
             radius, least = reach.get(column, (0.0, 0.0))
             about: dict[str, Any] = {"radius": float(radius), "least": float(least), "exact": column not in reach}
             about |= {"known": known, "breaks": view.intruder.breaks, "seed": self._seed("predict", column)}
