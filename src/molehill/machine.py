@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -173,11 +174,48 @@ def spread(
     return executor.spread(function, listed, shared)
 
 
+@dataclass
+class Doing:
+    """What is being done: words, and how much of it is done, of how many (0 where nobody counts)."""
+
+    words: str
+    number: int = 0
+    done: int = 0
+
+    def count(self, more: int = 1) -> None:
+        """Say that so many more are done."""
+        self.done += more
+
+    def __str__(self) -> str:
+        return f"{self.words}, {self.done} of {self.number}" if self.number else self.words
+
+
+# The inner within the outer.
+_DOING: list[Doing] = []
+
+
+@contextmanager
+def doing(words: str, number: int = 0) -> Iterator[Doing]:
+    """Say what is being done within the block, for `tell_doing`: no value of a record, it is for logs."""
+    own = Doing(words, number)
+    _DOING.append(own)
+    try:
+        yield own
+    finally:
+        # Not what is like it.
+        _DOING[:] = [one for one in _DOING if one is not own]
+
+
+def tell_doing() -> str:
+    """Say what is being done now, in any thread of this process, the outer first; nothing where nobody says."""
+    return ": ".join(map(str, [*_DOING]))
+
+
 @contextmanager
 def progress_bar(
     title: str, *, shown: bool, patience: float = 0.0
 ) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """A bar on a terminal, with one function that makes it longer and one that moves it on.
+    """A bar on a terminal, with one function that makes it longer and one that moves it on; `tell_doing` tells it, too.
 
     It is there from the first move on after so many seconds of patience: what is done before then needs none.
     """
@@ -192,15 +230,18 @@ def progress_bar(
 
     def extend(chunks: int) -> None:
         bar.update(task, total=(bar.tasks[0].total or 0) + chunks)
+        told.number += chunks
         show()
 
     def advance(chunks: int) -> None:
         bar.advance(task, chunks)
+        told.count(chunks)
         show()
 
     try:
         show()
-        yield extend, advance
+        with doing(title) as told:
+            yield extend, advance
     finally:
         # One that was never started would leave an empty line.
         if bar.live.is_started:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from molehill import InputError
-from molehill.attacks.reconstruction import _frequent_others, reconstruct
+from molehill.attacks.reconstruction import frequent_others, reconstruct
 
 DATA = pd.DataFrame(
     {
@@ -51,7 +51,7 @@ def test_the_most_frequent_is_that_of_counting():
         levels, patterns = random.integers(4, size=40), random.integers(-1, 8, size=40)
         rows = np.where(random.random(40) < 0.3, -1, np.arange(40))
         wanted = random.integers(9, size=40)
-        found = _frequent_others(levels.astype(float), patterns, rows, wanted)
+        found = frequent_others(levels.astype(float), patterns, rows, wanted)
         for i in range(40):
             among = (patterns == wanted[i]) & (np.arange(40) != rows[i])
             counts = np.bincount(levels[among], minlength=4)

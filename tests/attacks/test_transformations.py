@@ -53,11 +53,16 @@ def test_the_smaller_of_pattern_and_whole_is_what_is_expected():
 def test_permuted_records_are_others_of_the_pattern():
     patterns = np.array([0, 0, 0, 1, 1, 2])
     for seed in range(20):
-        given = permute_within(patterns, np.arange(6), np.random.default_rng(seed))
+        given = permute_within((np.zeros(6, dtype=int), patterns), np.arange(6), np.random.default_rng(seed))
         assert (given != np.arange(6)).all()
         assert (patterns[given[:5]] == patterns[:5]).all()
     # Who does not take part is given to nobody.
-    assert 1 not in permute_within(patterns, np.array([0, 2, 3, 4, 5]), np.random.default_rng(0))[[0, 2, 3, 4, 5]]
+    here = np.array([0, 2, 3, 4, 5])
+    assert 1 not in permute_within((patterns,), here, np.random.default_rng(0))[here]
+    # Of several groupings the last one counts in which a record is not alone.
+    given = permute_within((np.zeros(6, dtype=int), patterns // 2, patterns), np.arange(6), np.random.default_rng(0))
+    assert patterns[given].tolist()[3:5] == [1, 1]
+    assert given[5] != 5
 
 
 def people(random, number=300):

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import stat
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from modes import is_private
 from molehill import InputError, read_table, write_table
 from molehill.cli.main import app
 from molehill.parts.dataset import as_whole, open_dataset, write_dataset
@@ -50,7 +50,7 @@ def test_risk_of_a_folder_is_that_of_the_file(folder, tmp_path):
     assert (parts["position"] + 1).tolist() == whole["record"].tolist()
     for name in ("risk", "weight", "pattern_size", "within"):
         assert parts[name].tolist() == whole[name].tolist()
-    assert stat.S_IMODE(out.stat().st_mode) == 0o700
+    assert is_private(out)
     with pytest.raises(InputError, match="exists already"):
         run("risk", folder / "own", *SURVEY, "--out", out)
 

@@ -17,7 +17,7 @@ import pytest
 from drawing import in_words  # noqa: F401
 from molehill import Table, read_table, write_table
 from molehill.release import release as saving
-from molehill.report import render_report
+from molehill.report.page.page import render_report
 from processes import run_command
 
 README = Path(__file__).parents[2] / "README.md"

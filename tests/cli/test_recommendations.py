@@ -68,7 +68,7 @@ def test_what_is_not_recommended_is_not_released_unless_asked_for_by_name(asked,
 # Releases of which a report once said "publish" although a family of the scorecard was red: what the intruder knows,
 # the sensitive variable, the share of the people whose value is released as it is, and the measure that decides.
 RED = {
-    "true match rate of 8%": ("town,kids", "pay", 0.1, "identity", "matches_true"),
+    "true match rate of 8%": ("town,kids", "pay", 0.1, "identity", "matches_gain"),
     "replicated uniques of one half": ("town,age,kids", "pay", 0.0, "identity", "replicated_uniques_risk"),
     "DiSCO risk of 0.4": ("town,age,kids", "job", 0.55, "attribute", "disclosive_risk"),
     "closest records at 0.9": ("town,kids", "pay", 0.95, "membership", "closest_records"),

@@ -112,16 +112,25 @@ def test_what_is_within_its_error_of_no_evidence_is_neither_rated_nor_a_reason(s
 
 @pytest.mark.parametrize("rule", [one for one in RULES if one.unless], ids=lambda rule: rule.measure)
 def test_a_measure_is_asked_until_one_that_says_more_is_there_and_asked(saved, rule):
-    bad, _ = bad_value(rule, "red")
+    worst = "red" if np.isfinite(rule.red) else "amber"
+    bad, _ = bad_value(rule, worst)
+
+    def rated(given):
+        [own] = [one for one in list_rules(given) if one.measure == rule.measure]
+        colours = [colour for colour, _ in judge_rule(given, "mine", own)]
+        assert (judge(given).decision == "do not release") == (colours == ["red"])
+        assert ("is amber" in judge(given).sentence) == (colours == ["amber"])
+        return colours
+
     given = altered(saved, rule.measure, [("income", bad, NAN, NAN)])
-    assert judge(given).decision == "do not release"
+    assert rated(given) == [worst]
     better = altered(given, rule.unless, [("income", 0.0, NAN, NAN)])
-    assert judge(better).decision == "no objection"
+    assert rated(better) == []
     off = describe_rules(set_rules(read_bounds({rule.unless: "off"}), MEASURES))
-    assert judge(replace(better, rules=off)).decision == "do not release"
+    assert rated(replace(better, rules=off)) == [worst]
     # What could not be computed says nothing.
     unknown = altered(given, rule.unless, [("income", NAN, NAN, NAN)])
-    assert judge(unknown).decision == "do not release"
+    assert rated(unknown) == [worst]
     assert [one.measure for one in list_rules(unknown)] == [one.measure for one in RULES]
 
 

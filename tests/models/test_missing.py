@@ -10,7 +10,7 @@ from molehill.models import multinomial, normal_linear, semicontinuous
 from molehill.models.missing import model_missing
 from molehill.release.making import choose_synthesizer
 from molehill.release.release import make_dossier
-from molehill.report import methods_note
+from molehill.report.methods import methods_note
 from molehill.synthesis.fitting import draw
 from molehill.synthesis.posterior import spread_draws
 from molehill.synthesis.synthesizer import Composite, Synthesizer

@@ -6,6 +6,9 @@ import pytest
 
 from molehill.errors import InputError
 from molehill.plan.columns import look_at_columns, order_tells, propose_limits
+from molehill.plan.plan import plan_settings
+from molehill.plan.settings import Settings
+from molehill.plan.suggest import suggest_settings
 from molehill.tables.table import Table
 
 RNG = np.random.default_rng(5)
@@ -38,6 +41,12 @@ IDENTIFYING = {
     "v3": (np.cumsum(RNG.geometric(0.01, N)) + 12, "differ"),
     "hash": ([f"{number:016x}" for number in RNG.integers(0, 2**62, N)], "differ"),
     "lat": (RNG.uniform(40, 50, N), "few people"),
+    # As numbers: a day as it is written, one counted from 1960, a year of few people, and numbers to call.
+    "date of birth": (RNG.integers(1940, 2000, N) * 10_000 + RNG.integers(1, 13, N) * 100 + 11, "a date of birth"),
+    "birthdate": (RNG.integers(-7_000, 14_000, N), "a date of birth"),
+    "phone": (RNG.integers(3_000_000, 3_000_700, N), "an address for messages"),
+    "hid": (RNG.integers(1, 900, N), "a person's number"),
+    "serial_id": (10 * RNG.permutation(9 * N)[:N] + 1_000, "a person's number"),
 }
 PLAIN = {
     "sex": RNG.choice(["f", "m"], N),
@@ -50,6 +59,14 @@ PLAIN = {
     "grade": RNG.integers(1, 6, N),
     "idle": RNG.choice(["yes", "no"], N),
     "since": RNG.integers(1990, 2020, N),
+    # Measured, whatever else the name says.
+    "birth_weight": RNG.normal(3_300, 500, N).round(-1),
+    "birthweight_kg": RNG.normal(3.3, 0.5, N).round(3),
+    "minutes_phone": RNG.gamma(2, 300, N).round(),
+    "serum_id_level": RNG.normal(180, 40, N).round(1),
+    "id_level": RNG.normal(800, 200, N).round(),
+    "city_noise": RNG.normal(60, 8, N).round(2),
+    "firm_profit": RNG.normal(1e5, 1e4, N).round(2),
 }
 
 
@@ -174,3 +191,16 @@ def test_proposed_limits_hold_the_values_and_tell_their_magnitude_only():
         for end in (low, high):
             assert f"{abs(end):.0e}"[0] in "0125"
     assert propose_limits(np.array([0.0, 61_234.0])) == propose_limits(np.array([3.0, 66_000.0]))
+
+
+@pytest.mark.parametrize(("name", "told"), [("x", True), ("gps_e", True), ("share", False), ("points", False)])
+def test_coordinates_are_seen_whatever_they_are_called(name, told):
+    random = np.random.default_rng(4)
+    values = {"share": random.random(200).round(5), "points": random.uniform(0, 90, 200).round(1)}
+    frame = pd.DataFrame({"sex": random.choice(["f", "m"], 200), "wage": random.lognormal(9, 0.5, 200).round()})
+    frame[name] = values.get(name, random.uniform(47, 49, 200).round(5))
+    suggested = suggest_settings(frame)
+    assert (name in suggested.settings.decide) == told
+    assert ("as coordinates do" in suggested.reasons[name]) == told
+    kept = Settings(replace=["wage"], keep=["sex", name], known=["sex"], lower=0.0, upper=1e6)
+    assert ("SINGLE VALUES SAY NEARLY WHO A PERSON IS" in str(plan_settings(frame, kept))) == told

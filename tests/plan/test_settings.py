@@ -165,6 +165,7 @@ def test_a_file_that_is_not_there_or_not_toml_is_told(tmp_path):
         read_settings(tmp_path / "latin.toml")
 
 
+@pytest.mark.posix
 def test_the_file_is_for_its_owner_only(tmp_path):
     write_settings(PLAIN, tmp_path / "settings.toml")
     assert (tmp_path / "settings.toml").stat().st_mode & 0o777 == 0o600

@@ -128,3 +128,18 @@ def test_a_unit_is_dropped_or_accepted_by_name_before_anything_runs():
     assert "and is published as collected" in accepted.together[0]
     # What is said to be of the design of a survey is decided as well.
     plan_settings(frame.assign(w=2.0), settings.but(keep=(*settings.keep, "w"), survey=SurveyDesign("w", cluster="nr")))
+
+
+def test_two_codes_that_name_a_household_together_are_found():
+    random = np.random.default_rng(9)
+    home = np.repeat(np.arange(200), random.integers(1, 5, 200))
+    codes = {"block": home // 20, "flat": home % 20, "size": np.bincount(home)[home]}
+    frame = pd.DataFrame({**codes, "region": random.choice(list("nesw"), 200)[home]})
+    frame = frame.assign(sex=random.choice(["f", "m"], len(home)), wage=random.lognormal(10, 0.5, len(home)).round())
+    frame = frame.sample(frac=1, random_state=1, ignore_index=True)
+    suggested = suggest_settings(frame)
+    assert suggested.settings.drop == ("flat",)
+    assert "together with 'block'" in suggested.reasons["flat"]
+    # By chance, two codes make groups of few records as well.
+    apart = frame.assign(flat=random.permutation(frame["flat"]))
+    assert suggest_settings(apart).settings.drop == ()

@@ -78,7 +78,7 @@ def test_a_damaged_lock_that_nobody_holds_is_taken_over(tmp_path, content):
 
 
 HOLD = """
-import os, sys, time
+import os, sys
 from pathlib import Path
 from molehill.release import locks
 if sys.argv[2] == "no fcntl":
@@ -89,13 +89,14 @@ if sys.argv[2] == "a file system without locks":
     locks.fcntl.flock = refuse
 with locks.held(Path(sys.argv[1])):
     print("held", flush=True)
-    time.sleep(300)
+    sys.stdin.read()
 """
 
 
 def test_the_lock_of_a_killed_process_is_taken_over(tmp_path, system):
     out = tmp_path / "out"
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(out), system], stdout=subprocess.PIPE, text=True) as other:
+    command, pipes = [sys.executable, "-c", HOLD, str(out), system], dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+    with subprocess.Popen(command, **pipes, text=True) as other:
         try:
             assert other.stdout is not None
             assert other.stdout.readline() == "held\n"

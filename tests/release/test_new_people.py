@@ -14,8 +14,8 @@ from molehill.release.making import prepare
 from molehill.release.measuring import hold_out
 from molehill.release.release import make_dossier
 from molehill.release.search.new_people import find_parts
-from molehill.report import render_report
 from molehill.report.dossier import read_dossier
+from molehill.report.page.page import render_report
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.synthesizer import Chain
 from molehill.utility import combine

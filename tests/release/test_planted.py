@@ -15,7 +15,7 @@ from agreement import assert_agrees
 from molehill.plan.suggest import suggest_settings
 from molehill.release import release as saving
 from molehill.release.runs import run
-from molehill.report import render_report
+from molehill.report.page.page import render_report
 from molehill.tables.formats.formats import read_table, write_table
 from properties import examples
 

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 from drawing import in_words, said_in_words  # noqa: F401
+from modes import is_private
 from molehill import files
 from molehill.errors import InputError
 from molehill.plan.settings import Settings
@@ -108,9 +109,7 @@ def test_two_folders_and_nothing_left_over(saved):
 
 def test_what_is_kept_is_for_its_owner_only(saved):
     internal = saved / "internal"
-    assert internal.stat().st_mode & 0o777 == 0o700
-    for path in internal.rglob("*"):
-        assert path.stat().st_mode & 0o077 == 0, path
+    assert all(map(is_private, [internal, *internal.rglob("*")]))
 
 
 def test_nothing_confidential_is_published(saved):
@@ -154,7 +153,7 @@ def test_the_report_is_made_again_to_the_same_bytes(saved, tmp_path):
     assert set(saving.rebuild_report(copy)) == set(before)
     for path, content in before.items():
         assert path.read_bytes() == content
-    assert (copy / "internal" / "report.html").stat().st_mode & 0o777 == 0o600
+    assert is_private(copy / "internal" / "report.html")
 
 
 def test_reports_made_again_otherwise_are_written_down(saved, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from molehill.release.making import prepare
 from molehill.release.release import _write_tables, make_dossier
 from molehill.release.search import points
 from molehill.release.search.search import search
-from molehill.report import methods_note
+from molehill.report.methods import methods_note
 from molehill.tables.populations import consumer_survey
 from molehill.utility import ecdf_distances
 

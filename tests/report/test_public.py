@@ -12,8 +12,9 @@ import pytest
 
 from drawing import drawn_anew, drawn_once, in_words, showing  # noqa: F401
 from molehill.evaluation.telling import Teller, tell_range
-from molehill.report import methods_note, render_report
+from molehill.report.methods import methods_note
 from molehill.report.page.first_page import list_cards, list_remarks, tell_verdict
+from molehill.report.page.page import render_report
 from molehill.report.public import FACTS, FITS, PICTURES, PUBLIC_POLICIES, coarsen, redact, share_step
 from molehill.tables.intervals import Figure
 from report_dossier import (

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brute
-from agreement import assert_mean
+from agreement import assert_mean, assert_rate_at_most
 from molehill import InputError, confidential_risk, match_rates, release_risk, risk_weights
-from molehill.risk.identification import risk_floor
+from molehill.risk.identification import matches_beyond_chance, risk_floor
 from molehill.risk.intruder import Intruder
 from properties import examples
 
@@ -225,6 +225,35 @@ def test_release_risk_is_the_definition(data, sensitive, cover, random):
     assert rates.true[0] == (unique & linked).mean()
     assert rates.unique[0] == unique.sum()
     assert rates.false[0] == ((unique & ~linked).sum() / unique.sum() if unique.any() else 0.0)
+
+
+def test_who_is_alone_is_matched_by_chance_as_often_as_others_are_close():
+    data = frame([100, 500, 900, 950], ["A", "B", "C", "C"])
+    released = frame([105, 97, 910, 300], ["A", "B", "C", "C"])
+    # Alone in A: of three other values one is close to 100. In B none is close. In C each has one close value of two.
+    by_chance, gain = matches_beyond_chance(data, released, NEIGHBOUR)
+    assert by_chance.tolist() == pytest.approx([(1 / 3 + 0 + 1 / 2 + 1 / 2) / 4])
+    assert gain.value == pytest.approx((1 + 0 + 1 + 0) / 4 - by_chance[0])
+
+
+@pytest.mark.parametrize("datasets", [1, 5])
+def test_draws_from_small_patterns_are_matched_by_chance_and_copies_are_not(datasets):
+    runs, alarms, found = 60, 0, 0
+    for run in range(runs):
+        random = np.random.default_rng(run)
+        town = random.integers(30, size=120)
+        pay, *drawn = np.exp(10 + 0.4 * town / 30 + 0.6 * random.normal(size=(1 + datasets, 120)))
+        own = np.arange(120) % 2 == 0
+        view = neighbour(radius=0.2).look(frame(pay, town))
+        gains = [
+            matches_beyond_chance(view, [frame(one, town) for one in made])[1]
+            for made in (drawn, [np.where(own, pay, one) for one in drawn])
+        ]
+        alarms, found = alarms + (gains[0].low > 0), found + (gains[1].low > 0)
+        # By the rate itself any of them would be red.
+        assert match_rates(view, frame(drawn[0], town)).true[0] > 0.01
+    assert_rate_at_most(alarms, runs, 0.02, detects=0.4)
+    assert_rate_at_most(runs - found, runs, 0.05, detects=0.5)
 
 
 @given(tables(), SENSITIVE, COVER)

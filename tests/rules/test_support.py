@@ -78,6 +78,17 @@ def test_an_ordering_bounds_each_by_the_other():
     assert support_of(declared, "income", pd.DataFrame({"rent": [8.0]}), (), {"income": (0, 7)}).impossible.all()
 
 
+def test_a_limit_is_kept_where_rounding_puts_a_sum_beyond_it():
+    declared = read("income = wages + benefits")
+    drawn = pd.DataFrame({"wages": [0.1], "benefits": [0.2]})
+    assert 0.1 + 0.2 > 0.3
+    support = support_of(declared, "income", drawn, (), {"income": (0, 0.3)})
+    assert support.fixed.tolist() == [0.3]
+    assert ends(support) == [(0.3, 0.3)]
+    assert not support.impossible.any()
+    assert declared[0].holds(drawn.assign(income=support.fixed)).all()
+
+
 def test_strictly_less_is_a_unit_less():
     declared, income = read("rent < income"), pd.DataFrame({"income": [5.0, 5.5]})
     assert support_of(declared, "rent", income, units={"rent": 1, "income": 1}).upper.tolist() == [4, 4]

@@ -1,7 +1,5 @@
 """From a posterior to tables like the one given: types, missing values, levels and labels are kept."""
 
-import os
-import stat
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +11,7 @@ import pandas as pd
 import pytest
 
 from agreement import assert_agrees
+from modes import is_private
 from molehill.errors import InputError
 from molehill.models import normal_linear, semicontinuous
 from molehill.synthesis.fitting import draw, draw_to
@@ -41,7 +40,7 @@ def test_tables_go_straight_to_disk_one_at_a_time(tmp_path):
     one_by_one = [table for batch in posterior.predict_tables(3, seed=4, at_once=1) for table in batch]
     for path, table in zip(paths, one_by_one, strict=True):
         assert read_table(path).frame["pay"].tolist() == table["pay"].tolist()
-        assert os.name != "posix" or stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert is_private(path)
     with pytest.raises(InputError, match=r"folder: .* exists already"):
         draw_to(tmp_path / "out", posterior, datasets=3, seed=4)
     with pytest.raises(InputError, match="repeat each other"):

@@ -8,8 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.stats import wasserstein_distance
+from sklearn import linear_model
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from agreement import assert_agrees, assert_mean
 from molehill import InputError, Table
@@ -360,8 +360,8 @@ def test_constant_columns_and_too_many_terms_are_refused():
 
 
 def test_a_classifier_that_has_not_converged_does_not_warn(monkeypatch):
-    made = LogisticRegression
-    monkeypatch.setattr(distances, "LogisticRegression", lambda **how: made(**{**how, "max_iter": 1}))
+    made = linear_model.LogisticRegression
+    monkeypatch.setattr(linear_model, "LogisticRegression", lambda **how: made(**{**how, "max_iter": 1}))
     data, released = pd.DataFrame({"x": np.arange(40.0)}), pd.DataFrame({"x": np.arange(40.0) ** 2})
     design = np.concatenate([data, released])
     with pytest.warns(ConvergenceWarning):

@@ -4,16 +4,16 @@ A synthesized variable may follow from others that are released unchanged: a sum
 and experience. Whoever makes the synthetic values, their noise is averaged out by a fit to many released records.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.rates import NOTHING, excess, rate_of
+from molehill.attacks.single_variables import UNIT, guess_by_single, look_beside
 from molehill.errors import InputError, check_names, check_number, check_whole
 from molehill.machine import call_alone
 from molehill.tables.intervals import Figure
@@ -34,10 +34,12 @@ _LEVELS, _DIVISORS, _MOST_DIVISORS = 20, 100, 8
 _ROUNDS, _FAR = 4, 2.0
 # Of fewer people nothing is learned.
 _LEAST = 50
+# Of fewer people with a level nothing is said of it.
+_HOLDERS = 20
 # Least records in a leaf of either tree.
 _LEAVES = (5, 20)
-# Records on average that make a variable one of groups of records, such as a household number: from, to.
-_GROUP = (1.2, 10.0)
+# Records are alike if a probability, and a size, is in the same of these ranges.
+_CHANCES, _FIFTHS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98), (0.2, 0.4, 0.6, 0.8)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,9 @@ class Prediction:
         Of a number, the share predicted within 1% of the true value; NaN where values are too coarse to say so.
     fine_baseline, fine_risk
         The same as above.
+    level
+        Of a category, the gain of the level that is redrawn the least: `(o - e) / (1 - e)`, with o the share of the
+        people with a true level to whom the release gives it again, and e what the predictions for them say.
     """
 
     column: str
@@ -67,6 +72,7 @@ class Prediction:
     fine: Figure = NOTHING
     fine_baseline: Figure = NOTHING
     fine_risk: Figure = NOTHING
+    level: Figure = NOTHING
 
 
 def predict_synthesized(
@@ -77,6 +83,8 @@ def predict_synthesized(
     *,
     known: Sequence[str] | str = (),
     breaks: Mapping[str, Sequence[float]] | None = None,
+    beside: Sequence[str] = (),
+    places: Sequence[Integers] = (),
     radius: float = 0.2,
     least: float = 0.0,
     exact: bool = False,
@@ -90,6 +98,8 @@ def predict_synthesized(
     from the fit counting for less, with coefficients near whole numbers rounded, and with the released values handed
     out in the order of the predictions, which restores a relation that synthesis has flattened; and regression trees.
     The intruder knows what kind of relation holds: that which is right most often for the people of the other parts.
+    Functions of single variables are tried too, released values of other synthesized variables among these (see
+    `molehill.attacks.single_variables`); some are learned from the true values of other people.
     Within 1%, the intruder may also know the formula by which the true values follow from these variables.
     The baseline predicts likewise from the key variables, by trees, and from no variable at all.
 
@@ -103,6 +113,10 @@ def predict_synthesized(
         Variables that are released unchanged.
     known, breaks
         Key variables, and the ends of the groups in which the intruder knows numbers among them.
+    beside
+        Other variables of the released tables, such as other synthesized ones.
+    places
+        Where every person stands in the released files; none where these are put in random order.
     radius, least
         A number counts as right within `max(radius * |y|, least)`.
     exact
@@ -121,36 +135,101 @@ def predict_synthesized(
         if len(one.frame) != len(table.frame):
             problem = f"it has {len(one.frame):,} records where the confidential table has {len(table.frame):,}"
             raise InputError("released", problem, "Give tables of the same records in the same order")
-    truth, told = _read_target(table, tables, column, exact=exact)
+    truth, told = read_target(table, tables, column, exact=exact)
     groups = _find_groups(table, names)
     rows, part = _divide(len(truth), groups, np.random.default_rng(seed))
     usable = ~np.isnan(truth[rows]) & ~np.isnan(told[:, rows]).any(axis=0)
     rows, part = rows[usable], part[usable]
     if len(rows) < _LEAST:
         return Prediction(column, NOTHING, NOTHING, NOTHING)
-    truth, told = truth[rows], told[:, rows]
+    every, truth, told = truth, truth[rows], told[:, rows]
     own = _read_inputs(table, names, {}, groups, rows)
     by_key = _read_inputs(table, keys, breaks or {}, None, rows)
+    about: dict[str, Any] = {"beside": beside, "places": places}
+    about["patterns"] = learn_patterns(table, keys, breaks).codes if keys else None
+    near = look_beside(table, tables, column, names, **about, levels=learn_patterns(table, [column]) if exact else None)
+    single = guess_by_single(every, told, near, rows, exact=exact)
     if exact:
-        return Prediction(column, *_compare(*(_classify(told, inputs, part) == truth for inputs in (own, by_key))))
+        shares, simple = (_classify(told, inputs, part) for inputs in (own, by_key))
+        tried = [shares.argmax(axis=1), *_take_best(single, truth, [np.zeros(len(truth))])]
+        chosen = _choose([one == truth for one in tried], part)
+        level = _find_level(truth.astype(np.int64), told, shares)
+        return Prediction(column, *_compare(chosen, simple.argmax(axis=1) == truth), level=level)
     simple = [*_guess_typical(told, part), *_guess_by_trees(told, by_key, part)]
     linear = call_alone(_guess_linear, told, own, part)
     ranked = [_map_to_released(one, told) for one in linear]
-    guesses = [*linear, *ranked, *_guess_by_trees(told, own, part), *simple]
     # Of coarse values, such as years of school, 1% is less than the step from one to the next.
-    fine = FINE * np.abs(truth)
+    reach, fine = np.maximum(radius * np.abs(truth), least), FINE * np.abs(truth)
+    best = _take_best(single, truth, [reach, fine])
+    guesses = [*linear, *ranked, *_guess_by_trees(told, own, part), *simple, *best]
     is_fine = (truth != 0) & (fine >= column_unit(table.frame[column]))
     # A formula may be known from elsewhere, though the released values do not keep to it.
     formulas = call_alone(_guess_linear, truth[None], own, part)
     by_formula = ([*guesses, *formulas], [*simple, *_guess_typical(truth[None], part)])
     figures = []
-    for reach, people, tried in (
-        (np.maximum(radius * np.abs(truth), least), is_fine | True, (guesses, simple)),
+    for within, people, tried in (
+        (reach, is_fine | True, (guesses, simple)),
         (fine, is_fine, by_formula),
     ):
-        right = [[(np.abs(one - truth) <= reach)[people] for one in some] for some in tried]
+        right = [[(np.abs(one - truth) <= within)[people] for one in some] for some in tried]
         figures += _compare(*(_choose(one, part[people]) for one in right)) if people.sum() >= _LEAST else [NOTHING] * 3
     return Prediction(column, *figures)
+
+
+def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact: bool, seed: int) -> Integers | None:
+    """Group records by what variables that are released unchanged say of a synthesized one.
+
+    Who does not work has no wage, and whoever sees the one knows the other: that is true of all people like that, and
+    owed to no record. Trees predict, from the released records of other people, the most likely level of a category; of
+    a number whether it has the most frequent value, such as zero, and how large it is. Records of a group are alike in
+    what is predicted, and in how sure it is.
+
+    Parameters
+    ----------
+    table
+        A table with the variables that are released unchanged.
+    released
+        (datasets, records): the released numbers, or codes of levels, NaN where missing.
+    kept
+        Variables that are released unchanged.
+    exact
+        Whether these are codes of levels.
+    seed
+        Of the division of the people into parts.
+
+    Returns
+    -------
+    array
+        One per record; None of fewer than 50 records, or where nothing is released unchanged.
+    """
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415
+
+    values, counts = np.unique(released[~np.isnan(released)], return_counts=True)
+    if not kept or released.shape[1] < _LEAST or len(values) < 2:
+        return None
+    frequent = values[np.argsort(-counts, kind="stable")[: _LEVELS if exact else 1]]
+    targets = [(released == value).mean(axis=0) for value in frequent]
+    if not exact:
+        size = float(np.median(np.abs(released[(released != 0) & ~np.isnan(released)])))
+        targets.append(np.arcsinh(np.nan_to_num(released) / (0.1 * size)).mean(axis=0))
+    every = np.arange(released.shape[1])
+    inputs = _read_inputs(table, kept, {}, None, every).mixed
+    place = np.random.default_rng(seed).permutation(len(every))
+    predicted = np.empty((len(every), len(targets)))
+    for number in range(_PARTS):
+        used, asked = (place % _PARTS != number) & (place < _RECORDS), place % _PARTS == number
+        for column, target in enumerate(targets):
+            tree = DecisionTreeRegressor(min_samples_leaf=_LEAVES[1], random_state=0).fit(inputs[used], target[used])
+            predicted[asked, column] = tree.predict(inputs[asked])
+    likely = predicted.max(axis=1) if exact else predicted[:, 0]
+    groups = np.searchsorted(_CHANCES, likely, side="right")
+    if exact:
+        what = np.argmax(predicted, axis=1)
+    else:
+        sizes = predicted[:, 1]
+        what = np.where(likely < _CHANCES[-1], np.searchsorted(np.quantile(sizes, _FIFTHS), sizes), 0)
+    return np.unique(groups * len(every) + what, return_inverse=True)[1].reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +242,7 @@ class _Inputs:
     divisors: Floats
 
 
-def _read_target(table: Table, tables: Sequence[Table], column: str, *, exact: bool) -> tuple[Floats, Floats]:
+def read_target(table: Table, tables: Sequence[Table], column: str, *, exact: bool) -> tuple[Floats, Floats]:
     """Give true and released values, (datasets, records), NaN where there is none; categories by their number."""
     if not exact:
         return column_numbers(table, column), np.array([column_numbers(one, column, "released") for one in tables])
@@ -181,7 +260,7 @@ def _find_groups(table: Table, names: Sequence[str]) -> Integers | None:
     most, groups = 0, None
     for one in codes.values():
         number = int(one.max(initial=0)) + 1
-        if number <= _LEAST or not _GROUP[0] <= len(one) / number <= _GROUP[1]:
+        if number <= _LEAST or not UNIT[0] <= len(one) / number <= UNIT[1]:
             continue
         first = np.unique(one, return_index=True)[1][one]
         # A variable with hardly any levels may be constant by chance.
@@ -282,6 +361,9 @@ def _fit(inputs: Floats, target: Floats, used: Booleans, *, rounds: int = _ROUND
 
 def _guess_by_trees(told: Floats, inputs: _Inputs, part: Integers) -> Iterator[Floats]:
     """Regression trees, on a scale where amounts of any size count alike: the median of released values in a leaf."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415
+
     if not inputs.mixed.shape[1]:
         return
     size = float(np.median(np.abs(told[told != 0]))) if (told != 0).any() else 1.0
@@ -322,6 +404,18 @@ def _map_to_released(guess: Floats, told: Floats) -> Floats:
     return np.quantile(told, (order + 0.5) / len(guess))
 
 
+def _take_best(guesses: Iterable[Floats], truth: Floats, reaches: Sequence[Floats]) -> list[Floats]:
+    """Take of many guesses, for each of some reaches, that which is right the most often."""
+    best, most = [np.full(len(truth), np.nan)] * len(reaches), [0.0] * len(reaches)
+    for one in guesses:
+        away = np.abs(one - truth)
+        for place, reach in enumerate(reaches):
+            share = float((away <= reach).mean())
+            if share > most[place]:
+                best[place], most[place] = one, share
+    return best
+
+
 def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:
     """Take for every part what is right the most often for the people of the others."""
     tried = np.array(right)
@@ -333,15 +427,29 @@ def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:
 
 
 def _classify(told: Floats, inputs: _Inputs, part: Integers) -> Floats:
-    """Predict a category, by a tree fitted to all datasets of the others; by its most frequent level without inputs."""
-    guess = np.empty(len(part))
+    """Predict a category: (records, levels), shares of the levels by a tree fitted to all datasets of the others."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
+
+    shares = np.zeros((len(part), int(told.max()) + 1))
     mixed = inputs.mixed if inputs.mixed.shape[1] else np.zeros((len(part), 1))
     for number in range(_PARTS):
         used = part != number
         tree = DecisionTreeClassifier(min_samples_leaf=10 * len(told), random_state=0)
         tree.fit(np.tile(mixed[used], (len(told), 1)), told[:, used].ravel())
-        guess[~used] = tree.predict(mixed[~used])
-    return guess
+        shares[np.ix_(~used, np.asarray(tree.classes_, dtype=np.int64))] = tree.predict_proba(mixed[~used])
+    return shares
+
+
+def _find_level(truth: Integers, told: Floats, shares: Floats) -> Figure:
+    """Find the level that people have again the most, beyond what is predicted for them."""
+    found = [NOTHING]
+    for level in np.flatnonzero(np.bincount(truth, minlength=shares.shape[1])[: shares.shape[1]] >= _HOLDERS):
+        own = truth == level
+        expected = float(shares[own, level].mean())
+        rate = rate_of((told[:, own] == level).astype(np.float64))
+        found.append(excess(rate, Figure(expected, expected, expected)))
+    return max(found, key=lambda one: -np.inf if np.isnan(one.low) else one.low)
 
 
 def _compare(own: Booleans, simple: Booleans) -> list[Figure]:

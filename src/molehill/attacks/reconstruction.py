@@ -106,7 +106,7 @@ def _reconstruct(
     for one in tables:
         told = column_numbers(one, column, "released") if sized else match_patterns(levels, one).astype(np.float64)
         agreeing = np.asarray(match_patterns(patterns, one), dtype=np.int64)
-        typical = _typical_others if sized else _frequent_others
+        typical = typical_others if sized else frequent_others
         # A number that is missing is nobody's guess.
         present = ~np.isnan(told) if sized else told >= 0
         agreeing, all_told = np.where(present, agreeing, -1), np.where(present, 0, -1)
@@ -128,7 +128,7 @@ def _is_right(guess: Floats, truth: Floats, tolerance: float, *, sized: bool) ->
     return np.abs(guess - truth) <= reach
 
 
-def _typical_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
+def typical_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
     """Median of the values with each record's pattern, its own row left out; NaN where there is no other."""
     number = int(max(patterns.max(initial=0), wanted.max(initial=0))) + 1
     order = np.lexsort((values, patterns))
@@ -148,7 +148,7 @@ def _typical_others(values: Floats, patterns: Integers, rows: Integers, wanted: 
     return np.where(others > 0, (ends[0] + ends[1]) / 2, np.nan)
 
 
-def _frequent_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
+def frequent_others(values: Floats, patterns: Integers, rows: Integers, wanted: Integers) -> Floats:
     """Most frequent level with each record's pattern, its own row left out; NaN where there is no other.
 
     Of equally frequent ones the lowest. Only the two most frequent of a pattern need be known: leaving one record out

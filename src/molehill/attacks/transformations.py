@@ -5,13 +5,12 @@ avoided, if a row's released value is close to it less often than those of other
 an intruder who has learned from some people how true and released values lie to each other finds those of others.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.tables.intervals import Figure
@@ -139,7 +138,9 @@ class TurnedBack:
     risk: Figure
 
 
-def turned_back(truth: Floats, released: Floats, patterns: Integers, *, seed: int) -> dict[str, TurnedBack]:
+def turned_back(
+    truth: Floats, released: Floats, patterns: Integers, *, alike: Integers | None = None, seed: int
+) -> dict[str, TurnedBack]:
     """Learn from some people how true values lie to released ones, and try it on the others.
 
     The intruder of "factors" knows the true values of half of the people. He notes how far they lie from the released
@@ -157,6 +158,9 @@ def turned_back(truth: Floats, released: Floats, patterns: Integers, *, seed: in
         One per record, and (datasets, records), both in radii (`in_radii`), NaN where missing.
     patterns
         One per record.
+    alike
+        One per record: of which group it is by what is released unchanged (`prediction.group_by_kept`). Another
+        record is one of the same pattern and group; of who has none there, one of the group.
     seed
         Of the halves and of the permutations.
 
@@ -172,10 +176,15 @@ def turned_back(truth: Floats, released: Floats, patterns: Integers, *, seed: in
     some = np.unique(np.linspace(0, len(released) - 1, _DATASETS).astype(np.int64))
     released, order = released[some], random.permutation(here)
     learned, tried = order[::2], order[1::2]
-    others = [truth[permute_within(patterns, here, random)] for _ in range(_PERMUTATIONS)]
+    groups = np.zeros_like(patterns) if alike is None else alike
+    # One code for both.
+    within = np.unique(np.stack([groups, patterns]), axis=1, return_inverse=True)[1].reshape(-1)
+    others = [
+        truth[permute_within((np.zeros_like(groups), groups, within), here, random)] for _ in range(_PERMUTATIONS)
+    ]
     found = {}
     for name, mapped in (("factors", released), ("map", _fit_map(truth, released, learned))):
-        sides = [_distances(truth, mapped), *(_distances(one, mapped) for one in others)]
+        sides = [one - mapped for one in (truth, *others)]
         again = (
             []
             if len(released) < 2
@@ -189,10 +198,10 @@ def turned_back(truth: Floats, released: Floats, patterns: Integers, *, seed: in
     return found
 
 
-def permute_within(patterns: Integers, here: Integers, random: np.random.Generator) -> Integers:
-    """Give every record another one of its pattern; of all records, to those that are alone. -1 is never given."""
-    chosen = np.arange(len(patterns))
-    for groups in (np.zeros_like(patterns), patterns):
+def permute_within(groupings: Sequence[Integers], here: Integers, random: np.random.Generator) -> Integers:
+    """Give every record another one of its group: of the last grouping in which it is not alone. -1 is never given."""
+    chosen = np.arange(len(groupings[0]))
+    for groups in groupings:
         shuffled = here[np.lexsort((random.random(len(here)), groups[here]))]
         of = groups[shuffled]
         last = np.r_[of[1:] != of[:-1], True]
@@ -204,12 +213,12 @@ def permute_within(patterns: Integers, here: Integers, random: np.random.Generat
     return chosen
 
 
-def _distances(truth: Floats, released: Floats) -> Floats:
-    return truth[None] - released
-
-
 def _fit_map(truth: Floats, released: Floats, learned: Integers) -> Floats:
     """Map released values to true ones by the monotone map that fits the people who were learned from best."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415
+    from scipy.stats import rankdata  # noqa: PLC0415
+
     x, y = released[:, learned].ravel(), np.tile(truth[learned], len(released))
     here = ~np.isnan(x)
     x, y = x[here], y[here]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from molehill.errors import InputError
+from molehill.machine import tell_doing
 
 # Of a point what a watcher draws: nothing in it is about a record.
 SHOWN = ("point", "scheme", "leaf", "order", "mean_expected_risk", "U_m", "agreement", "smallest_overlap", "met")
@@ -22,31 +23,50 @@ PATIENCE = 10.0
 
 @contextmanager
 def telling(say: Callable[[str], None], *, patience: float = PATIENCE) -> Iterator[Callable[[str], None]]:
-    """Give a function that says every stage as it begins; one that goes on says so as often as the patience ends."""
+    """Give a function that says every stage as it begins; as often as the patience ends, what is done now is said."""
+    begun = time.monotonic()
+
+    def tell(words: str) -> None:
+        say(f"{time.monotonic() - begun:6.1f} s  {words}")
+
+    with heartbeat(
+        tell, lambda now, stage, seconds: tell(f"{now or stage}, for {seconds:.0f} s so far"), patience
+    ) as told:
+        yield told
+
+
+@contextmanager
+def heartbeat(
+    tell: Callable[[str], None], beat: Callable[[str, str, float], None], patience: float
+) -> Iterator[Callable[[str], None]]:
+    """Give a function that tells every stage as it begins.
+
+    As often as the patience ends without another stage, `beat` is told what is being done (see `tell_doing`), the
+    stage, and for how many seconds that goes on.
+    """
     begun, ended, changed = time.monotonic(), threading.Event(), threading.Condition()
     current: list[tuple[str, float]] = []
 
-    def tell(stage: str) -> None:
-        now = time.monotonic()
+    def begin(stage: str) -> None:
         with changed:
-            current[:] = [(f"{stage}", now)]
-            say(f"{now - begun:6.1f} s  {stage}")
+            current[:] = [(f"{stage}", time.monotonic())]
+            tell(stage)
             changed.notify()
 
     def go_on() -> None:
         with changed:
             while not ended.is_set():
                 # A stage that began meanwhile has a patience of its own.
-                if changed.wait(patience) or not current or ended.is_set():
+                if changed.wait(patience) or ended.is_set():
                     continue
-                stage, since = current[0]
-                now = time.monotonic()
-                say(f"{now - begun:6.1f} s  {stage}, for {now - since:.0f} s so far")
+                now, (stage, since) = tell_doing(), current[0] if current else ("", begun)
+                if now or stage:
+                    beat(now, stage, time.monotonic() - since)
 
     teller = threading.Thread(target=go_on, name="telling", daemon=True)
     teller.start()
     try:
-        yield tell
+        yield begin
     finally:
         ended.set()
         with changed:
@@ -59,7 +79,8 @@ def watched(path: Path | None, tell: Callable[[str], None], *, estimate: float) 
     """Give a function that tells every stage, and writes it to a file for its owner only; without a path it only tells.
 
     The first line has the estimated `seconds`, the others `stage`, and with it the figures of a `point` if there is
-    one; the last has `ended`: true, if nothing went wrong. All have the time `at` which they were written.
+    one, or, every ten seconds of a stage that goes on, what is `doing`; the last has `ended`: true, if nothing went
+    wrong. All have the time `at` which they were written.
 
     Parameters
     ----------
@@ -90,7 +111,8 @@ def watched(path: Path | None, tell: Callable[[str], None], *, estimate: float) 
 
     try:
         write(seconds=estimate)
-        yield tell_and_write
+        with heartbeat(tell_and_write, lambda now, stage, _: write(doing=now or stage), PATIENCE) as told:
+            yield told
         write(ended=True)
     except BaseException:
         write(ended=False)

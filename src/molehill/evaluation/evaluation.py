@@ -34,7 +34,7 @@ from molehill.evaluation.scorecard import describe_rules, list_rules, read_bound
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
-from molehill.machine import is_spreading, progress_bar, spread
+from molehill.machine import doing, is_spreading, progress_bar, spread
 from molehill.risk.holdout import Holdout
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
 from molehill.risk.intruder import Intruder, Radius, Reading, View, look, read_released
@@ -170,6 +170,7 @@ def evaluate(
     seed: int = 0,
     key: str | None = None,
     linked: bool = True,
+    shuffled: bool = False,
     holdouts: Mapping[str, Holdout] | None = None,
     survey: SurveyDesign | None = None,
     hidden: str | Sequence[str] = (),
@@ -226,6 +227,9 @@ def evaluate(
     linked
         Whether the records are those of people. False for fully synthetic tables, of any number of records: only
         measures that ask for no person's own record are taken.
+    shuffled
+        Whether the released tables will be put in random order before they are published: else the order of their rows
+        is looked at, too.
     holdouts
         By the name of the release, what holding out halves of the records showed.
     survey
@@ -277,9 +281,8 @@ def evaluate(
     if near:
         find_columns(view.table, near, "related")
     methods, unpublished = _several(propensity_methods, str), _several(hidden, str)
-    options = Options(
-        wanted, groups, interval, rule, methods, others, step, seed, near, survey, unpublished, population, rules
-    )
+    of_tables = (survey, unpublished, population, rules, shuffled)
+    options = Options(wanted, groups, interval, rule, methods, others, step, seed, near, *of_tables)
     if survey is not None:
         survey.read(view.table)
     for radius in options.radii:
@@ -294,7 +297,8 @@ def evaluate(
         about_expected: dict[str, Any] = {"datasets": datasets, "unconverged": unconverged, "seed": options.seed}
         expected = {}
         for name, posterior in known.items():
-            expected[name] = _expect(view, posterior, name, len(schemes[name]), **about_expected)
+            with doing(f"expected risk of {name}"):
+                expected[name] = _expect(view, posterior, name, len(schemes[name]), **about_expected)
             advance(len(taken))
         members = _find_members(confidential, known, schemes, options.seed) if asked else {}
         attributes = _guess_attributes(view, confidential, known, schemes, options.seed) if guessed else {}
@@ -433,7 +437,8 @@ def _find_members(
     if len(posterior.table.frame) * posterior.number > _MOST_REMOVED:
         return {}
     tables, own_seed = len(schemes[name]), named_seed(seed, "membership", name)
-    told = membership(posterior, datasets=tables, seed=own_seed, riskiest=confidential.risk, number=_MEMBERS)
+    with doing("membership"):
+        told = membership(posterior, datasets=tables, seed=own_seed, riskiest=confidential.risk, number=_MEMBERS)
     return {name: told}
 
 
@@ -451,15 +456,17 @@ def _guess_attributes(
         return {}
     about: dict[str, Any] = {"datasets": len(schemes[name]), "riskiest": confidential.risk, "number": _GUESSED}
     found = []
-    for column in view.intruder.sensitive:
-        if column not in posterior.synthesizer.sensitive or not posterior.can_guess(column):
-            continue
-        if holds_dates(posterior.table.frame[column]):
-            continue
-        own = named_seed(seed, "attribute", name, column)
-        # Of a category both would be the same.
-        spreads = [SPREAD] if column in posterior.levels else [SPREAD, None]
-        found += [attribute_risk(posterior, column, seed=own, spread=spread, **about) for spread in spreads]
+    with doing("guesses of single values", len(view.intruder.sensitive)) as told:
+        for column in view.intruder.sensitive:
+            told.count()
+            if column not in posterior.synthesizer.sensitive or not posterior.can_guess(column):
+                continue
+            if holds_dates(posterior.table.frame[column]):
+                continue
+            own = named_seed(seed, "attribute", name, column)
+            # Of a category both would be the same.
+            spreads = [SPREAD] if column in posterior.levels else [SPREAD, None]
+            found += [attribute_risk(posterior, column, seed=own, spread=spread, **about) for spread in spreads]
     return {name: found}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.errors import InputError, check_choice, check_names, check_whole, nearest
+from molehill.machine import doing
 from molehill.tables.intervals import Figure
 
 if TYPE_CHECKING:
@@ -182,7 +183,9 @@ def measure_scene(
     """Take every measure of a scene: rows with the columns of `COLUMNS`. `advance` is told of each that is taken."""
     rows = []
     for measure in measures:
-        for value in _read_values(measure, measure.compute(scene)):
+        with doing(f"{measure.id} of {scheme}"):
+            values = _read_values(measure, measure.compute(scene))
+        for value in values:
             about = (value.column or column, measure.id, value.of, value.at, value.group)
             rows.append((scheme, *about, measure.name(value), *value.figure))
         advance(1)

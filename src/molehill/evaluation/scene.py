@@ -22,6 +22,7 @@ from molehill.risk.identification import (
     ReleaseRisk,
     confidential_risk,
     match_rates,
+    matches_beyond_chance,
     release_risk,
     risk_floor,
 )
@@ -92,6 +93,7 @@ class Options:
     hidden: Sequence[str] = ()
     population: bool = False
     rules: Rules | None = None
+    shuffled: bool = False
 
     def __post_init__(self) -> None:
         check_choice("interval", self.interval, ("combined", "bootstrap"))
@@ -209,18 +211,18 @@ class Scene:
     def beyond_baseline_by_radius(self) -> list[tuple[Radius, Figure, Figure]]:
         """By radius, what is left of the risk above the baseline, and the true match rate above its baseline.
 
-        The baseline is that of values drawn from their own pattern. A larger radius has more close values by chance,
-        and so a higher baseline. Of match rates it is, if that is more, the rate at which one dataset's records are
-        matched in another: a true value is like one more draw, however much predictors tell of it.
+        The baseline is that of values drawn from their own pattern; of match rates, of released values in any order
+        within the pattern. A larger radius has more close values by chance, and so a higher baseline. Of match rates it
+        is, if that is more, the rate at which one dataset's records are matched in another: a true value is like one
+        more draw, however much predictors tell of it.
         """
         found = []
         for radius, profile in self.profile_by_radius if self.is_linked else ():
             view = self.view.at(radius)
             own, floor = confidential_risk(view), float(np.nanmean(risk_floor(view)))
             before = float(np.nanmean(own.risk)) - floor
-            share = np.where(view.part, own.within / np.maximum(own.pattern_size, 1), np.nan)
-            matched = float(np.nanmean(share * (1 - share) ** (own.pattern_size - 1)))
-            matched = max(matched, self._match_each_other(view))
+            by_chance = float(matches_beyond_chance(view, self.readings)[0].mean())
+            matched = max(by_chance, self._match_each_other(view))
             rates = mean_over_tables(np.asarray(match_rates(view, self.readings).true), least=0.0, most=1.0)
             if before > _LEAST_LEFT:
                 left = Figure(*((end - floor) / before for end in profile["mean"]))
@@ -255,6 +257,11 @@ class Scene:
         return match_rates(self.view, self.readings or self.view.table)
 
     @cached_property
+    def matches_beyond_chance(self) -> Figure:
+        """How much higher the true match rate is than by chance; of the confidential table, if it were published."""
+        return matches_beyond_chance(self.view, self.readings or self.view.table)[1]
+
+    @cached_property
     def pooled(self) -> PooledRisk:
         """What pooling the tables gives: of one table, and of the confidential one, what it gives itself."""
         return pooled_risk(self.view, self.readings or self.view.table)
@@ -263,7 +270,10 @@ class Scene:
     def guesses(self) -> dict[str, Guesses]:
         """How well every sensitive column is guessed."""
         columns = self.view.intruder.sensitive if self.is_release else ()
-        return {column: guess_values(self.view.alone(column), self.readings) for column in columns}
+        alike = self.attacks.alike if self.is_linked else {}
+        return {
+            column: guess_values(self.view.alone(column), self.readings, alike=alike.get(column)) for column in columns
+        }
 
     @cached_property
     def attributions(self) -> dict[str, Attribution]:

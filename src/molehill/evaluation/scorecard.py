@@ -30,9 +30,9 @@ UNPROTECTED = 0.5
 # Mean risk of those who stand out most; the floor of a typical record is about a tenth.
 STANDING_OUT = {"isolated_mean": "the most isolated 1%", "largest_mean": "the largest 1%"}
 EXPOSED, GIVEN_AWAY = 0.2, 0.5
-# Right guesses that are owed to the person's own record; and of new people, beyond what other people would tell. The
-# own record has its kept columns too: a forest of leaf 100 gains .21 of a marital status that these tell.
-OWED, GAINED = (0.05, 0.3), (0.05, 0.2)
+# Right guesses that are owed to the person's own record, beyond what its kept columns tell; and of new people, beyond
+# what other people would tell. docs/evaluation.md has how often correct releases reach them.
+OWED, GAINED = (0.05, 0.2), (0.05, 0.2)
 # Values predicted from variables released unchanged: within the radius, and within 1%, which takes a formula.
 PREDICTED, COMPUTED = (0.4, 0.7), (0.1, 0.3)
 LOW_OVERLAP = 0.5
@@ -148,7 +148,9 @@ FAMILIES = (
 _RISK, _HIGH_RISK = 0.1, 0.3
 COLUMNS_AT, TABLES_AT = "by {} column(s)", "from {} table(s)"
 RULES: Sequence[Rule] = (
-    Rule(IDENTITY, "matches_true", 0.01, 0.05, "records matched uniquely and rightly"),
+    # In small patterns many are matched by chance: where that was taken away, it tells more.
+    Rule(IDENTITY, "matches_gain", 0.01, 0.05, "records matched uniquely and rightly, beyond chance", 0.0),
+    Rule(IDENTITY, "matches_true", 0.01, 0.05, "records matched uniquely and rightly", unless="matches_gain"),
     Rule(IDENTITY, "isolated_mean", EXPOSED, GIVEN_AWAY, "mean risk of the most isolated 1%"),
     Rule(IDENTITY, "largest_mean", EXPOSED, GIVEN_AWAY, "mean risk of the largest 1%"),
     Rule(
@@ -159,13 +161,14 @@ RULES: Sequence[Rule] = (
         "people alone in the known columns, released as such beyond the control",
         0.0,
     ),
-    # People who were not used are replicated too, by chance: where these were asked, they tell more.
+    # People who were not used are replicated too, by chance: where these were asked, they tell more. Without them the
+    # share of a correct release is not known, so that it warns, and condemns nothing.
     Rule(
         IDENTITY,
         "replicated_uniques",
         0.01,
-        0.1,
-        "people alone in the known columns, released as such",
+        np.inf,
+        "people alone in the known columns, released as such (by chance too: only a control file tells how many)",
         unless="replicated_uniques_risk",
     ),
     # A larger radius has more close values by chance: judged is what goes beyond that.
@@ -261,6 +264,9 @@ RULES: Sequence[Rule] = (
         0.0,
     ),
     Rule(ATTRIBUTE, "predicted_fine_gain", *COMPUTED, "synthesized values computed to within 1% from these", 0.0),
+    Rule(IDENTITY, "copied_gain", 0.3, 0.7, "{of} of the confidential data, in any order, beyond chance", 0.0),
+    Rule(IDENTITY, "copied_together_gain", 0.01, 0.03, "people with two true values or more, beyond chance", 0.0),
+    Rule(ATTRIBUTE, "level_gain", *PREDICTED, "people of one level who have it again, beyond predictions", 0.0),
     Rule(IDENTITY, "digits_gain", 0.02, 0.1, "values that differ from the true one by a multiple of {at}", 0.0),
 )
 _NEEDS_CONTROL = (SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)

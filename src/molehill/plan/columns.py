@@ -9,13 +9,14 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats
+from molehill.arrays import Floats, Integers
 from molehill.errors import InputError
-from molehill.plan.units import LEAST_VALUES, MOST_RECORDS, find_units
+from molehill.plan.units import LEAST_VALUES, MOST_RECORDS, Unit, find_units
 from molehill.tables.cells import is_text
 from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import Kind, column_numbers, infer_kind
@@ -30,6 +31,10 @@ MANY_PLACES = 20
 MANY_LEVELS, FEW_OF_A_LEVEL = 100, 10
 # Of this many days each is that of few people.
 _MANY_DAYS = 50
+# Codes of which two together may name units have so many levels at least; every two of so many are looked at.
+_FEWEST_CODES, _PAIRED, _TOGETHER = 5, 10, "both together"
+# Coordinates have so many decimals, and are no larger.
+_DECIMALS, _DEGREES = (4, 5, 6, 7), 180
 # Among so few records too little can be told of a column.
 _LEAST = 20
 _LOOKED_AT = 2_000
@@ -74,6 +79,15 @@ _OF_PEOPLE = (
     "du la le et personne mere pere enfant completo completa pila del el y persona paciente hijo madre padre e di "
     "do da pessoa mae pai"
 )
+# What is measured or counted names nobody, whatever else the name says.
+_MEASURED = (
+    "weight gewicht poids peso level levels niveau minutes minuten hours stunden heures days length height grosse "
+    "score scale rate ratio share amount count counts duration dauer cost costs bill usage use size"
+)
+# Of places as numbers.
+_COORDINATES = "latitude longitude lat lon lng coord coords coordinate coordinates"
+# A number to call has so many digits; a year of birth lies here, and a day, counted from any year in use, there.
+_CALLED_DIGITS, _YEARS, _DAYS = 6, (1850, 2100), (-40_000, 60_000)
 # Fewer texts than this are categories, whatever they are called.
 _LEAST_NAMES = 5
 # What others can see of a person, or may have in a list of theirs: the likeliest first.
@@ -219,7 +233,8 @@ def _mark_units(table: Table, findings: list[Finding]) -> list[Finding]:
     """Say of every column by which records belong together that they do; what is no amount names the units."""
     records = len(table.frame)
     called = {
-        found.name: _named(_words(found.name, table.column_labels.get(found.name, "")), _NAMES) == "a person's number"
+        found.name: _called(table, found.name, _words(found.name, table.column_labels.get(found.name, "")))
+        == "a person's number"
         for found in findings
     }
     candidates = {
@@ -231,13 +246,61 @@ def _mark_units(table: Table, findings: list[Finding]) -> list[Finding]:
         and found.identifying != "places with few people"
     }
     units = find_units(table, candidates)
+    units |= _find_pairs(table, [one for one in findings if one.name not in units])
     marked = []
     for found in findings:
         told = f"{units[found.name]}" if found.name in units else ""
-        names = told and (called[found.name] or _names_units(table, found))
+        together = found.name in units and bool(units[found.name].beside)
+        names = told and (together or called[found.name] or _names_units(table, found))
         why = "number of a unit with several records" if names else found.identifying
         marked.append(replace(found, unit=told, identifying=why))
     return marked
+
+
+def _find_pairs(table: Table, findings: Iterable[Finding]) -> dict[str, Unit]:
+    """Find two codes that name units together, such as a block and the number of a flat; of each the second one."""
+    usual = [
+        one.name
+        for one in findings
+        if one.levels >= _FEWEST_CODES and not (one.dates or one.problem or one.timing or one.identifying)
+        if one.sensitive != "money" and (is_text(table.frame[one.name]) or _is_whole(table, one.name))
+    ]
+    codes = {name: pd.factorize(table.frame[name], use_na_sentinel=False)[0].astype(np.int64) for name in usual}
+    names = sorted(codes, key=lambda name: codes[name].max())[-_PAIRED:]
+    known = {one.name for one in findings if one.knowable}
+    found: dict[str, Unit] = {}
+    for first, second in combinations([name for name in names if codes[name].any()], 2):
+        both = codes[first] * (codes[second].max() + 1) + codes[second]
+        # Of few levels no two make so many groups.
+        number = 0 if both.max() * MOST_RECORDS < len(both) else len(np.unique(both))
+        if {first, second} <= known or not 1.2 * number <= len(both) <= MOST_RECORDS * number:
+            continue
+        named = first if second in known else second
+        # What one of them says alone is no sign of both.
+        rest = [
+            one.name
+            for one in findings
+            if one.name not in (first, second) and one.levels > 1
+            if not any(_follows(table.frame[one.name], codes[name]) for name in (first, second))
+        ]
+        unit = find_units(Table(table.frame[rest].assign(**{_TOGETHER: both})), {_TOGETHER: False}).get(_TOGETHER)
+        if unit is not None and len(unit.constant) + len(unit.differing) > 1:
+            found[named] = replace(unit, name=named, beside=second if named == first else first)
+    return found
+
+
+def _follows(column: pd.Series, codes: Integers) -> bool:
+    """Whether a column has one value only, or nearly, where another one has."""
+    own = pd.factorize(column, use_na_sentinel=False)[0]
+    return len(np.unique(codes * (own.max() + 1) + own)) <= 1.05 * (codes.max() + 1)
+
+
+def _is_whole(table: Table, name: str) -> bool:
+    if not _is_number(table.frame[name]):
+        return False
+    values = column_numbers(table, name)
+    values = values[np.isfinite(values)]
+    return bool((values == np.rint(values)).all())
 
 
 def _names_units(table: Table, found: Finding) -> bool:
@@ -292,7 +355,9 @@ def _named_sensitive(words: list[str]) -> str:
 
 
 def _fine(column: pd.Series, kind: Kind, levels: int) -> str:
-    """Say why single values say nearly who a person is: exact dates, or a list with few records of most levels."""
+    """Say why single values say nearly who a person is: exact dates, coordinates, or a list with few of most levels."""
+    if len(column) >= _LEAST and kind != "categorical" and _is_number(column):
+        return _tell_coordinates(column.dropna().to_numpy(dtype=np.float64), levels)
     if len(column) < _LEAST or (kind != "categorical" and not holds_dates(column)):
         return ""
     if holds_dates(column):
@@ -302,6 +367,18 @@ def _fine(column: pd.Series, kind: Kind, levels: int) -> str:
     usual = float(column.value_counts().median())
     if levels >= MANY_LEVELS or (levels > MANY_PLACES and usual < FEW_OF_A_LEVEL):
         return f"{levels:,} levels, half of them with at most {usual:,.0f} records"
+    return ""
+
+
+def _tell_coordinates(values: Floats, levels: int) -> str:
+    """Say of numbers that nearly all differ, and are rounded to four decimals or more, that places are written so."""
+    if levels < 0.5 * len(values) or not 1 < np.abs(values).max(initial=0) <= _DEGREES:
+        return ""
+    for decimals in _DECIMALS:
+        units = values * 10.0**decimals
+        if (np.abs(units - np.rint(units)) < 1e-3).all():
+            finer = np.mean(np.rint(units) % 10 != 0) > 0.5
+            return f"nearly all values differ, with {decimals} decimals, as coordinates do" if finer else ""
     return ""
 
 
@@ -395,7 +472,7 @@ def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: 
     if len(column) < _LEAST or levels < 2:
         return ""
     share = levels / len(column)
-    called = _named(words, _NAMES)
+    called = _called(table, name, words)
     told = (name, table.column_labels.get(name, ""))
     if levels >= _LEAST_NAMES and is_text(column) and any(map(_names_people, told)):
         return "names of people"
@@ -407,6 +484,38 @@ def _identifying(table: Table, name: str, kind: Kind, words: list[str], levels: 
         money = _named_sensitive(words) == "money"
         return _identifying_number(column_numbers(table, name), called, share, money=money)
     return _identifying_text(column.astype(str), called, share)
+
+
+def _called(table: Table, name: str, words: list[str]) -> str:
+    """Say what of a person a column is called like, unless its numbers say that it is no such thing."""
+    called, column = _named(words, _NAMES), table.frame[name]
+    if not called or not _is_number(column) or {*_COORDINATES.split()} & {*words}:
+        return called
+    values = column_numbers(table, name)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return called
+    measured, digits = bool({*_MEASURED.split()} & {*words}), np.floor(np.log10(np.maximum(np.abs(values), 1))) + 1
+    against = {
+        "a person's number": measured and len(np.unique(values)) < NEARLY_ALL * len(values),
+        "an address for messages": measured or float(np.median(digits)) < _CALLED_DIGITS,
+        "a date of birth": measured or not _may_be_dates(values),
+    }
+    # A number of a person, of a telephone or of a place has no decimals.
+    return "" if against.get(called, False) or bool((values != np.floor(values)).any()) else called
+
+
+def _may_be_dates(values: Floats) -> bool:
+    """Whether whole numbers may be years, days counted from some year, or dates written as one number."""
+    low, high = float(values.min()), float(values.max())
+    year, month, day = values // 10_000, values // 100 % 100, values % 100
+    written = ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).mean() > NEARLY_ALL
+    if _YEARS[0] <= low and high <= _YEARS[1]:
+        return True
+    if written and _YEARS[0] <= float(year.min()) and float(year.max()) <= _YEARS[1]:
+        return True
+    # Nobody rounds a day.
+    return _DAYS[0] <= low and high <= _DAYS[1] and float(np.mean(values % 10 == 0)) <= 0.2
 
 
 def _identifying_place(column: pd.Series, kind: Kind, words: list[str], levels: int, called: str) -> str:

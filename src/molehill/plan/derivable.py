@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 from molehill.arrays import Booleans, Floats
@@ -773,6 +772,9 @@ def _grow(aim: _Aim, pool: _Pool) -> Derivable | None:
     random = np.random.default_rng(len(rows))
     rows = random.permutation(rows)[:_GROWN_ON]
     text = [name for name in pool.codes if not any(term.part == name for term in pool.terms)]
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor  # noqa: PLC0415
+
     numbers = pool.numbers[rows]
     numbers = np.where(np.isnan(numbers), np.nanmin(numbers, axis=0) - 1, numbers) if numbers.size else numbers
     inputs = np.column_stack([numbers, *(pool.codes[name][rows] for name in text)])

@@ -37,6 +37,8 @@ class Unit:
         Variables with one value within each of its groups, and variables that never have the same value twice there.
     contiguous
         Whether the records of each of its values stand together in the file.
+    beside
+        Another variable, where only both together name it; empty if it does so alone.
     """
 
     name: str
@@ -45,9 +47,11 @@ class Unit:
     constant: tuple[str, ...]
     differing: tuple[str, ...]
     contiguous: bool
+    beside: str = ""
 
     def __str__(self) -> str:
-        told = [f"{self.records:,} records, {self.values:,} values"]
+        told = [f"together with {self.beside!r}"] if self.beside else []
+        told += [f"{self.records:,} records, {self.values:,} values"]
         for names, words in ((self.constant, "constant within it"), (self.differing, "never the same within it")):
             if names:
                 shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

@@ -19,7 +19,7 @@ from molehill.evaluation.measure import Measure, describe_measures, leave_out
 from molehill.evaluation.measures import ATTACK_MEASURES
 from molehill.evaluation.scenery.attacking import TABLES, Trial
 from molehill.evaluation.scorecard import describe_rules, set_rules
-from molehill.machine import spread
+from molehill.machine import doing, spread
 from molehill.plan.predictors import uncarried_relations
 from molehill.release.making import Job, fit_quietly
 from molehill.risk.holdout import Holdout, compare_halves
@@ -51,6 +51,7 @@ def evaluate_schemes(
         hidden=settings.drop,
         population=settings.weighs == "weights",
         rules=job.rules,
+        shuffled=settings.shuffle,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
         seed=job.seed("evaluation"),
@@ -82,7 +83,8 @@ def make_trials(job: Job, posteriors: Mapping[str, Posterior]) -> dict[str, Tria
         # Half of the records may be too few for a column that hardly varies.
         with suppress(NothingCountsError):
             half = choose_half(job, name)
-            trials[name] = set_trial(job, half, fit_half(job, job.table, posteriors[name], name, 0, half))
+            with doing("fitting to half of the records, for a control"):
+                trials[name] = set_trial(job, half, fit_half(job, job.table, posteriors[name], name, 0, half))
     return trials
 
 

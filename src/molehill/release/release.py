@@ -21,10 +21,11 @@ from molehill.files import folder_written_whole, hash_file, is_set_aside, restor
 from molehill.plan.plan import Plan
 from molehill.plan.settings import Settings
 from molehill.release.locks import held
-from molehill.report import methods_note, render_report
 from molehill.report.archive import archive_dossier
 from molehill.report.dossier import Dossier, Publication, Searched, read_dossier, write_dossier
+from molehill.report.methods import methods_note
 from molehill.report.page.first_page import judge_release
+from molehill.report.page.page import render_report
 from molehill.report.trail import (
     ARCHIVE,
     MANIFEST,

@@ -294,7 +294,14 @@ class Guesses:
         return f"Guesses({self.column}: {np.nanmean(self.own):.1%} right, {np.nanmean(self.without):.1%} without)"
 
 
-def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Guesses:
+def guess_values(
+    data: Any,
+    released: Any,
+    intruder: Intruder | None = None,
+    *,
+    key: str | None = None,
+    alike: Integers | None = None,
+) -> Guesses:
     """Compare guesses of a sensitive value from a record's own released values with guesses without the record.
 
     The intruder has found a person's record in the release, by columns that were not replaced, and takes its released
@@ -314,6 +321,10 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
     ----------
     data, released, intruder, key
         As in `release_risk`; the intruder asks for one sensitive column.
+    alike
+        One per record: of which group it is by what is released unchanged, such as of those who cannot have a wage
+        (`molehill.attacks.prediction.group_by_kept`). Another record is one of the same pattern and group; if there
+        is no other, one of the group.
 
     Examples
     --------
@@ -329,17 +340,24 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
     levels = None if view.numeric else pd.Index(view.table.frame[column].dropna().unique())
     truth = _column_values(view.table, column, levels, "data")
     ends = balls.bounds(view.values, view.radius, view.floor) if view.numeric else (truth[:, None], truth[:, None])
-    asked = _Asked(
-        truth, ends[0][:, 0], ends[1][:, 0], view.patterns.codes.astype(np.int64), view.patterns.number, view.part
-    )
+    groups = np.zeros(view.records, dtype=np.int64) if alike is None else alike.astype(np.int64)
+    wide = int(groups.max(initial=0)) + 1
+    codes = view.patterns.codes.astype(np.int64) * wide + groups
+    asked = _Asked(truth, ends[0][:, 0], ends[1][:, 0], codes, view.patterns.number * wide, wide, view.part)
     found, own_values, own_patterns = [], [], []
     for reading in read_released(view, released, key):
         values, present = _column_values(reading.table, column, levels, "released"), reading.part
         rows = np.arange(view.records) if reading.rows is None else reading.rows
         rows = np.where(present[rows], rows, -1)
-        found.append(_guess(asked, values, np.where(present, reading.patterns, -1), rows))
+        patterns = np.where(present, reading.patterns, -1).astype(np.int64)
+        if wide > 1:
+            # A released row is of the group of its own record.
+            of = np.full(len(patterns), -1)
+            of[rows[rows >= 0]] = groups[rows >= 0]
+            patterns = np.where((patterns >= 0) & (of >= 0), patterns * wide + of, -1)
+        found.append(_guess(asked, values, patterns, rows))
         own_values.append(np.where(rows >= 0, values[rows], 0.0))
-        own_patterns.append(np.where(rows >= 0, reading.patterns[rows], -1))
+        own_patterns.append(np.where(rows >= 0, patterns[rows], -1))
     # By table: from the own record and without it, right guesses and errors.
     right, error = (np.stack([one[part] for one in found], axis=1) for part in (0, 1))
     # A share of a date means nothing.
@@ -361,13 +379,17 @@ def guess_values(data: Any, released: Any, intruder: Intruder | None = None, *, 
 
 @dataclass(frozen=True)
 class _Asked:
-    """The records whose values are guessed: true values, ends of what is right, patterns, and who takes part."""
+    """The records whose values are guessed: true values, ends of what is right, patterns, and who takes part.
+
+    Patterns that have the same remainder by `groups` are of one group: of another record, if the pattern has none.
+    """
 
     truth: Floats
     low: Floats
     high: Floats
     patterns: Integers
     number: int
+    groups: int
     part: Booleans
 
 
@@ -384,12 +406,14 @@ def _guess(asked: _Asked, values: Floats, patterns: Integers, rows: Integers) ->
     found = np.full((2, 2, len(rows)), np.nan)
     about = (asked.truth, asked.low, asked.high)
     _guess_by_others(*about, own, among, asked.patterns, *_sort_patterns(values, patterns, asked.number), found)
-    alone = np.isnan(found[0, 1])
-    if alone.any():
-        everyone, here = np.zeros(len(rows), dtype=np.int64), np.where(patterns >= 0, 0, -1)
-        of_all = np.empty_like(found)
-        _guess_by_others(*about, own, rows >= 0, everyone, *_sort_patterns(values, here, 1), of_all)
-        found[:, 1, alone] = of_all[:, 1, alone]
+    # Who is alone in the pattern is compared with the group, and with everybody.
+    for number in (asked.groups, 1):
+        alone = np.isnan(found[0, 1])
+        if alone.any():
+            group, here = asked.patterns % number, np.where(patterns >= 0, patterns % number, -1)
+            among, others = (rows >= 0) & (here[rows] == group), np.empty_like(found)
+            _guess_by_others(*about, own, among, group, *_sort_patterns(values, here, number), others)
+            found[:, 1, alone] = others[:, 1, alone]
     # Who is not in the release can only be guessed without the record.
     found[:, 0] = np.where(rows >= 0, found[:, 0], found[:, 1])
     return found

@@ -11,13 +11,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from molehill.arrays import Booleans, Floats, Integers, freeze
 from molehill.errors import InputError, check_order
 from molehill.risk import balls, kernels
 from molehill.risk.intruder import Intruder, Reading, View, look, read_released
+from molehill.tables.intervals import Figure
 from molehill.tables.patterns import Patterns
 from molehill.tables.schema import Schema
+
+# Of the interval of what is no chance.
+_LEVEL = 0.99
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -324,6 +329,53 @@ def match_rates(data: Any, released: Any, intruder: Intruder | None = None, *, k
         rows.append((expected, right / int(view.part.sum()), (number - right) / max(number, 1), number))
     expected, true, false, unique = (np.array(column) for column in zip(*rows, strict=True))
     return MatchRates(*map(freeze, (expected, true, false, unique)))
+
+
+def matches_beyond_chance(
+    data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None
+) -> tuple[Floats, Figure]:
+    """Compare the true match rate with that of released values in any order within the pattern.
+
+    Where exactly one of the M released values of a pattern is close to a true one, it is the person's own with the
+    chance 1 / M, if each could have come to any of them. Who is alone in the pattern is compared with everybody: the
+    chance is the share of the other released values that are close. Small patterns have many matches by chance.
+
+    Parameters
+    ----------
+    data, released, intruder, key
+        As in `release_risk`.
+
+    Returns
+    -------
+    tuple
+        The rate by chance of every released table; and the mean over the tables of the true match rate above it, with
+        an interval of 99% over the records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
+    >>> released = data.assign(pay=[300.0, 400.0, 500.0, 905.0])
+    >>> by_chance, gain = matches_beyond_chance(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
+    >>> by_chance.tolist(), gain.value
+    ([0.0625], 0.1875)
+    """
+    view = look(data, intruder)
+    readings = read_released(view, released, key)
+    matches = _match_tables(view, readings)
+    chances = np.stack([(match.within == 1) / np.maximum(match.size, 1) for match in matches])
+    alone = np.stack([match.size == 1 for match in matches])
+    if alone.any():
+        anybody = replace(view.intruder, known=(), breaks={}).look(view)
+        for place, match in enumerate(_match_tables(anybody, read_released(anybody, readings))):
+            others = (match.within - match.linked) / np.maximum(match.size - 1, 1)
+            chances[place] = np.where(alone[place], others, chances[place])
+    right = np.stack([(match.within == 1) & match.linked for match in matches])
+    by_chance, gains = chances[:, view.part], (right - chances)[:, view.part].mean(axis=0)
+    # Never less than if one person more had been matched.
+    error = max(float(gains.std()), 1 / np.sqrt(len(gains))) / np.sqrt(len(gains))
+    gain, reach = float(gains.mean()), float(ndtri((1 + _LEVEL) / 2)) * error
+    return freeze(by_chance.mean(axis=1)), Figure(gain, gain - reach, min(gain + reach, 1.0))
 
 
 def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Floats:

@@ -435,7 +435,7 @@ def _gap(name: str) -> str:
 
 def _mark_gaps(table: Table, numeric: Sequence[str]) -> Table:
     """Add to a table where each numeric column is missing, so that a gap is close to nothing but a gap."""
-    return with_columns(table, {_gap(name): table.frame[name].isna().astype(str) for name in numeric})
+    return with_columns(table, {_gap(name): table.frame[name].isna() for name in numeric})
 
 
 def _read_sensitive(

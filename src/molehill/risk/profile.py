@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.errors import InputError
@@ -407,6 +406,9 @@ def estimate_above(by_table: Floats, linked: Booleans, confidential: Floats, thr
     seen = np.bincount(number[can], minlength=tables + 1).astype(np.float64)
     if not can.any():
         return 0.0
+    # Here, because most commands do without, and should not wait for it to load.
+    from scipy.stats import binom  # noqa: PLC0415
+
     likelihood = binom.pmf(np.arange(tables + 1)[:, None], tables, _CHANCES)
     shares = np.full(len(_CHANCES), 1 / len(_CHANCES))
     for _ in range(_ROUNDS):

@@ -144,7 +144,8 @@ def support_of(
     empty, filled = empty & ~filled, filled & ~empty
     if column in (levels or {}):
         return _support_levels(column, (levels or {})[column], own, spots, empty, filled, impossible)
-    return _support_number(column, spots[column], steps.get(column, 0.0), empty, filled, impossible)
+    own_limits = (limits or {}).get(column, (-np.inf, np.inf))
+    return _support_number(column, spots[column], own_limits, steps.get(column, 0.0), empty, filled, impossible)
 
 
 # What is known before anything is concluded.
@@ -354,14 +355,20 @@ def _fitting(claim: Fixed, name: str, spots: Mapping[str, Spot], where: Booleans
 
 
 def _support_number(
-    column: str, spot: Spot, unit: float, empty: Booleans, filled: Booleans, impossible: Booleans
+    column: str,
+    spot: Spot,
+    limits: tuple[float, float],
+    unit: float,
+    empty: Booleans,
+    filled: Booleans,
+    impossible: Booleans,
 ) -> Support:
     low, high = spot.low, spot.high
     off = CLOSE * np.maximum(np.abs(low), np.abs(high))
     with np.errstate(invalid="ignore"):
-        # Two equations of the same value may be off by rounding.
+        # Two equations of the same value, or one and a limit, may be off by rounding: the limit is kept exactly.
         one = np.isfinite(off) & (np.abs(high - low) <= off)
-    value = np.where(one, low, np.nan)
+    value = np.where(one, np.clip(low, *limits), np.nan)
     if unit:
         low, high, value = _up(low, unit), _down(high, unit), _onto(value, unit)
     low, high = np.where(one, value, low), np.where(one, value, high)

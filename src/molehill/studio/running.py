@@ -168,6 +168,9 @@ def tell_run(run: Run) -> dict[str, Any]:
     """Tell how far a run is: its stages with their seconds, the points of its search so far, and the time left."""
     lines, note, alive = _read_lines(run.stages_file), _read_note(run), is_alive(run)
     state = _state(run, note, lines, alive=alive)
+    # What goes on is told of the last stage alone.
+    doing = f"{lines[-1]['doing']}" if lines and "doing" in lines[-1] else ""
+    lines = [line for line in lines if "doing" not in line]
     stages = [line for line in lines if "stage" in line]
     now = lines[-1]["at"] if lines and not alive else time.time()
     estimate = next((line["seconds"] for line in lines if "seconds" in line), None)
@@ -177,7 +180,7 @@ def tell_run(run: Run) -> dict[str, Any]:
         "run": run,
         "state": state,
         "is_alive": alive,
-        "stages": list(_tell_stages(lines, now, alive=alive)),
+        "stages": list(_tell_stages(lines, now, doing, alive=alive)),
         "points": [line["point"] for line in stages if isinstance(line.get("point"), Mapping)],
         "spent": spent,
         "share": 1.0
@@ -191,18 +194,19 @@ def tell_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _tell_stages(lines: list[dict[str, Any]], now: float, *, alive: bool) -> Iterator[dict[str, Any]]:
+def _tell_stages(lines: list[dict[str, Any]], now: float, doing: str, *, alive: bool) -> Iterator[dict[str, Any]]:
     """Tell every stage with its seconds: one is told as it begins, but a point of a search once it is measured."""
     for place, line in enumerate(lines):
         following = lines[place + 1]["at"] if place + 1 < len(lines) else now
         if "point" in line:
             yield {"words": line["stage"], "seconds": max(line["at"] - lines[place - 1]["at"], 0.0)}
         elif "stage" in line:
-            yield {"words": line["stage"], "seconds": max(following - line["at"], 0.0)}
+            goes_on = place + 1 == len(lines) and doing
+            yield {"words": doing if goes_on else line["stage"], "seconds": max(following - line["at"], 0.0)}
     last = lines[-1] if lines else {"at": now}
     if alive and ("point" in last or "stage" not in last):
         words = "reading the table" if not lines else "trying the next point" if "point" in last else "first point"
-        yield {"words": words, "seconds": max(now - last["at"], 0.0)}
+        yield {"words": doing or words, "seconds": max(now - last["at"], 0.0)}
 
 
 def _state(run: Run, note: Mapping[str, Any], lines: list[dict[str, Any]], *, alive: bool) -> State:

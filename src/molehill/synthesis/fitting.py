@@ -16,7 +16,16 @@ import pandas as pd
 from molehill.arrays import named_seed
 from molehill.errors import InputError, check_choice, check_whole, is_whole
 from molehill.files import folder_written_whole
-from molehill.machine import call_alone, double_precision, is_spreading, prepare_jax, progress_bar, sees_files, spread
+from molehill.machine import (
+    call_alone,
+    doing,
+    double_precision,
+    is_spreading,
+    prepare_jax,
+    progress_bar,
+    sees_files,
+    spread,
+)
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.posterior import (
     Posterior,
@@ -278,7 +287,8 @@ def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: How) -> Post
 
 def _fit_link(table: Table, chain: Chain, place: int, weights: Any, how: How) -> Posterior:
     """Fit one column of a chain; its posterior is of the whole table, which all of them share."""
-    fitted = _fit(chain.links[place], see_before(chain, place, table), weights, how)
+    with doing(f"variable {place + 1} of {len(chain.links)}"):
+        fitted = _fit(chain.links[place], see_before(chain, place, table), weights, how)
     parts = {name: replace(part, table=table) for name, part in fitted.parts.items()}
     return replace(fitted, table=table, parts=parts)
 

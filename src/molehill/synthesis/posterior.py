@@ -378,23 +378,23 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
     assert isinstance(chain, Chain)
     number = batch.last - batch.first
     drawn: list[dict[str, Any]] = [{} for _ in range(number)]
-    full = [posterior.table] * number
+    columns = [name for link in chain.links for name in link.sensitive]
+    # Every table holds what is kept and what was drawn so far: what is still to come is not there to be conditioned on.
+    kept = replace(posterior.table, frame=posterior.table.frame.drop(columns=columns))
+    full = [kept] * number
     broken = np.zeros((number, len(posterior.table.frame)), dtype=bool)
     how: dict[str, Any] = {"levels": _levels(posterior), "modelled": modelled_columns(posterior)}
     how["emptied"] = _emptied(posterior)
-    columns = [name for link in chain.links for name in link.sensitive]
     for place, (name, link) in enumerate(posterior.parts.items()):
         own = seed if place == 0 else named_seed(seed, "link", name)
-        seen = see_before(chain, place, posterior.table).frame.columns
         replaced = tuple(columns[: columns.index(link.synthesizer.sensitive[0])])
-        tables = [Drawn(replace(table, frame=table.frame[seen]), replaced) for table in full] if place else None
+        tables = [Drawn(table, replaced) for table in full] if place else None
         ruled = link.synthesizer.sensitive if chain.rules else ()
-        without = [name for name in seen if name not in ruled]
-        supports = [_find_supports(chain.rules, ruled, table.frame[without], columns) for table in full if ruled]
+        supports = [_find_supports(chain.rules, ruled, table.frame, columns) for table in full if ruled]
         for row, values in enumerate(_predict(link, batch, own, tables, supports or None)):
             new = dict(values)
             for column in ruled:
-                support, frame = supports[row].get(column), full[row].frame[without]
+                support, frame = supports[row].get(column), full[row].frame
                 coded = column in how["levels"]
                 new[column] = _keep_rules(chain.rules, column, values[column], frame, support, coded=coded)
                 broken[row] |= False if support is None else support.impossible

@@ -9,9 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from molehill.arrays import Floats
@@ -453,6 +450,9 @@ def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side:
 
 def _on_all_cores(look: Callable[..., tuple[float, Any]], *tables: Sequence[Any]) -> list[tuple[float, Any]]:
     """Look at every table, on all cores, so that there are no more designs at once than cores."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
+
     # Threads of BLAS within these would fight for the cores with each other, and with every other process.
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
         # Where two tables can be told apart perfectly, the coefficients grow for ever, and the scores hardly change.
@@ -481,6 +481,10 @@ def _look(
 
 
 def _pmse(design: Floats, labels: np.ndarray, method: Method) -> float:
+    # Here, because most commands do without, and should not wait for it to load.
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
+
     share = labels.mean()
     if method == "logistic":
         weight = 1 / _SHRINKAGE / len(labels)

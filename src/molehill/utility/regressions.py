@@ -13,9 +13,6 @@ import numpy as np
 import pandas as pd
 from formulaic import ModelSpecs, model_matrix
 from formulaic.errors import DataMismatchWarning, FormulaicError
-from statsmodels.genmod import families
-from statsmodels.genmod.generalized_linear_model import GLM
-from statsmodels.regression.linear_model import OLS
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError, nearest
@@ -26,7 +23,7 @@ from molehill.utility.analyses import Analysis, ReadFormula, read_formula, refus
 from molehill.utility.sides import Part, Side, find_complete
 
 _CONTEXT = {"sqrt": np.sqrt, "log1p": np.log1p, "log10": np.log10, "log": np.log, "exp": np.exp}
-_FAMILIES = {"logit": families.Binomial, "poisson": families.Poisson}
+_FAMILIES = {"logit": "Binomial", "poisson": "Poisson"}
 _SINGULAR = 1e-10
 
 
@@ -140,6 +137,11 @@ def _check_outcome(side: Side, outcome: pd.DataFrame, analysis: Analysis) -> Flo
 
 def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tuple[Floats, Floats, float]:
     """Coefficients, their variances and the degrees of freedom."""
+    # Here, because most commands do without, and should not wait for it to load.
+    from statsmodels.genmod import families  # noqa: PLC0415
+    from statsmodels.genmod.generalized_linear_model import GLM  # noqa: PLC0415
+    from statsmodels.regression.linear_model import OLS  # noqa: PLC0415
+
     records, terms = design.shape
     if records <= terms:
         problem = f"there are {records} records for {terms} coefficients"
@@ -153,7 +155,7 @@ def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tup
             if analysis.family == "linear":
                 found: Any = OLS(outcome, design).fit()
             else:
-                found = GLM(outcome, design, family=_FAMILIES[analysis.family]()).fit()
+                found = GLM(outcome, design, family=getattr(families, _FAMILIES[analysis.family])()).fit()
     except (Warning, np.linalg.LinAlgError, ValueError):
         problem = f"the {analysis.family} regression of {analysis.column!r} did not converge"
         raise side.refuse(problem, "Leave out terms that tell the outcome perfectly, or rescale") from None

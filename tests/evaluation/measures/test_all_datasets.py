@@ -147,6 +147,19 @@ def test_records_in_another_order_are_copies_and_fully_synthetic_data_have_no_ro
     assert not found.risk["measure"].str.startswith(("repeats", "turned", "avoided")).any()
 
 
+@pytest.mark.parametrize(("told", "colours"), [(True, ["green", "green"]), (False, ["red", "red"])])
+def test_zeros_that_a_kept_variable_tells_are_no_gain_and_others_are(told, colours):
+    random = np.random.default_rng(6)
+    works = random.random(600) < 0.5
+    pay, drawn = np.where(works, np.exp(10 + 0.7 * random.normal(size=(2, 600))).round(), 0.0)
+    people = pd.DataFrame({"town": random.integers(6, size=600), "pay": pay})
+    people["hours"] = np.where(works if told else random.random(600) < 0.5, random.integers(10, 50, 600), 0)
+    chosen = [one for one in MEASURES if one.id in ("turned_back_risk", "guess_right_gain")]
+    found = evaluate(people, people.assign(pay=drawn), WHO, measures=chosen, progress=False)
+    rules = [rule for rule in list_rules(found) if rule.measure in ("turned_back_risk", "guess_right_gain")]
+    assert [one for rule in rules for one, _ in judge_rule(found, "released", rule)] == colours
+
+
 def test_categories_missing_values_and_rows_in_another_order():
     data, safe = survey()
     made = datasets(safe)

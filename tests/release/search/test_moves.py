@@ -12,7 +12,6 @@ from measured import measure, measuring_once
 from molehill import Settings, release_risk, synthesize
 from molehill.errors import InputError
 from molehill.release.making import fit_quietly, prepare
-from molehill.release.schemes import Scheme
 from molehill.release.search import points
 from molehill.release.search.outcome import Found
 from molehill.release.search.points import unweighted_risk
@@ -153,6 +152,12 @@ def test_between_two_leaves_the_smallest_that_keeps_the_rule_is_chosen(between, 
     assert len(calls) == 3 + 3
     assert written(resumed) == written(found)
     assert resumed.verdict == found.verdict
+    # What was measured and confirmed is read, and of the forests only the chosen one is grown again.
+    fits = count_fits(monkeypatch)
+    resumed = find(between, checkpoint=tmp_path / "cut")
+    assert (len(calls), len(fits)) == (3 + 3, 1)
+    assert written(resumed) == written(found)
+    assert resumed.verdict == found.verdict
     # Another table is refused, be it only a predictor that differs.
     with pytest.raises(InputError, match="other data"):
         find(between, PEOPLE.assign(meter=PEOPLE["meter"] + 1), checkpoint=tmp_path / "cut")
@@ -235,10 +240,10 @@ def test_the_budget_is_kept(monkeypatch):
     assert not found.points["warm"].any()
     # Moles are rises against the forest that tells as many records apart.
     weighted = found.bench.points[4]
-    reference = unweighted_risk(found.bench, weighted.fitted.scheme, weighted.posterior)
+    reference = unweighted_risk(found.bench, weighted)
     assert reference is not None
     np.testing.assert_array_equal(reference[0], found.bench.points[nearest].measured.risk)
-    assert unweighted_risk(found.bench, Scheme(leaf=10), weighted.posterior) is None
+    assert unweighted_risk(found.bench, found.bench.points[0]) is None
 
 
 # Nothing to be found

@@ -1,7 +1,6 @@
 """A rule: releases that are known beforehand to be best under it, resuming, the command, and what is written."""
 
 import json
-import stat
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from typer.testing import CliRunner
 from agreement import assert_agrees
 from drawing import in_words  # noqa: F401
 from measured import hash_frame, measuring_once
+from modes import is_private
 from molehill import Intruder, Settings, release_risk, write_table
 from molehill.cli.main import app
 from molehill.errors import InputError
@@ -246,7 +246,7 @@ def test_an_interrupted_search_goes_on_to_the_same_result(missed, tmp_path, monk
     assert len(calls) == 4 + 2
     pd.testing.assert_frame_equal(bare(found), bare(missed))
     assert found.verdict == missed.verdict
-    assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o700
+    assert is_private(tmp_path / "kept")
     for change in ({"targets": "mean expected <= 0.1"}, {"seed": 5}):
         with pytest.raises(InputError, match="holds a run of other data, settings"):
             find(MIXTURE, **{"targets": TARGETS, "fits": 2, **change}, checkpoint=tmp_path / "kept")
@@ -334,8 +334,7 @@ def test_the_command_writes_a_release_like_any_other_and_can_repeat_it(project, 
     assert {path.name for path in (out / "release").iterdir()} == tables | {"methods.md", "report.html"}
     kept = {path.name for path in (out / "internal").iterdir()}
     assert {"report.html", "search.json", "search_points.parquet", "draws.npz", "manifest.json"} <= kept
-    assert stat.S_IMODE((out / "internal").stat().st_mode) == 0o700
-    assert all(path.stat().st_mode & 0o077 == 0 for path in (out / "internal").rglob("*"))
+    assert all(map(is_private, [out / "internal", *(out / "internal").rglob("*")]))
 
     dossier = read_dossier(out)
     assert (dossier.scheme, dossier.evaluation.schemes) == ("unweighted", ("unweighted", "topcoding"))

@@ -9,7 +9,7 @@ import pytest
 
 from browser import CHROMIUM, shared_browser
 from drawing import said_in_words, sketching
-from molehill.report import render_report
+from molehill.report.page.page import render_report
 from report_dossier import hostile_dossier, plain_dossier, with_few_measures
 
 pytestmark = [

@@ -14,6 +14,7 @@ from molehill.tables.intervals import Figure
 
 WORST = "The worst of the datasets"
 REPEATED = "A person's row in all datasets: repeated values"
+COPIED = "Copies of the confidential data"
 TURNED_BACK = "Released values that avoid the true one, or can be turned back"
 
 
@@ -125,6 +126,17 @@ def _avoided(scene: Scene) -> Iterable[Value]:
     return [Value(figure, column) for column, figure in scene.all_datasets.avoided.items()]
 
 
+def _copied(scene: Scene) -> Iterable[Value]:
+    names = {"records": "records", "values": "values of all synthesized numbers"}
+    found = scene.all_datasets.copied.items()
+    return [Value(figure, of=names[what]) for what, figure in found if not np.isnan(figure.value)]
+
+
+def _copied_together(scene: Scene) -> Iterable[Value]:
+    found = scene.all_datasets.copied_together
+    return [] if found is None or np.isnan(found.value) else [Value(found)]
+
+
 ALL_DATASETS_MEASURES: Sequence[Measure] = (
     _above("risk", "mean risk", _risk),
     _above("matches", "true match rate", _matches),
@@ -140,6 +152,25 @@ ALL_DATASETS_MEASURES: Sequence[Measure] = (
     _repeats(lambda found: _fixed(found.control), "control"),
     _repeats(lambda found: found.risk, "risk"),
     _repeats(lambda found: found.unique, "unique"),
+    Measure(
+        "copied_gain",
+        "{of} of anybody that are released, in any order, beyond chance",
+        "risk",
+        COPIED,
+        "share",
+        _copied,
+        of_anybody=True,
+        part_of="copies",
+    ),
+    Measure(
+        "copied_together_gain",
+        "people with two true values or more in their own record, beyond chance",
+        "risk",
+        COPIED,
+        "share",
+        _copied_together,
+        part_of="copies",
+    ),
     Measure(
         "avoided",
         "released values close to the true one: fewer than by chance, as a share of these",

@@ -234,6 +234,14 @@ RISK_MEASURES = (
         "how many records would be matched rightly by picking among the close ones; not which",
     ),
     _count("unique", "unique matches", "count", "unique", "how often exactly one record is close; not when"),
+    Measure(
+        "matches_gain",
+        "true match rate above that by chance",
+        "risk",
+        MATCHES,
+        "share",
+        lambda scene: [Value(scene.matches_beyond_chance)],
+    ),
     _count("true", "true match rate", "share", "true", "how many of the records are matched uniquely and rightly"),
     # A share of the unique matches, which may be few.
     _count("false", "false match rate", "share", "false"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from molehill.arrays import Floats, named_seed
+from molehill.attacks.copies import copied_anywhere, copied_together
 from molehill.attacks.repeats import Repeats, code_values, repeated_values
 from molehill.attacks.transformations import TurnedBack, avoided, in_radii, turned_back
 from molehill.tables.intervals import Figure
@@ -35,6 +36,23 @@ class AllDatasets:
                 rows.append(values if of is None else np.where(of >= 0, values[of], np.nan))
             found[name] = scene.view.column(name), np.stack(rows)
         return found
+
+    @cached_property
+    def copied(self) -> dict[str, Figure]:
+        """Released records, and joint values, that are true ones of anybody, in any order; beyond chance."""
+        scene, view = self.scene, self.scene.view
+        released = [(reading.cells, reading.values) for reading in scene.readings]
+        seed = named_seed(scene.options.seed, "copied")
+        return copied_anywhere(view.cells, view.values, released, view.patterns.codes, seed=seed) if released else {}
+
+    @cached_property
+    def copied_together(self) -> Figure | None:
+        """People whose own released record has two true values, beyond chance; of two synthesized numbers at least."""
+        both = [*self._values.values()]
+        if len(both) < 2:
+            return None
+        truth, released = (np.stack([one[place] for one in both], axis=-1) for place in (0, 1))
+        return copied_together(truth, released, self.scene.view.patterns.codes)
 
     @cached_property
     def _in_radii(self) -> dict[str, tuple[Floats, Floats]]:
@@ -89,6 +107,7 @@ class AllDatasets:
         scene, found = self.scene, {}
         for name, both in self._in_radii.items():
             seed = named_seed(scene.options.seed, "turned back", name)
-            for how, one in turned_back(*both, scene.view.patterns.codes, seed=seed).items():
+            alike = scene.attacks.alike.get(name)
+            for how, one in turned_back(*both, scene.view.patterns.codes, alike=alike, seed=seed).items():
                 found[name, how] = one
         return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, named_seed
+from molehill.arrays import Floats, Integers, named_seed
 from molehill.attacks.attribute import Attribution, Disclosure, correct_attribution, disclosive, l_diversity
 from molehill.attacks.closeness import Closeness, closest_records
 from molehill.attacks.consistency import (
@@ -33,7 +33,7 @@ from molehill.attacks.consistency import (
 from molehill.attacks.criteria import inference, linkability, singling_out
 from molehill.attacks.digits import Digits, shared_digits
 from molehill.attacks.identity import Linkage, Uniques, k_anonymity, linkage, replicated_uniques, unique_again
-from molehill.attacks.prediction import Prediction, predict_synthesized
+from molehill.attacks.prediction import Prediction, group_by_kept, predict_synthesized, read_target
 from molehill.attacks.rates import Attack
 from molehill.attacks.reconstruction import Reconstruction, reconstruct
 from molehill.errors import InputError, check_names
@@ -362,6 +362,14 @@ class Attacks:
         ]
         return [Table(frame) for frame in frames]
 
+    @property
+    def _places(self) -> list[Integers]:
+        """Where every person stands in the released files; none where these are put in random order."""
+        if self.scene.options.shuffled:
+            return []
+        everyone = np.arange(self.scene.view.records)
+        return [everyone if one.rows is None else one.rows for one in self.scene.readings]
+
     @cached_property
     def digits(self) -> dict[str, list[Digits]]:
         """By sensitive number, how often released values end like the true ones."""
@@ -373,23 +381,42 @@ class Attacks:
         return found
 
     @cached_property
-    def predictions(self) -> list[Prediction]:
-        """What variables that are released unchanged disclose of every synthesized one."""
+    def _unchanged(self) -> list[str]:
+        """The variables that every dataset has as they are, record by record."""
         view, frames = self.scene.view, [one.frame for one in self._in_order]
-        if not frames:
-            return []
         own, sensitive = view.table.frame, {*view.intruder.sensitive}
         others: list[Any] = [name for name in own if name not in sensitive and self._is_published(f"{name}")]
-        kept = [name for name in others if all(own[name].equals(frame[name]) for frame in frames)]
-        kept = [name for name in kept if _is_readable(view.table, name)]
+        kept = [name for name in others if frames and all(own[name].equals(frame[name]) for frame in frames)]
+        return [name for name in kept if _is_readable(view.table, name)]
+
+    @cached_property
+    def alike(self) -> dict[str, Integers]:
+        """By sensitive variable, the records in groups by what variables that are released unchanged say of it."""
+        found, view = {}, self.scene.view
+        for name in view.intruder.sensitive if self._unchanged else ():
+            exact = name not in view.numeric
+            released = read_target(view.table, self._in_order, name, exact=exact)[1]
+            about: dict[str, Any] = {"exact": exact, "seed": self._seed("alike", name)}
+            groups = group_by_kept(view.table, released, self._unchanged, **about)
+            if groups is not None:
+                found[name] = groups
+        return found
+
+    @cached_property
+    def predictions(self) -> list[Prediction]:
+        """What variables that are released unchanged disclose of every synthesized one."""
+        view, kept = self.scene.view, self._unchanged
         reach = {name: (view.radius[place], view.floor[place]) for place, name in enumerate(view.numeric)}
         known = [name for name in self.known if name in kept]
+        left_out = {*kept, *self.scene.options.hidden}
+        beside = {f"{name}": one for one in self._in_order for name in one.frame if name not in left_out}
+        beside = [name for name, one in beside.items() if _is_readable(one, name)]
         found = []
-        # Without any other variable there is nothing to gain, but a formula of the key variables.
-        for column in self.sensitive if kept else ():
+        for column in self.sensitive if self._in_order else ():
             radius, least = reach.get(column, (0.0, 0.0))
             about: dict[str, Any] = {"radius": float(radius), "least": float(least), "exact": column not in reach}
             about |= {"known": known, "breaks": view.intruder.breaks, "seed": self._seed("predict", column)}
+            about |= {"beside": beside, "places": self._places}
             found.append(predict_synthesized(view.table, self._in_order, column, kept, **about))
         return [one for one in found if not np.isnan(one.rate.value)]
 

@@ -50,6 +50,10 @@ def grow_tree(
     held = total
     if who is not None:
         held = np.zeros(64)
+    # Of the levels that a node has, and only of these: their numbers, what they add to the entropy of a side, and
+    # whether that is to be computed again.
+    here, place_of, own_terms = np.empty(number, np.int64), np.full(number, -1, np.int64), np.empty(number)
+    below, above, moved = np.empty(number), np.empty(number), np.empty(number, np.bool_)
     part, shuffled, plain = np.zeros(number), np.empty(predictors, np.int64), np.empty(64, np.int64)
     for f in range(predictors):
         shuffled[f] = f
@@ -67,10 +71,14 @@ def grow_tree(
             for place in range(begin[node], end[node]):
                 counted += who[order[place]]
         if counted >= 2 * leaf and nodes + 2 <= most and largest < mass * (1 - 1e-9):
-            base = -mass * np.log(mass)
+            base, several = -mass * np.log(mass), 0
             for k in range(number):
+                place_of[k] = -1
                 if counts[node, k] > 0:
-                    base += counts[node, k] * np.log(counts[node, k])
+                    here[several], place_of[k] = k, several
+                    own_terms[several] = counts[node, k] * np.log(counts[node, k])
+                    base += own_terms[several]
+                    several += 1
             # A level by chance, to order the codes of categories by where levels have no order.
             limit, chosen = np.random.random() * mass, 0
             reached = counts[node, 0]
@@ -89,17 +97,20 @@ def grow_tree(
                 size = sizes[f]
                 for code in range(size):
                     total[code], held[code] = 0.0, 0.0
-                    for k in range(number):
-                        table[code, k] = 0.0
+                    for j in range(several):
+                        table[code, j] = 0.0
                 for place in range(begin[node], end[node]):
                     i = order[place]
-                    table[codes[i, f], outcome[i]] += masses[i]
+                    j = place_of[outcome[i]]
+                    if j >= 0:
+                        table[codes[i, f], j] += masses[i]
                 if who is not None:
                     for place in range(begin[node], end[node]):
                         held[codes[order[place], f]] += who[order[place]]
                 present = 0
                 for code in range(size):
-                    total[code] = sum_row(table, code)
+                    for j in range(several):
+                        total[code] += table[code, j]
                     present += total[code] > 0
                 if present < 2:
                     continue
@@ -110,19 +121,21 @@ def grow_tree(
                         if total[code] > 0:
                             if len(scores) == number:
                                 score[code] = 0.0
-                                for k in range(number):
-                                    score[code] += table[code, k] * scores[k]
+                                for j in range(several):
+                                    score[code] += table[code, j] * scores[here[j]]
                                 score[code] /= total[code]
+                            elif place_of[chosen] >= 0:
+                                score[code] = table[code, place_of[chosen]] / total[code]
                             else:
-                                score[code] = table[code, chosen] / total[code]
+                                score[code] = 0.0
                         else:
                             # A code that is not here goes where chance sends it.
                             score[code] = np.random.random()
                     ranked = order_of(score[:size])
                 else:
                     ranked = plain
-                for k in range(number):
-                    part[k] = 0.0
+                for j in range(several):
+                    part[j], below[j], above[j], moved[j] = 0.0, 0.0, own_terms[j], False
                 lower, enough = 0.0, 0.0
                 word = np.uint64(0)
                 for place in range(size - 1):
@@ -130,8 +143,10 @@ def grow_tree(
                     word |= np.uint64(1) << np.uint64(code)
                     if total[code] == 0 and held[code] == 0:
                         continue
-                    for k in range(number):
-                        part[k] += table[code, k]
+                    for j in range(several):
+                        if table[code, j] > 0:
+                            part[j] += table[code, j]
+                            moved[j] = True
                     lower += total[code]
                     enough += held[code]
                     upper = mass - lower
@@ -143,12 +158,14 @@ def grow_tree(
                     if lower <= 0 or upper <= 0:
                         continue
                     gain = -base - lower * np.log(lower) - upper * np.log(upper)
-                    for k in range(number):
-                        if part[k] > 0:
-                            gain += part[k] * np.log(part[k])
-                        other = counts[node, k] - part[k]
-                        if other > 1e-12:
-                            gain += other * np.log(other)
+                    for j in range(several):
+                        if moved[j]:
+                            other = counts[node, here[j]] - part[j]
+                            below[j] = part[j] * np.log(part[j])
+                            above[j] = other * np.log(other) if other > 1e-12 else 0.0
+                            moved[j] = False
+                        gain += below[j]
+                        gain += above[j]
                     if gain > best:
                         best, best_feature, best_left = gain, f, word
             if best_feature >= 0:
@@ -245,17 +262,18 @@ def lean_tree(
         for k in range(levels):
             of_leaf[one, group[k]] += shares[one, k]
     found = find_leaves(codes, feature, left, child)
-    seen = np.zeros((number, groups))
+    seen, of_cell = np.zeros((number, groups)), np.empty((predictors, records), np.int32)
+    # The chances of every record as they lean so far, not yet made to add up, and what they add up to.
+    leaning, total = np.empty((records, groups)), np.zeros(records)
     for i in range(records):
         for f in range(predictors):
             cell = cells[f, codes[i, f]]
+            of_cell[f, i] = cell
             if cell >= 0:
                 seen[cell, group[outcome[i]]] += masses[i]
-    # The chances of every record as they lean so far, not yet made to add up.
-    leaning = np.empty((records, groups))
-    for i in range(records):
         for g in range(groups):
             leaning[i, g] = of_leaf[found[i], g]
+            total[i] += leaning[i, g]
     if effective is not None:
         # Masses on the scale of records, so that a cell is shrunk as by so many of them.
         for cell in range(number):
@@ -275,9 +293,9 @@ def lean_tree(
                 for g in range(groups):
                     expected[cell, g] = 0.0
             for i in range(records):
-                cell = cells[f, codes[i, f]]
+                cell = of_cell[f, i]
                 if cell >= 0:
-                    times = masses[i] / sum_row(leaning, i)
+                    times = masses[i] / total[i]
                     for g in range(groups):
                         expected[cell, g] += times * leaning[i, g]
             if effective is not None:
@@ -290,10 +308,13 @@ def lean_tree(
                     ratio[cell, g] = (seen[cell, g] + shrinkage) / (expected[cell, g] + shrinkage)
                     lean[cell, g] *= ratio[cell, g]
             for i in range(records):
-                cell = cells[f, codes[i, f]]
+                cell = of_cell[f, i]
                 if cell >= 0:
+                    added = 0.0
                     for g in range(groups):
                         leaning[i, g] *= ratio[cell, g]
+                        added += leaning[i, g]
+                    total[i] = added
     return lean
 
 

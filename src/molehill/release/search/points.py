@@ -6,9 +6,9 @@ A point that meets the targets is confirmed by measuring it anew, with draws tha
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from molehill.arrays import Booleans, Floats, named_seed
 from molehill.evaluation.measures.standing_out import find_isolated
 from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.scenery.expected import BLOCKS, expected_risk
-from molehill.machine import is_spreading, sees_files, spread
+from molehill.machine import doing, is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
 from molehill.release.making import Job, fit_quietly, weighted_by
@@ -55,32 +55,54 @@ TOLD = ("value", "error", "chance", "records", "met")
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """One fit of a search: its scheme, the weights, the posterior, and what it cost."""
+    """One fit of a search: its scheme, the weights, the posterior, and what it cost.
+
+    `made` is the posterior, or what makes it: a forest that was measured before an interruption is grown again only if
+    it is asked for.
+    """
 
     number: int
     scheme: Scheme
     weights: Floats
-    posterior: Posterior
+    made: Posterior | Callable[[], Posterior]
     warm: bool
     seconds: float
 
     @property
+    def posterior(self) -> Posterior:
+        """The fit itself."""
+        return self.made if isinstance(self.made, Posterior) else self.made()
+
+    @property
     def converged(self) -> bool:
-        """Whether its draws can be trusted."""
-        return not self.posterior.diagnostics.problems
+        """Whether its draws can be trusted; those of a forest always can."""
+        return not (isinstance(self.made, Posterior) and self.made.diagnostics.problems)
+
+    @property
+    def membership(self) -> str:
+        """How components are drawn; empty for a model that has none."""
+        return _membership_of(self.made) if isinstance(self.made, Posterior) else ""
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A fit and how it predicts, measured and judged; once it is confirmed, by draws that chose nothing."""
+    """A fit and how it predicts, measured and judged; once it is confirmed, by draws that chose nothing.
+
+    `drawing` is the posterior where it draws otherwise than that of the fit.
+    """
 
     number: int
     fitted: Fitted
-    posterior: Posterior
+    drawing: Posterior | None
     measured: Measured
     judgements: tuple[Judgement, ...]
     seconds: float
     confirmed: bool = False
+
+    @property
+    def posterior(self) -> Posterior:
+        """The fit, drawing as this point does."""
+        return self.drawing or self.fitted.posterior
 
     @property
     def met(self) -> bool:
@@ -110,12 +132,12 @@ class Point:
     @property
     def membership(self) -> str:
         """How components are drawn; empty for a model that has none."""
-        return str(self.posterior.options.get("membership", ""))
+        return _membership_of(self.drawing) if self.drawing else self.fitted.membership
 
     @property
     def fitted_as_drawn(self) -> Fitted:
         """The fit, drawing as this point does."""
-        return replace(self.fitted, posterior=self.posterior)
+        return replace(self.fitted, made=self.drawing) if self.drawing else self.fitted
 
     @property
     def name(self) -> str:
@@ -218,15 +240,16 @@ def try_several(bench: Bench, schemes: Sequence[Scheme]) -> Iterator[Point | Non
 
     None where so few records count that nothing can be fitted.
     """
-    first = len(bench.points)
-    # What an interrupted search has measured is only fitted.
-    known = max(len(bench.saved) - first, 0)
-    calls = [(scheme, place < known) for place, scheme in enumerate(schemes)]
-    for fitted, measured, seconds in spread(_try_piece, calls, shared=(_share(bench), bench.job.table)):
-        if fitted is None:
-            yield None
-        else:
-            yield _take_point(bench, _take_fit(bench, fitted), fitted.posterior, measured, seconds)
+    first, shared = len(bench.points), _share(bench)
+    # What an interrupted search has measured is fitted when it is asked for.
+    known = schemes[: max(len(bench.saved) - first, 0)]
+    for scheme in known:
+        yield _take_point(bench, _take_fit(bench, _fit_later(shared, scheme)), None, None, 0.0)
+    made = spread(_try_piece, [(scheme,) for scheme in schemes[len(known) :]], shared=(shared, bench.job.table))
+    for place, scheme in enumerate(schemes[len(known) :], first + len(known) + 1):
+        with doing(f"point {place} of at most {first + len(schemes)}: {scheme}"):
+            fitted, measured, seconds = next(made)
+        yield None if fitted is None else _take_point(bench, _take_fit(bench, fitted), None, measured, seconds)
 
 
 def _share(bench: Bench) -> Bench:
@@ -244,37 +267,48 @@ def _fit_piece(bench: Bench, _table: Table, scheme: Scheme) -> Fitted | None:
     return _fit_one(bench, scheme, None, None)
 
 
-def _try_piece(
-    bench: Bench,
-    _table: Table,
-    scheme: Scheme,
-    known: bool,  # noqa: FBT001 (a piece of work has no names for what it is given)
-) -> tuple[Fitted | None, Measured | None, float]:
+def _try_piece(bench: Bench, _table: Table, scheme: Scheme) -> tuple[Fitted | None, Measured | None, float]:
     fitted, begun = _fit_one(bench, scheme, None, None), time.perf_counter()
-    measured = None if fitted is None or known else _measure_fitted(bench, fitted, fitted.posterior)
+    measured = None if fitted is None else _measure_fitted(bench, fitted, fitted.posterior)
     return fitted, measured, time.perf_counter() - begun
 
 
-def _fit_one(bench: Bench, scheme: Scheme, weights: Floats | None, start: Fitted | None) -> Fitted | None:
+def _fit_later(bench: Bench, scheme: Scheme) -> Fitted:
+    """Give the fit of a scheme that was measured before an interruption, to be made once it is asked for."""
+
+    def make() -> Posterior:
+        fitted = _fit_one(bench, scheme, weights, None)
+        assert fitted is not None
+        return fitted.posterior
+
+    weights = _weigh(bench, scheme)
+    return Fitted(0, scheme, weights, cache(make), warm=False, seconds=0.0)
+
+
+def _weigh(bench: Bench, scheme: Scheme) -> Floats:
     view = bench.job.view
-    if weights is None:
-        weights = weigh(scheme, confidential_risk(view, order=scheme.order) if scheme.order else None, view.records)
+    return weigh(scheme, confidential_risk(view, order=scheme.order) if scheme.order else None, view.records)
+
+
+def _fit_one(bench: Bench, scheme: Scheme, weights: Floats | None, start: Fitted | None) -> Fitted | None:
+    weights = _weigh(bench, scheme) if weights is None else weights
     begun = time.perf_counter()
     tag = _digest(weights)
     try:
-        posterior = fit_quietly(
-            bench.job.model_at(scheme.leaf),
-            bench.job.table,
-            weights,
-            seed=bench.job.seed("search", "fit", str(scheme), tag),
-            # The first fit may well be the release.
-            patience=2 if start is None else 0,
-            checkpoint=None if bench.store is None else bench.store.folder / f"fit-{_digest(str(scheme))}-{tag}",
-            start_from=None if start is None else start.posterior,
-            progress=bench.progress,
-            **bench.job.design,
-            **({} if start is None else WARM),
-        )
+        with doing(f"fitting {scheme}"):
+            posterior = fit_quietly(
+                bench.job.model_at(scheme.leaf),
+                bench.job.table,
+                weights,
+                seed=bench.job.seed("search", "fit", str(scheme), tag),
+                # The first fit may well be the release.
+                patience=2 if start is None else 0,
+                checkpoint=None if bench.store is None else bench.store.folder / f"fit-{_digest(str(scheme))}-{tag}",
+                start_from=None if start is None else start.posterior,
+                progress=bench.progress,
+                **bench.job.design,
+                **({} if start is None else WARM),
+            )
     except NothingCountsError:
         return None
     # Where draws are independent, nothing starts from others.
@@ -293,28 +327,29 @@ def _take_fit(bench: Bench, fitted: Fitted) -> Fitted:
 
 def measure_point(bench: Bench, fitted: Fitted, posterior: Posterior | None = None) -> Point:
     """Measure and judge a fit, as it predicts or as another posterior of it does."""
-    posterior, begun = posterior or fitted.posterior, time.perf_counter()
-    saved = len(bench.points) < len(bench.saved)
-    measured = None if saved else _measure_fitted(bench, fitted, posterior)
+    saved, begun = len(bench.points) < len(bench.saved), time.perf_counter()
+    measured = None if saved else _measure_fitted(bench, fitted, posterior or fitted.posterior)
     return _take_point(bench, fitted, posterior, measured, time.perf_counter() - begun)
 
 
 def _measure_fitted(bench: Bench, fitted: Fitted, posterior: Posterior) -> Measured:
-    names = (str(fitted.scheme), _digest(fitted.weights), str(posterior.options.get("membership", "")))
-    return measure(bench, posterior, seed=bench.job.seed("search", "measure", *names))
+    names = (str(fitted.scheme), _digest(fitted.weights), _membership_of(posterior))
+    with doing(f"measuring {fitted.scheme}"):
+        return measure(bench, posterior, seed=bench.job.seed("search", "measure", *names))
 
 
-def _take_point(bench: Bench, fitted: Fitted, posterior: Posterior, measured: Measured | None, seconds: float) -> Point:
+def _take_point(
+    bench: Bench, fitted: Fitted, drawing: Posterior | None, measured: Measured | None, seconds: float
+) -> Point:
     """Add a point to those of a search: as it was measured now or, if not, before an interruption; judged, and kept."""
     number = len(bench.points)
     if measured is None:
         measured, seconds = _unpack(bench.saved[number]), float(bench.saved[number]["seconds"][1])
     elif bench.store is not None:
         write_chunk(bench.store, number, [], _pack(measured, (fitted.seconds, seconds)))
-    judgements = judge_measured(bench, measured, fitted, posterior)
-    point = Point(number, fitted, posterior, measured, judgements, seconds)
-    bench.points.append(point)
-    return point
+    point = Point(number, fitted, drawing, measured, (), seconds)
+    bench.points.append(replace(point, judgements=judge_point(bench, point)))
+    return bench.points[-1]
 
 
 def confirm_point(bench: Bench, point: Point) -> Point:
@@ -329,19 +364,36 @@ def confirm_point(bench: Bench, point: Point) -> Point:
     realised = any(target.basis == "realised" for target in bench.targets)
     runs = max(LEAST_RUNS, math.ceil(RUNS_BY_CHANCE / settings.chance)) if realised else 0
     tables = max(CONFIRMED_WITH, runs * settings.datasets) if bench.targets else FEWER
-    seed = bench.job.seed("search", "confirm", str(point))
-    measured = measure(bench, point.posterior, seed=seed, tables=tables)
-    judgements = judge_measured(bench, measured, point.fitted, point.posterior)
+    seed, store = bench.job.seed("search", "confirm", str(point)), _confirmations(bench, point)
+    saved = [] if store is None else [arrays for _, arrays in read_chunks(store)]
+    if saved:
+        measured, own = _unpack(saved[0]), float(saved[0]["seconds"][1])
+    else:
+        with doing(f"confirming with fresh draws: {point}"):
+            measured = measure(bench, point.posterior, seed=seed, tables=tables)
+        own = time.perf_counter() - begun
+        if store is not None:
+            write_chunk(store, 0, [], _pack(measured, (0.0, own)))
+    judgements = judge_point(bench, replace(point, measured=measured))
     over = count_breaks(bench.targets, measured.runs)[2] - settings.chance
     if not settings.redraw and over > 0:
         judgements = tuple(
             replace(one, met=False, gap=max(one.gap, 0.1 * over)) if one.target.basis == "realised" else one
             for one in judgements
         )
-    seconds = point.seconds + time.perf_counter() - begun
+    seconds = point.seconds + own
     confirmed = replace(point, measured=measured, judgements=judgements, seconds=seconds, confirmed=True)
     bench.points[point.number] = confirmed
     return confirmed
+
+
+def _confirmations(bench: Bench, point: Point) -> Store | None:
+    """Where the confirmation of a point is kept: beside the points, in a folder of its own."""
+    if bench.store is None:
+        return None
+    folder = bench.store.folder / f"confirmed-{point.number}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return replace(bench.store, folder=folder)
 
 
 def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None = None) -> Measured:
@@ -372,13 +424,7 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     # nearer to the table than that is no gain: it is to repeat what chance has put there.
     lost = np.maximum(pairs.sets["distance"] - np.sqrt(2) * pairs.sets["fresh"], 0.0).to_numpy(dtype=np.float64)
     released = drawn[: settings.datasets]
-    overlaps = {
-        # Of a regression, the coefficient that is kept worst counts.
-        analysis.name: float(
-            estimate(job.table, released, analysis, missing=settings.absent, **weighted_by(settings))["overlap"].min()
-        )
-        for analysis in job.analyses
-    }
+    overlaps = _overlaps(job, released) if job.analyses else {}
     rates = match_rates(view, drawn)
     of_tables = {"matches": rates.true, "picks": rates.expected / view.part.sum()}
     figures = {name: (float(one.mean()), float(one.std(ddof=1) / np.sqrt(len(one)))) for name, one in of_tables.items()}
@@ -413,6 +459,20 @@ def _agreement(job: Job, tables: Sequence[Any]) -> Agreement:
     return agreement(own, others, job.settings.replace, ways=2, columns=columns)
 
 
+def _overlaps(job: Job, tables: Sequence[Any]) -> dict[str, float]:
+    """Interval overlap by analysis; of a regression, the coefficient that is kept worst counts."""
+    found = estimate(job.table, tables, job.analyses, missing=job.settings.absent, **weighted_by(job.settings))
+    overlaps: dict[str, float] = {}
+    for one in job.analyses:
+        own = (
+            found["analysis"].str.endswith(f" in {one.name}")
+            if one.kind == "regression"
+            else found["analysis"] == one.name
+        )
+        overlaps[one.name] = float(found.loc[own, "overlap"].min())
+    return overlaps
+
+
 def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
     """U_m of every table."""
     own, *others = job.expand([job.table, *drawn])
@@ -420,13 +480,13 @@ def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
     return found.loc[found["measure"] == "U_m", "value"].to_numpy(dtype=np.float64)
 
 
-def judge_measured(bench: Bench, measured: Measured, fitted: Fitted, posterior: Posterior) -> tuple[Judgement, ...]:
-    """Judge by every target what was measured of a fit, as it predicts or as another posterior of it does."""
-    reference = unweighted_risk(bench, fitted.scheme, posterior)
+def judge_point(bench: Bench, point: Point) -> tuple[Judgement, ...]:
+    """Judge a point by every target, by what was measured of it."""
+    reference = unweighted_risk(bench, point)
     return tuple(
         judge(
             target,
-            measured,
+            point.measured,
             tables=bench.settings.datasets,
             chance=bench.settings.chance,
             redraw=bench.settings.redraw,
@@ -437,20 +497,20 @@ def judge_measured(bench: Bench, measured: Measured, fitted: Fitted, posterior: 
     )
 
 
-def unweighted_risk(bench: Bench, scheme: Scheme, posterior: Posterior) -> tuple[Floats, Floats] | None:
-    """Give expected risk and error of what differs from a weighted fit in nothing but its weights; None for no such."""
-    unweighted = Scheme(leaf=scheme.leaf)
-    if scheme == unweighted:
+def unweighted_risk(bench: Bench, point: Point) -> tuple[Floats, Floats] | None:
+    """Give expected risk and error of the point that differs from one in nothing but its weights; None for no such."""
+    unweighted = Scheme(leaf=point.fitted.scheme.leaf)
+    if point.fitted.scheme == unweighted:
         return None
-    plain = [point for point in bench.points if point.fitted.scheme == unweighted]
-    same = [point for point in plain if point.posterior.options == posterior.options]
+    plain = [one for one in bench.points if one.fitted.scheme == unweighted]
+    same = [one for one in plain if one.membership == point.membership]
     return (same[0].measured.risk, same[0].measured.error) if same else None
 
 
 def find_breaking(bench: Bench, point: Point) -> Booleans:
     """Say which records stand in the way of the targets that a point misses."""
     found = np.zeros(bench.view.records, dtype=bool)
-    reference = unweighted_risk(bench, point.fitted.scheme, point.posterior)
+    reference = unweighted_risk(bench, point)
     for verdict in point.judgements:
         if not verdict.met:
             how: dict[str, Any] = {"tables": bench.settings.datasets, "reference": reference}
@@ -527,6 +587,10 @@ def _hash_records(table: Table) -> np.ndarray:
         for name, column in table.frame.items()
     }
     return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
+
+
+def _membership_of(posterior: Posterior) -> str:
+    return str(posterior.options.get("membership", ""))
 
 
 def _digest(of: Floats | str) -> str:

@@ -29,6 +29,7 @@ from molehill.charts.style import evaluation_looks, is_shown
 from molehill.charts.values import weights_scatter
 from molehill.evaluation.measure import CONFIDENTIAL
 from molehill.evaluation.telling import Edition, cut_name
+from molehill.machine import doing
 from molehill.report.dossier import Dossier
 from molehill.report.public import public_bins
 
@@ -88,7 +89,12 @@ def list_pictures(dossier: Dossier, shown: Dossier, edition: Edition) -> list[Pi
             return [_public_histogram(dossier, shown), *_shared(shown)] if linked else []
         of_people = (_profiles, _scatters, _shared) if linked else ()
         agency = (_search, _shapes, *of_people, _two_measures, _intervals, _agency)
-        return [picture for part in agency for picture in part(dossier)]
+        found = []
+        with doing("pictures of the report", len(agency)) as told:
+            for part in agency:
+                found += part(dossier)
+                told.count()
+        return found
 
 
 def _specify(chart: Any) -> dict[str, Any]:

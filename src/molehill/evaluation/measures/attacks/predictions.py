@@ -42,4 +42,10 @@ PREDICTION_MEASURES: Sequence[Measure] = (
         lambda one: one.fine_risk,
         "lower",
     ),
+    _measure(
+        "level_gain",
+        "people of the level of a category that is redrawn least: have it again, gain over predictions",
+        lambda one: one.level,
+        "lower",
+    ),
 )

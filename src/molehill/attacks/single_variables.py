@@ -1,0 +1,271 @@
+"""Functions of single variables: a true value that one variable beside it discloses, alone or within a group.
+
+A synthesized variable protects nobody if another one is a code of it: the same values under another name, their rank,
+bands of them, the amount in another currency, the order of the rows; or the value of a partner or of an earlier year,
+which another record of the same household or person has.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from molehill.arrays import Floats, Integers
+from molehill.attacks.reconstruction import frequent_others, typical_others
+from molehill.tables.patterns import Patterns, match_patterns
+from molehill.tables.resolution import holds_dates
+from molehill.tables.schema import column_numbers
+from molehill.tables.table import Table
+
+# Records on average that make a variable, or two together, one of groups of records, such as a household: from, to.
+UNIT = (1.2, 10.0)
+_LARGEST = 20
+# Rows further on is no member of the same household any more.
+_AWAY = 6
+# Of fewer other records of a group nothing is learned; a number of many values is cut into bands of so many records.
+_OTHERS, _BAND = 5, 20
+# Other variables with fewer levels show that records belong together, by so many pairs that nearly all agree.
+_FEW, _PAIRS, _NEARLY_ALL = 30, 12, 0.95
+# A value that a larger share of the records has is no sign of a person.
+_RARE = 0.02
+# Variables at most: of whose functions within groups are tried, that make the groups, and every two of which may be
+# units.
+_SOURCES, _GROUPS, _PAIRED = 40, 5, 12
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What stands beside a synthesized variable, record by record.
+
+    Attributes
+    ----------
+    alike
+        Variables by values that may be those of the synthesized one: numbers, or its levels by number; NaN elsewhere.
+    own
+        The synthesized variable itself, as released: other records may have a person's true value.
+    numbers
+        Variables as numbers, text by the order of its labels; and whether few records that share a value share others.
+    groups
+        Groups of many records, the whole file first.
+    units
+        Groups of few records, such as households.
+    near
+        For every record the one before it in the file, and the one after it.
+    between
+        For every record two of other units, some rows before it and as many after it.
+    """
+
+    alike: Sequence[Floats]
+    own: Sequence[Floats]
+    numbers: Sequence[tuple[Floats, bool]]
+    groups: Sequence[Integers]
+    units: Sequence[Integers]
+    near: Sequence[Integers]
+    between: Sequence[tuple[Integers, Integers]]
+
+
+def look_beside(
+    table: Table,
+    tables: Sequence[Table],
+    column: str,
+    kept: Sequence[str],
+    *,
+    beside: Sequence[str] = (),
+    patterns: Integers | None = None,
+    places: Sequence[Integers] = (),
+    levels: Patterns | None = None,
+) -> Beside:
+    """Gather what stands beside a synthesized variable.
+
+    Parameters
+    ----------
+    table, tables, column
+        The confidential table, the released ones, record by record, and the synthesized variable.
+    kept, beside
+        Variables released unchanged, and other ones of the released tables.
+    patterns
+        The pattern of the key variables of every record.
+    places
+        Where every record stands in the released files; none where they are put in random order.
+    levels
+        Of a category, its levels.
+    """
+    named = [(table, name) for name in kept]
+    named += [(one, name) for name in beside for one in tables if name != column and name in one.frame]
+    numbers = [_as_numbers(one, name) for one, name in named]
+    alike = numbers if levels is None else [_as_levels(one, name, levels) for one, name in named]
+    own = [_as_numbers(one, column) if levels is None else _as_levels(one, column, levels) for one in tables]
+    everyone = np.zeros(len(table.frame), dtype=np.int64)
+    codes = [pd.factorize(table.frame[name], use_na_sentinel=False)[0].astype(np.int64) for name in kept]
+    codes = sorted((one for one in codes if one.any()), key=lambda one: -int(one.max()))
+    usual = [one for one in codes if len(one) / (one.max() + 1) > UNIT[1]]
+    pairs = (a * (b.max() + 1) + b for a, b in combinations(usual[:_PAIRED], 2))
+    units = [one for one in (*codes, *(np.unique(both, return_inverse=True)[1] for both in pairs)) if _is_unit(one)]
+    once = list({place.tobytes(): place for place in places}.values())
+    orders = [np.argsort(place) for place in once]
+    near = [_move(order, shift) for order in orders for shift in (1, -1)]
+    between = [(_move(order, _AWAY), _move(order, -_AWAY)) for order in orders]
+    groups = [everyone, *([] if patterns is None else [patterns.astype(np.int64)]), *usual[:_GROUPS]]
+    few = [one for one in codes if one.max() < _FEW]
+    # Where a record stands comes first: of very many variables not all are tried.
+    looked = [*(place.astype(np.float64) for place in once), *numbers][:_SOURCES]
+    return Beside(alike, own, [(one, _names_units(one, few)) for one in looked], groups, units, near, between)
+
+
+def _as_numbers(table: Table, name: str) -> Floats:
+    column = table.frame[name]
+    if (pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c") or holds_dates(column):
+        values = column_numbers(table, name)
+        return np.where(np.isfinite(values), values, np.nan)
+    codes = pd.factorize(column.astype("string"), sort=True)[0].astype(np.float64)
+    return np.where(codes < 0, np.nan, codes)
+
+
+def _as_levels(table: Table, name: str, levels: Patterns) -> Floats:
+    renamed = Table(pd.DataFrame({levels.codings[0].name: table.frame[name]}))
+    found = match_patterns(levels, renamed, whole=False).astype(np.float64)
+    return np.where(found < 0, np.nan, found)
+
+
+def _is_unit(codes: Integers) -> bool:
+    sizes = np.bincount(codes)
+    return UNIT[0] <= len(codes) / len(sizes) <= UNIT[1] and sizes.max(initial=0) <= _LARGEST
+
+
+def _names_units(values: Floats, others: Sequence[Integers]) -> bool:
+    """Whether records that share a value which few have share another variable as well, as those of a household do."""
+    codes, levels = pd.factorize(values)
+    order = np.argsort(codes, kind="stable")
+    first, second = order[:-1], order[1:]
+    sizes = np.bincount(codes[codes >= 0], minlength=len(levels) + 1)
+    pairs = (codes[first] == codes[second]) & (codes[first] >= 0) & (sizes[codes[first]] <= _LARGEST)
+    first, second = first[pairs], second[pairs]
+    for other in others:
+        chance = float(((np.bincount(other) / len(other)) ** 2).sum())
+        if len(first) * (1 - chance) >= _PAIRS and (other[first] == other[second]).mean() >= _NEARLY_ALL:
+            return True
+    return False
+
+
+def _move(order: Integers, rows: int) -> Integers:
+    """Give every record the one that stands so many rows before it; the last stand before the first."""
+    found = np.empty_like(order)
+    found[order] = np.roll(order, rows)
+    return found
+
+
+def guess_by_single(every: Floats, told: Floats, beside: Beside, rows: Integers, *, exact: bool) -> Iterator[Floats]:
+    """Guess true values by functions of single variables, NaN where there is no guess.
+
+    The functions are: the value of the variable itself, or of the record before or after, or of another one of the same
+    unit, where that is the true value and no frequent one (an intruder knows which record it is); the released values
+    in the order of the variable, within groups; what other records with the same value, or a similar one, have; and
+    the variable times a factor, or plus an amount, which is learned from the other records of a group.
+
+    Parameters
+    ----------
+    every
+        True values.
+    told, rows
+        (datasets, records): the released values of these rows of the table, which guesses are made for.
+    beside
+        What stands beside, of all rows.
+    exact
+        Whether values are levels of a category.
+    """
+    for values in beside.alike:
+        yield values[rows]
+    for values in (*beside.alike, *beside.own):
+        yield from (values[other[rows]] for other in beside.near)
+    truth = every[rows]
+    for one, other in ((every[before[rows]], every[after[rows]]) for before, after in beside.between):
+        yield np.where(one == other, one, np.nan) if exact else (one + other) / 2
+    yield from _find_in_units(beside, rows, truth)
+    others: Any = frequent_others if exact else typical_others
+    ordered = [] if exact else [_sort_within(told, group[rows]) for group in beside.groups]
+    for values, unit in beside.numbers:
+        own = values[rows]
+        # Who share a household have the same income, which tells nothing of others.
+        same = _learn(others, truth, pd.factorize(own)[0].astype(np.int64), _OTHERS if unit else 1)
+        yield same
+        if not unit and _is_code(same, truth):
+            yield truth
+        yield _learn(others, truth, _cut(own))
+        for group in ordered:
+            rank = _rank_within(own, group.codes)
+            yield from (_take(one, group) for one in (rank, 1 - rank))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = truth / own
+            yield own * _learn(others, np.where(np.isfinite(ratio), ratio, np.nan), group.codes)
+            yield own + _learn(others, truth - own, group.codes)
+
+
+def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[Floats]:
+    """Give the true value where another record of the unit has it, and few records of the file have."""
+    levels, codes, counts = np.unique(truth, return_inverse=True, return_counts=True)
+    rare = counts[codes] <= max(_RARE * len(truth), 1)
+    for values in (*beside.alike, *beside.own):
+        at = np.minimum(np.searchsorted(levels, values), len(levels) - 1)
+        same = levels[at] == values
+        # Of most variables hardly any value is one of the other.
+        if same.mean() < _RARE:
+            continue
+        for unit in beside.units:
+            # Which levels the records of a unit have, and how often.
+            held, times = np.unique(unit[same] * len(levels) + at[same], return_counts=True)
+            wanted = unit[rows] * len(levels) + codes
+            place = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
+            others = np.where(held[place] == wanted, times[place], 0) - (values[rows] == truth)
+            yield np.where(rare & (others > 0), truth, np.nan)
+
+
+def _is_code(guess: Floats, truth: Floats) -> bool:
+    """Whether all who share the value of a variable share the true value, one that few have: it is a code of it."""
+    _, places, counts = np.unique(truth, return_inverse=True, return_counts=True)
+    asked = ~np.isnan(guess) & (counts[places] <= max(_RARE * len(truth), 1))
+    return bool(asked.sum() >= 2 * _PAIRS and (guess[asked] == truth[asked]).mean() >= _NEARLY_ALL)
+
+
+def _cut(values: Floats) -> Integers:
+    """Cut values into bands of similar ones; -1 is a missing one."""
+    rank = pd.Series(values).rank(method="min").to_numpy()
+    return np.where(np.isnan(rank), -1, np.nan_to_num(rank) // _BAND).astype(np.int64)
+
+
+def _learn(others: Any, values: Floats, groups: Integers, least: int = _OTHERS) -> Floats:
+    """Give what the other records of the group have, of groups with enough of them."""
+    of = np.where(np.isnan(values), -1, groups)
+    sizes = np.bincount(of[of >= 0], minlength=int(groups.max(initial=0)) + 1)
+    found = others(np.nan_to_num(values), of, np.arange(len(values)), np.maximum(groups, 0))
+    return np.where((groups >= 0) & (sizes[groups] > least), found, np.nan)
+
+
+def _rank_within(values: Floats, groups: Integers) -> Floats:
+    """Give the rank within the group, from 0 to 1; equal values have the same."""
+    by = pd.Series(values).groupby(groups)
+    return ((by.rank() - 0.5) / by.transform("count")).to_numpy()
+
+
+class _Sorted(NamedTuple):
+    """The released values of all datasets, sorted within groups: where each group begins, and its size."""
+
+    codes: Integers
+    values: Floats
+    starts: Integers
+    sizes: Integers
+
+
+def _sort_within(told: Floats, codes: Integers) -> _Sorted:
+    of, values = np.tile(codes, len(told)), told.ravel()
+    sizes = np.bincount(of)
+    return _Sorted(codes, values[np.lexsort((values, of))], np.cumsum(sizes) - sizes, sizes)
+
+
+def _take(rank: Floats, group: _Sorted) -> Floats:
+    """Take the released value of the same rank in the group."""
+    size = group.sizes[group.codes]
+    at = np.clip((np.nan_to_num(rank) * size).astype(np.int64), 0, size - 1)
+    return np.where(np.isnan(rank), np.nan, group.values[group.starts[group.codes] + at])
