@@ -235,8 +235,8 @@ def _solve(rules: Sequence[Constraint], units: Mapping[str, float], random: np.r
             ends[:, names.index(name)] = random.choice(numbers) / step[names.index(name)]
         solution = milp(
             random.normal(size=len(names)),
-            constraints=LinearConstraint(matrix, low, high),
-            bounds=Bounds(*ends),  # pyright: ignore[reportArgumentType]
+            constraints=LinearConstraint(matrix, low, high),  # pyright: ignore[reportArgumentType]
+            bounds=Bounds(*ends),
             integrality=[name in units for name in names],
         )
         if solution.x is not None:
