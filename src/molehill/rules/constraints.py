@@ -9,7 +9,6 @@ A claim is judged on what is known of its columns, a `Spot` for each: the value 
 still to be drawn, the values that are left.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,6 +19,7 @@ import pandas as pd
 
 from molehill.arrays import Booleans, Floats
 from molehill.errors import InputError
+from molehill.rules.tokens import quote
 from molehill.tables.labels import short_label
 from molehill.tables.resolution import days_of, holds_dates
 from molehill.tables.table import as_table
@@ -30,7 +30,6 @@ Key = float | str
 CLOSE = 32 * np.finfo(np.float64).eps
 
 KEYWORDS = frozenset({"and", "empty", "fixed", "in", "is", "not"})
-_PLAIN = re.compile(r"[^\W\d][\w.]*")
 _LONGEST = 200
 
 
@@ -406,8 +405,7 @@ def quote_name(name: str) -> str:
     >>> quote_name("age"), quote_name("rent (net)"), quote_name("in")
     ('age', '`rent (net)`', '`in`')
     """
-    plain = _PLAIN.fullmatch(name) is not None and name not in KEYWORDS
-    return name if plain else "`" + name.replace("`", "``") + "`"
+    return quote(name, KEYWORDS)
 
 
 def quote_key(key: Key) -> str:

@@ -23,17 +23,17 @@ import pandas as pd
 
 from molehill.arrays import Floats
 from molehill.errors import InputError
+from molehill.rules.tokens import NAME, NUMBER, QUOTED, ProblemError, Token, Tokens, quote, take_apart
 from molehill.tables.resolution import column_unit, holds_dates, round_to_unit
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, with_columns
 
-_LONGEST, _MOST, _DEEPEST, _DIGITS = 5_000, 500, 40, 30
+_LONGEST, _MOST, _DEEPEST = 5_000, 500, 40
 _TOKEN = re.compile(
-    r"`(?P<quoted>(?:[^`]|``)+)`|(?P<word>(?:log|exp|sqrt|abs|min|max|coalesce|sum|mean|count)(?=\s*\())|(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?(?![\w.]))"
-    r"|(?P<name>[^\W\d][\w.]*)|(?P<sign>[+\-*/(),])|(?P<space>\s+)|(?P<bad>.)",
+    rf"{QUOTED}|(?P<word>(?:log|exp|sqrt|abs|min|max|coalesce|sum|mean|count)(?=\s*\())|{NUMBER}|{NAME}"
+    r"|(?P<sign>[+\-*/(),])|(?P<space>\s+)|(?P<bad>.)",
     re.DOTALL,
 )
-_PLAIN = re.compile(r"[^\W\d][\w.]*")
 _OF_ONE: Mapping[str, Callable[[Floats], Floats]] = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
 _OF_SEVERAL: Mapping[str, Callable[[Floats, Floats], Floats]] = {
     "min": np.minimum,
@@ -43,10 +43,6 @@ _OF_SEVERAL: Mapping[str, Callable[[Floats, Floats], Floats]] = {
 _WITHIN = ("sum", "mean", "min", "max", "count")
 
 _Values = Callable[[Table], Floats]
-
-
-class _ProblemError(Exception):
-    """What is wrong with a formula, in words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +81,11 @@ def read_formula_of(name: str, text: str) -> Formula:
     Write for instance "age - experience - 6".
     """
     try:
-        return _Reader(_take_apart(text)).read(text)
-    except _ProblemError as problem:
+        tokens = take_apart(text, _TOKEN, longest=_LONGEST, refuse=_refuse_sign)
+        if len(tokens) > _MOST:
+            raise ProblemError(f"it has more than {_MOST:,} names, numbers and signs")
+        return _Reader(tokens).read(text)
+    except ProblemError as problem:
         raise InputError("derived", f"{name!r}: {problem}", 'Write for instance "age - experience - 6"') from None
 
 
@@ -98,7 +97,7 @@ def quote_part(name: str) -> str:
     >>> quote_part("age"), quote_part("age (years)"), quote_part("sum")
     ('age', '`age (years)`', 'sum')
     """
-    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+    return quote(name)
 
 
 def derive(table: Table, formulas: Mapping[str, Formula], like: Table) -> Table:
@@ -121,43 +120,25 @@ def derive(table: Table, formulas: Mapping[str, Formula], like: Table) -> Table:
     return table
 
 
-@dataclass(frozen=True)
-class _Token:
-    kind: str
-    text: str
+def _refuse_sign(sign: str) -> NoReturn:
+    raise ProblemError(f"the sign {sign!r} cannot be used: names with other signs stand between backticks")
 
 
-def _take_apart(text: str) -> list[_Token]:
-    if len(text) > _LONGEST:
-        raise _ProblemError(f"it is longer than {_LONGEST:,} signs")
-    tokens = []
-    for found in _TOKEN.finditer(text):
-        kind, piece = str(found.lastgroup), found[0]
-        if kind == "bad":
-            raise _ProblemError(f"the sign {piece!r} cannot be used: names with other signs stand between backticks")
-        if kind == "quoted":
-            tokens.append(_Token("name", piece[1:-1].replace("``", "`")))
-        elif kind != "space":
-            tokens.append(_Token(kind, piece))
-    if len(tokens) > _MOST:
-        raise _ProblemError(f"it has more than {_MOST:,} names, numbers and signs")
-    return tokens
+class _Reader(Tokens):
+    """Reads a formula."""
 
-
-class _Reader:
-    """Reads a formula from tokens, from left to right."""
-
-    def __init__(self, tokens: Sequence[_Token]) -> None:
-        self._tokens, self._place, self._depth = tokens, 0, 0
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        super().__init__(tokens)
+        self._depth = 0
         self._parts: dict[str, None] = {}
         self._units: dict[str, None] = {}
 
     def read(self, text: str) -> Formula:
         values = self._read_sum()
-        if self._ahead().kind != "end":
-            self._refuse("+, -, *, / or the end")
+        if self.ahead().kind != "end":
+            self.refuse("+, -, *, / or the end")
         if not (self._parts or self._units):
-            raise _ProblemError("it names no variable that it is computed from")
+            raise ProblemError("it names no variable that it is computed from")
 
         def compute(table: Table) -> Floats:
             with np.errstate(all="ignore"):
@@ -166,78 +147,57 @@ class _Reader:
 
         return Formula(text, tuple(self._parts), tuple(self._units), compute)
 
-    def _ahead(self) -> _Token:
-        return self._tokens[self._place] if self._place < len(self._tokens) else _Token("end", "the end")
-
-    def _take(self, kind: str, *texts: str) -> _Token | None:
-        token = self._ahead()
-        if token.kind != kind or (texts and token.text not in texts):
-            return None
-        self._place += 1
-        return token
-
-    def _need(self, kind: str, text: str) -> None:
-        if not self._take(kind, text):
-            self._refuse(repr(text))
-
-    def _refuse(self, wanted: str) -> NoReturn:
-        found = self._ahead()
-        at = "it ends" if found.kind == "end" else f"there is {found.text!r}"
-        raise _ProblemError(f"{at} where {wanted} should be")
-
     def _read_sum(self) -> _Values:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise _ProblemError(f"it is nested more than {_DEEPEST} times")
+            raise ProblemError(f"it is nested more than {_DEEPEST} times")
         found = self._read_product()
-        while sign := self._take("sign", "+", "-"):
+        while sign := self.take("sign", "+", "-"):
             found = _combine(np.add if sign.text == "+" else np.subtract, found, self._read_product())
         self._depth -= 1
         return found
 
     def _read_product(self) -> _Values:
         found = self._read_part()
-        while sign := self._take("sign", "*", "/"):
+        while sign := self.take("sign", "*", "/"):
             found = _combine(np.multiply if sign.text == "*" else _divide, found, self._read_part())
         return found
 
     def _read_part(self) -> _Values:
         negative = False
-        while self._take("sign", "-"):
+        while self.take("sign", "-"):
             negative = not negative
         found = self._read_plain()
         return (lambda table: -found(table)) if negative else found
 
     def _read_plain(self) -> _Values:
-        if token := self._take("number"):
-            if len(token.text) > _DIGITS:
-                raise _ProblemError(f"a number has more than {_DIGITS} digits")
+        if token := self.take("number"):
             number = np.float64(token.text)
             return lambda table: np.full(len(table.frame), number)
-        if token := self._take("name"):
+        if token := self.take("name"):
             name = token.text
             self._parts[name] = None
             return lambda table: column_numbers(table, name, "derived")
-        if self._take("sign", "("):
+        if self.take("sign", "("):
             found = self._read_sum()
-            self._need("sign", ")")
+            self.need("sign", ")")
             return found
-        if token := self._take("word"):
+        if token := self.take("word"):
             return self._read_function(token.text)
-        return self._refuse("a variable, a number or a parenthesis")
+        return self.refuse("a variable, a number or a parenthesis")
 
     def _read_function(self, word: str) -> _Values:
-        self._need("sign", "(")
+        self.need("sign", "(")
         given = []
         if word != "count":
             given = [self._read_sum()]
-            while self._take("sign", ","):
+            while self.take("sign", ","):
                 given.append(self._read_sum())
-        self._need("sign", ")")
-        if word in _WITHIN and len(given) < 2 and self._take("name", "by"):
-            token = self._take("name")
+        self.need("sign", ")")
+        if word in _WITHIN and len(given) < 2 and self.take("name", "by"):
+            token = self.take("name")
             if token is None:
-                self._refuse("the variable that says which records belong together")
+                self.refuse("the variable that says which records belong together")
             self._units[token.text] = None
             return _within(word, given, token.text)
         if word in _OF_ONE and len(given) == 1:
@@ -249,7 +209,7 @@ class _Reader:
                 found = _combine(_OF_SEVERAL[word], found, other)
             return found
         needed = "one part" if word in _OF_ONE else "'by' and a variable" if word in _WITHIN else "two parts or more"
-        raise _ProblemError(f"{word} needs {needed}")
+        raise ProblemError(f"{word} needs {needed}")
 
 
 def _combine(operation: Callable[[Floats, Floats], Floats], one: _Values, other: _Values) -> _Values:

@@ -37,30 +37,20 @@ from molehill.rules.constraints import (
     type_of,
 )
 from molehill.rules.contradictions import find_contradictions
+from molehill.rules.tokens import NAME, NUMBER, QUOTED, ProblemError, Token, Tokens, take_apart
 from molehill.tables.table import Table, as_table
 
 # A combination that fewer records have would tell that one of them exists.
 LEAST_RECORDS = 3
-_LONGEST, _MOST, _DIGITS = 2_000, 1_000, 30
+_LONGEST, _MOST = 2_000, 1_000
 _TOKEN = re.compile(
-    r"`(?P<quoted>(?:[^`]|``)+)`|'(?P<single>(?:[^']|'')*)'|\"(?P<double>(?:[^\"]|\"\")*)\""
-    r"|(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?(?![\w.]))|(?P<name>[^\W\d][\w.]*)"
+    rf"{QUOTED}|'(?P<single>(?:[^']|'')*)'|\"(?P<double>(?:[^\"]|\"\")*)\"|{NUMBER}|{NAME}"
     r"|(?P<sign>->|<=|>=|!=|==|<>|[<>=+\-(),])|(?P<space>\s+)|(?P<bad>.)",
     re.DOTALL,
 )
 _COMPARISONS = ("<=", ">=", "!=", "<", ">", "=")
 _INSTEAD = {"==": "=", "<>": "!="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-
-
-class _ProblemError(Exception):
-    """What is wrong with one constraint, in words."""
-
-
-@dataclass(frozen=True)
-class _Token:
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -121,7 +111,7 @@ def read_constraints(
     for text in given:
         try:
             constraint = _read(text, table, least)
-        except _ProblemError as problem:
+        except ProblemError as problem:
             problems.append(f"{_show(text)}: {problem}")
             continue
         twice = [other for other in read if _means(other) == _means(constraint)]
@@ -153,9 +143,12 @@ def _text_columns(table: Table, constraint: Constraint) -> list[str]:
 
 
 def _read(text: str, table: Table, least: int) -> Constraint:
-    tokens = _take_apart(text)
+    tokens = take_apart(text, _TOKEN, longest=_LONGEST, refuse=_refuse_sign, words=KEYWORDS)
+    for token in tokens:
+        if token.kind == "sign" and token.text in _INSTEAD:
+            raise ProblemError(f"write {_INSTEAD[token.text]} instead of {token.text}")
     if not tokens:
-        raise _ProblemError("it is empty: leave it out")
+        raise ProblemError("it is empty: leave it out")
     reader = _Reader(tokens, table, least)
     if tokens[0].text == "(" and tokens[0].kind == "sign":
         claims: tuple[Claim, ...] = (reader.read_fixed(),)
@@ -170,73 +163,32 @@ def _read(text: str, table: Table, least: int) -> Constraint:
     return Constraint(text.strip(), first, second)
 
 
-def _take_apart(text: str) -> list[_Token]:
-    if len(text) > _LONGEST:
-        raise _ProblemError(f"it is longer than {_LONGEST:,} signs: write several")
-    tokens = []
-    for found in _TOKEN.finditer(text):
-        kind, piece = str(found.lastgroup), found[0]
-        if kind == "bad":
-            _refuse_sign(piece)
-        if piece in _INSTEAD:
-            raise _ProblemError(f"write {_INSTEAD[piece]} instead of {piece}")
-        if kind == "quoted":
-            tokens.append(_Token("name", piece[1:-1].replace("``", "`")))
-        elif kind in ("single", "double"):
-            tokens.append(_Token("text", piece[1:-1].replace(piece[0] * 2, piece[0])))
-        elif kind == "name":
-            tokens.append(_Token("word" if piece in KEYWORDS else "name", piece))
-        elif kind != "space":
-            tokens.append(_Token(kind, piece))
-    return tokens
-
-
 def _refuse_sign(sign: str) -> NoReturn:
     if sign in "'\"`":
-        raise _ProblemError(f"a {sign} is not closed; within a text or a name it is doubled")
+        raise ProblemError(f"a {sign} is not closed; within a text or a name it is doubled")
     if sign in "0123456789.":
-        raise _ProblemError("a number is not written plainly: no marks between thousands, and a point for decimals")
-    raise _ProblemError(
+        raise ProblemError("a number is not written plainly: no marks between thousands, and a point for decimals")
+    raise ProblemError(
         f"the sign {sign!r} cannot be used: names with other signs stand between backticks, texts between quotes"
     )
 
 
-class _Reader:
-    """Reads claims from tokens, from left to right."""
+class _Reader(Tokens):
+    """Reads claims."""
 
-    def __init__(self, tokens: Sequence[_Token], table: Table, least: int) -> None:
-        self._tokens, self._table, self._least = tokens, table, least
-        self._place = 0
-
-    def _ahead(self) -> _Token:
-        return self._tokens[self._place] if self._place < len(self._tokens) else _Token("end", "the end")
-
-    def take(self, kind: str, *texts: str) -> _Token | None:
-        """Take the next token if it is such a one."""
-        token = self._ahead()
-        if token.kind != kind or (texts and token.text not in texts):
-            return None
-        self._place += 1
-        return token
-
-    def _need(self, kind: str, text: str) -> None:
-        if not self.take(kind, text):
-            self._refuse(repr(text))
-
-    def _refuse(self, wanted: str) -> NoReturn:
-        found = self._ahead()
-        at = "it ends" if found.kind == "end" else f"there is {found.text!r}"
-        raise _ProblemError(f"{at} where {wanted} should be")
+    def __init__(self, tokens: Sequence[Token], table: Table, least: int) -> None:
+        super().__init__(tokens)
+        self._table, self._least = table, least
 
     def end(self) -> None:
         """Refuse what is left over."""
-        token = self._ahead()
+        token = self.ahead()
         if token.kind == "sign" and token.text in _COMPARISONS:
-            raise _ProblemError("two comparisons in a row: join them by 'and'")
+            raise ProblemError("two comparisons in a row: join them by 'and'")
         if token.text == "->" and token.kind == "sign":
-            raise _ProblemError("it has more than one ->: write several constraints")
+            raise ProblemError("it has more than one ->: write several constraints")
         if token.kind != "end":
-            self._refuse("'and', '->' or the end")
+            self.refuse("'and', '->' or the end")
 
     def read_claims(self) -> tuple[Claim, ...]:
         """Read claims that are joined by `and`."""
@@ -247,50 +199,50 @@ class _Reader:
 
     def read_fixed(self) -> Fixed:
         """Read names between parentheses, and `fixed`."""
-        self._need("sign", "(")
+        self.need("sign", "(")
         names = [self._read_column()]
         while self.take("sign", ","):
             names.append(self._read_column())
-        self._need("sign", ")")
-        self._need("word", "fixed")
+        self.need("sign", ")")
+        self.need("word", "fixed")
         if len(names) < 2 or len(set(names)) < len(names):
-            raise _ProblemError("fixed needs two columns or more, each once")
+            raise ProblemError("fixed needs two columns or more, each once")
         dated = [name for name in names if type_of(self._table.frame[name]) == "dates"]
         if dated:
-            raise _ProblemError(f"{dated[0]!r} holds dates, which are no levels")
+            raise ProblemError(f"{dated[0]!r} holds dates, which are no levels")
         return Fixed(tuple(names), _combinations(self._table.frame, names, self._least))
 
     def _read_column(self) -> str:
         token = self.take("name")
         if token is None:
-            self._refuse("the name of a column")
+            self.refuse("the name of a column")
         columns = self._table.frame.columns
         if token.text not in columns:
-            raise _ProblemError(f"there is no column {token.text!r}: {nearest(token.text, columns)}")
+            raise ProblemError(f"there is no column {token.text!r}: {nearest(token.text, columns)}")
         if pd.api.types.infer_dtype(self._table.frame[token.text], skipna=True) == "mixed":
-            raise _ProblemError(f"{token.text!r} holds values that nobody can compare")
+            raise ProblemError(f"{token.text!r} holds values that nobody can compare")
         return token.text
 
     def _read_claim(self) -> Claim:
         left = self._read_side()
         if self.take("word", "is"):
             claim = Empty(_one_column(left, "is"), empty=not self.take("word", "not"))
-            self._need("word", "empty")
+            self.need("word", "empty")
             return claim
         among = not self.take("word", "not")
         if self.take("word", "in"):
             return _claim_levels(self._table, _one_column(left, "in"), self._read_list(), among=among)
         sign = self.take("sign", *_COMPARISONS) if among else None
         if sign is None:
-            self._refuse("a comparison, 'in' or 'is'" if among else "'in'")
+            self.refuse("a comparison, 'in' or 'is'" if among else "'in'")
         return _claim_comparison(self._table, left, sign.text, self._read_side())
 
     def _read_list(self) -> list[Fraction | str]:
-        self._need("sign", "(")
+        self.need("sign", "(")
         listed = [self._read_value()]
         while self.take("sign", ","):
             listed.append(self._read_value())
-        self._need("sign", ")")
+        self.need("sign", ")")
         return listed
 
     def _read_value(self) -> Fraction | str:
@@ -298,8 +250,8 @@ class _Reader:
             return text.text
         minus = self.take("sign", "-")
         if number := self.take("number"):
-            return -_as_number(number.text) if minus else _as_number(number.text)
-        return self._refuse("a number or a text in quotes")
+            return -Fraction(number.text) if minus else Fraction(number.text)
+        return self.refuse("a number or a text in quotes")
 
     def _read_side(self) -> _Side:
         terms: Counter[str] = Counter()
@@ -310,7 +262,7 @@ class _Reader:
             if text := self.take("text"):
                 texts.append(text.text)
             elif found := self.take("number"):
-                number += times * _as_number(found.text)
+                number += times * Fraction(found.text)
             else:
                 terms[self._read_column()] += times
             sign = self.take("sign", "+", "-")
@@ -318,19 +270,13 @@ class _Reader:
                 break
             times = 1 if sign.text == "+" else -1
         if texts and (parts > 1 or times < 0):
-            raise _ProblemError("a text in quotes cannot be added")
+            raise ProblemError("a text in quotes cannot be added")
         return _Side(tuple(terms.items()), number, tuple(texts), parts)
-
-
-def _as_number(text: str) -> Fraction:
-    if len(text) > _DIGITS:
-        raise _ProblemError(f"a number has more than {_DIGITS} digits")
-    return Fraction(text)
 
 
 def _one_column(side: _Side, word: str) -> str:
     if side.parts != 1 or len(side.terms) != 1 or side.terms[0][1] != 1:
-        raise _ProblemError(f"{word!r} is said of one column")
+        raise ProblemError(f"{word!r} is said of one column")
     return side.terms[0][0]
 
 
@@ -342,13 +288,13 @@ def _claim_comparison(table: Table, left: _Side, sign: str, right: _Side) -> Cla
         if left.texts:
             left, sign, right = right, _TURNED[sign], left
         if left.texts:
-            raise _ProblemError("it compares two texts, and no column")
+            raise ProblemError("it compares two texts, and no column")
         if sign not in ("=", "!="):
-            raise _ProblemError(f"text has no order: {sign} cannot compare it, only = and != can")
+            raise ProblemError(f"text has no order: {sign} cannot compare it, only = and != can")
         return _claim_levels(table, _one_column(left, sign), list(right.texts), among=sign == "=")
     names = [name for name, _ in (*left.terms, *right.terms)]
     if not names:
-        raise _ProblemError("it names no column")
+        raise ProblemError("it names no column")
     types = {name: type_of(table.frame[name]) for name in names}
     text = [name for name in names if types[name] == "text"]
     if text:
@@ -357,11 +303,11 @@ def _claim_comparison(table: Table, left: _Side, sign: str, right: _Side) -> Cla
     for name, times in right.terms:
         terms[name] -= times
     if not any(terms.values()):
-        raise _ProblemError("the columns cancel out, and nothing is left to compare")
+        raise ProblemError("the columns cancel out, and nothing is left to compare")
     bound = right.number - left.number
     dated = [name for name in names if types[name] == "dates"]
     if dated and (len(set(types.values())) > 1 or sum(terms.values()) != 0 or bound):
-        raise _ProblemError(f"{dated[0]!r} holds dates, which compare with dates only: turn it into numbers")
+        raise ProblemError(f"{dated[0]!r} holds dates, which compare with dates only: turn it into numbers")
     return _as_sum(terms, sign, bound)
 
 
@@ -378,17 +324,17 @@ def _as_sum(terms: Mapping[str, int], sign: str, bound: Fraction) -> Sum:
 def _claim_same(table: Table, left: _Side, sign: str, right: _Side, text: str, types: Mapping[str, str]) -> Claim:
     alone = all(side.parts == 1 for side in (left, right))
     if sign not in ("=", "!="):
-        raise _ProblemError(f"{text!r} is text, which has no order: only = and != compare it")
+        raise ProblemError(f"{text!r} is text, which has no order: only = and != compare it")
     if not alone or any(times < 0 for _, times in (*left.terms, *right.terms)):
-        raise _ProblemError(f"{text!r} is text, and cannot be added")
+        raise ProblemError(f"{text!r} is text, and cannot be added")
     if not left.terms or not right.terms:
         number = left.number if right.terms else right.number
         return _claim_levels(table, text, [number], among=sign == "=")
     one, other = left.terms[0][0], right.terms[0][0]
     if one == other:
-        raise _ProblemError("it compares a column with itself")
+        raise ProblemError("it compares a column with itself")
     if len(set(types.values())) > 1:
-        raise _ProblemError(f"{one!r} holds {types[one]}, and {other!r} holds {types[other]}: they do not compare")
+        raise ProblemError(f"{one!r} holds {types[one]}, and {other!r} holds {types[other]}: they do not compare")
     return Same((one, other) if one < other else (other, one), equal=sign == "=")
 
 
@@ -396,17 +342,17 @@ def _claim_levels(table: Table, name: str, values: Sequence[Fraction | str], *, 
     """Claim that a column is, or is not, one of some values, each of the column's own type."""
     column, kind = table.frame[name], type_of(table.frame[name])
     if kind == "dates":
-        raise _ProblemError(f"{name!r} holds dates, which compare with dates only: turn it into numbers")
+        raise ProblemError(f"{name!r} holds dates, which compare with dates only: turn it into numbers")
     keys: list[Key] = []
     for value in values:
         if kind == "text" and not isinstance(value, str):
-            raise _ProblemError(f"{name!r} is text: write {quote_key(float(value))} in quotes")
+            raise ProblemError(f"{name!r} is text: write {quote_key(float(value))} in quotes")
         if kind == "numbers" and isinstance(value, str):
             keys += _codes_labelled(table, name, value)
         else:
             keys.append(value if isinstance(value, str) else float(value))
     if kind == "text" and not set(keys) & set(_levels_in(table, name)):
-        raise _ProblemError(
+        raise ProblemError(
             f"no record has such a text in {quote_name(name)}: write it as it is in the table"
             + (", 'True' or 'False'" if pd.api.types.is_bool_dtype(column.dtype) else "")
         )
@@ -420,7 +366,7 @@ def _codes_labelled(table: Table, name: str, label: str) -> list[Key]:
     found = [key_of(code) for code, told in labels.items() if told == label and not isinstance(code, str)]
     if not found:
         told = "none of its value labels" if labels else "no number"
-        raise _ProblemError(f"{name!r} holds numbers, and a text in quotes is {told}")
+        raise ProblemError(f"{name!r} holds numbers, and a text in quotes is {told}")
     return found
 
 
@@ -436,5 +382,5 @@ def _combinations(frame: pd.DataFrame, names: list[str], least: int) -> tuple[tu
     often = sizes.index[np.asarray(sizes) >= least]
     found = [tuple(map(key_of, row)) for row in often]
     if not found:
-        raise _ProblemError(f"no combination of these columns occurs in {least:,} records")
+        raise ProblemError(f"no combination of these columns occurs in {least:,} records")
     return tuple(found)
