@@ -45,18 +45,22 @@ def test_every_column_gets_a_fate_and_a_reason():
 
 
 def test_what_is_suggested_runs_once_everything_is_decided(tmp_path):
-    people = PEOPLE.assign(diagnosis=np.where(np.arange(N) == 7, "rare", PEOPLE["diagnosis"]))
+    # One level is pooled, and no level but one has enough records.
+    diagnosis, disease = (np.where(np.arange(N) == 7, "rare", usual) for usual in (PEOPLE["diagnosis"], "none"))
+    people = PEOPLE.assign(diagnosis=diagnosis, disease=disease)
     suggested = suggest_settings(people, path="people.csv")
     write_settings(suggested.settings, tmp_path / "s.toml", notes=suggested.notes, reasons=suggested.reasons)
     text = (tmp_path / "s.toml").read_text()
-    assert 'diagnosis = "decide" # looks sensitive: health; categorical (text), a level with fewer than 5' in text
+    assert 'diagnosis = "replace" # looks sensitive: health; categorical (text)' in text
+    told = 'disease = "decide" # looks sensitive: health; categorical (text), fewer than two levels with 5 records'
+    assert told in text
     assert 'write "replace", "drop" or "keep"' in text
     assert 'person_id = "drop" # may name people: numbers that count up' in text
     settings = read_settings(tmp_path / "s.toml")
     assert settings == suggested.settings
-    with pytest.raises(InputError, match="it is not said what becomes of 'diagnosis'"):
+    with pytest.raises(InputError, match="it is not said what becomes of 'disease'"):
         plan_settings(people, settings)
-    (tmp_path / "s.toml").write_text(text.replace('diagnosis = "decide"', 'diagnosis = "drop"'))
+    (tmp_path / "s.toml").write_text(text.replace('disease = "decide"', 'disease = "drop"'))
     assert plan_settings(people, read_settings(tmp_path / "s.toml")).patterns > 1
 
 

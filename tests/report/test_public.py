@@ -13,7 +13,7 @@ import pytest
 from drawing import drawn_anew, drawn_once, in_words, showing  # noqa: F401
 from molehill.evaluation.telling import Teller, tell_range
 from molehill.report.methods import methods_note
-from molehill.report.page.first_page import list_cards, list_remarks, tell_verdict
+from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
 from molehill.report.page.page import render_report
 from molehill.report.public import FACTS, FITS, PICTURES, PUBLIC_POLICIES, coarsen, redact, share_step
 from molehill.tables.intervals import Figure
@@ -365,6 +365,17 @@ def test_the_first_page_names_columns_that_are_kept_knowingly_or_look_sensitive(
         assert "Published as collected although they may name people, knowingly: region." in first
         # Income looks sensitive and is replaced, as it should be.
         assert "Published as collected although they look sensitive: marital." in first
+
+
+def test_what_follows_from_kept_variables_and_is_accepted_is_for_the_board_to_decide():
+    dossier = plain_dossier()
+    accepted = replace(dossier, settings=dossier.settings.but(accept_derivable=["income", "marital"]))
+    [remark] = [one for one in list_remarks(accepted, Teller("internal", RECORDS)) if "accept_derivable" in one.text]
+    # What is kept or dropped now has no true values to give away.
+    assert remark.because.startswith("true values of income may follow from variables that are released unchanged")
+    assert remark.weight == "decide"
+    assert judge_release(accepted, Teller("internal", RECORDS)).decision != "no objection"
+    assert "may follow from" not in words_of(said(with_few_measures(accepted), "public"))
 
 
 def test_an_order_that_tells_is_told():

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from molehill.evaluation.measures.shapes import reach_ratio, spread_ratio, tail_ratio
 from molehill.evaluation.scorecard import REACH, SPREAD
@@ -120,3 +121,14 @@ def test_the_range_is_the_same_every_time_and_in_any_unit():
     mirrored = fresh_range(-own, 5)
     assert mirrored.smallest == pytest.approx(first.largest, rel=0.5)
     assert mirrored.spread == pytest.approx(first.spread, rel=0.5)
+
+
+@pytest.mark.parametrize("size", [2000, 5000])
+def test_extremes_of_a_power_law_may_reach_as_far_as_199_of_200_correct_releases(size):
+    law = stats.t(3)
+    own, datasets = law.ppf((np.arange(size) + 0.5) / size), 20
+    # The largest value of so many stays below this with probability .995.
+    farthest = law.ppf(0.995 ** (1 / (datasets * size))) / own.max()
+    fresh = fresh_range(own, datasets)
+    for end in (fresh.largest[1], fresh.smallest[1]):
+        assert farthest < end < 2.5 * farthest

@@ -12,7 +12,8 @@ from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns, propose_limits
 from molehill.plan.derivable import Derivable, find_derivable
 from molehill.plan.plan import TOGETHER, suggest_order, tell_units
-from molehill.plan.settings import Settings
+from molehill.plan.pooling import count_rare
+from molehill.plan.settings import FEWEST, Settings
 from molehill.rules.formulas import read_formula_of
 from molehill.surveys.design import SurveyDesign
 from molehill.surveys.recognising import recognise_design
@@ -28,8 +29,6 @@ AGE_BREAKS = ((15.0, 25.0, 35.0, 50.0, 65.0), (25.0, 45.0, 65.0), (40.0, 65.0))
 IN_SMALL = 0.2
 # More variables than this are not proposed for synthesis: the others are left to be decided.
 MOST_REPLACED = 20
-# A level with fewer records is published with nobody's consent: whoever replaces its variable groups it first.
-_RARE = 5
 _ORDER = (
     *("age", "sex", "place", "marital status", "origin", "household", "education", "occupation", "industry"),
     "housing",
@@ -54,10 +53,10 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     """Suggest settings for a table: a fate for every column, what an intruder may know, limits of what is replaced.
 
     Amounts, and what looks sensitive, are replaced: all of them up to `MOST_REPLACED`. What may name people or says
-    which records belong together is dropped, and so is what nobody can compare. A sensitive category with rare levels,
-    a long list, exact dates, a possible survey weight, and numbers but for some cells are left to be decided; all
-    others are kept. Cells that probably stand for a missing value are named. `path` and `reading` say where the table
-    comes from, for the settings.
+    which records belong together is dropped, and so is what nobody can compare. A sensitive category of many levels or
+    of none that enough records have, a long list, exact dates, a possible survey weight, and numbers but for some cells
+    are left to be decided; all others are kept. Cells that probably stand for a missing value are named. `path` and
+    `reading` say where the table comes from, for the settings.
 
     Examples
     --------
@@ -175,11 +174,10 @@ def _fate_of_values(table: Table, found: Finding, categories: Sequence[Finding])
     if found.levels < 2 or seen or (found.kind == "categorical" and not found.sensitive):
         return "keep", ""
     if found.kind == "categorical":
-        counts = table.frame[found.name].value_counts()
-        many, rare = found.levels > _MANY, int(counts[counts > 0].min()) < _RARE
-        told = f"{found.levels:,} levels" if many else f"a level with fewer than {_RARE} records"
+        left = found.levels - count_rare(table, found.name, FEWEST)[0]
+        told = f"{found.levels:,} levels" if left > 1 else f"fewer than two levels with {FEWEST} records"
         how = f"{_describe(found)}, {told}; {_remedy(table, found, limits=False)}"
-        return ("decide", how) if many or rare else ("replace", "")
+        return ("decide", how) if found.levels > _MANY or left < 2 else ("replace", "")
     described = found.timing or (not found.sensitive and _describes_category(table, found, categories))
     return ("keep" if described else "replace"), ""
 

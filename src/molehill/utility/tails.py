@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Floats
 
-# Probability that a figure of a correct release lies within its range.
-LEVEL = 0.98
+# Probability that a figure of a correct release lies within its range; of extremes, of which a heavy tail has many at a
+# time and one alone can refuse a release, a larger one.
+LEVEL, REACH_LEVEL = 0.98, 0.995
 # Distributions that are drawn; of how many datasets from each, at most, the mean standard deviation is taken; and how
 # many largest values are drawn from each.
 _DRAWS, _MOST_DATASETS, _LARGEST = 400, 3, 25
@@ -120,10 +121,10 @@ def fresh_range(values: Floats, datasets: int, size: int | None = None) -> Fresh
     )
 
 
-def _ends(drawn: Floats, confidential: float) -> Ends:
+def _ends(drawn: Floats, confidential: float, level: float = LEVEL) -> Ends:
     if not confidential > 0:
         return _UNKNOWN
-    low, high = np.quantile(drawn / confidential, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(drawn / confidential, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
@@ -164,7 +165,7 @@ def _reach(random: np.random.Generator, tail: _Tail | None, number: int) -> Ends
         return _UNKNOWN
     # The share that lies beyond the largest of them is that of the first of so many points on a line: exponential.
     beyond = random.exponential(size=(_DRAWS, _LARGEST)) / number
-    return _ends(tail.distance(beyond / tail.share[:, None]), tail.farthest)
+    return _ends(tail.distance(beyond / tail.share[:, None]), tail.farthest, REACH_LEVEL)
 
 
 def _draw_quantiles(random: np.random.Generator, tail: _Tail, distances: Floats, datasets: int, size: int) -> Floats:

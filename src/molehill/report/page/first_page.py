@@ -302,6 +302,12 @@ def _remark_columns(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
     if named:
         text = f"Published as collected although they may name people, knowingly: {join_names(named)}."
         yield Remark(text, "columns", "decide", f"{join_names(named)} may name people and would be published")
+    follow = [name for name in settings.accept_derivable if name in (*settings.replace, *settings.derived)]
+    # To a reader of the public edition it would be a hint where to look.
+    if follow and teller.edition == "internal":
+        why = f"true values of {join_names(follow)} may follow from variables that are released unchanged"
+        text = f"{why[0].upper()}{why[1:]}, which the settings accept (accept_derivable)."
+        yield Remark(text, "columns", "decide", f"{why}, which the settings accept")
     if facts["order"] and not facts["shuffled"]:
         text = f"The order of the records tells of {join_names(facts['order'])}, and they are published in that order."
         why = f"the order of the published records tells of {join_names(facts['order'])}"
