@@ -9,6 +9,10 @@ import pytest
 PATH = Path(__file__).parents[2] / "benchmarks" / "gallery.py"
 
 
+def sort_rows(frame):
+    return frame.sort_values(list(frame), ignore_index=True)
+
+
 @pytest.fixture(scope="module")
 def gallery():
     spec = spec_from_file_location("gallery", PATH)
@@ -30,7 +34,7 @@ def test_a_release_drawn_from_the_true_model_is_not_refused(gallery):
 @pytest.mark.parametrize(
     ("leak", "because"),
     [
-        ("7 a total whose components are released unchanged", "predicted from variables released unchanged"),
+        ("7 a total whose components are released unchanged", "predicted from other released variables"),
         ("12 new values that end in the digits of the true ones", "by a multiple of"),
     ],
 )
@@ -46,6 +50,10 @@ def test_the_gallery_has_thirty_releases_and_says_which_recommendation_is_wrong(
     assert [gallery.must(one, "no objection") for one in leaks] == ["", "missed"] * len(gallery.LEAKS)
     assert gallery.must(next(gallery.list_safe()), "do not release") == "refused"
     for one in leaks:
-        # Nothing but the synthesized variable differs from the confidential data.
-        rest = [name for name in one.world.data if name != one.world.column]
-        assert all(made[rest].equals(one.world.data[rest]) for made in one.datasets)
+        # Nothing but the synthesized variables, and the order, differs from the confidential data.
+        rest = [name for name in one.world.data if name not in (one.world.column, *one.world.beside)]
+        own = one.world.data[rest]
+        if one.character.startswith("21"):
+            assert all(sort_rows(made[rest]).equals(sort_rows(own)) for made in one.datasets)
+        else:
+            assert all(made[rest].equals(own) for made in one.datasets)

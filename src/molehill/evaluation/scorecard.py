@@ -33,7 +33,7 @@ EXPOSED, GIVEN_AWAY = 0.2, 0.5
 # Right guesses that are owed to the person's own record, beyond what its kept columns tell; and of new people, beyond
 # what other people would tell. docs/evaluation.md has how often correct releases reach them.
 OWED, GAINED = (0.05, 0.2), (0.05, 0.2)
-# Values predicted from variables released unchanged: within the radius, and within 1%, which takes a formula.
+# Values predicted from other released variables: within the radius, and within 1%, which takes a formula.
 PREDICTED, COMPUTED = (0.4, 0.7), (0.1, 0.3)
 LOW_OVERLAP = 0.5
 FAR = 2.0
@@ -260,7 +260,7 @@ RULES: Sequence[Rule] = (
         ATTRIBUTE,
         "predicted_gain",
         *PREDICTED,
-        "synthesized values predicted from variables released unchanged, beyond the key variables",
+        "synthesized values predicted from other released variables or the row order, beyond the key variables",
         0.0,
     ),
     Rule(ATTRIBUTE, "predicted_fine_gain", *COMPUTED, "synthesized values computed to within 1% from these", 0.0),

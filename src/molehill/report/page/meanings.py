@@ -146,7 +146,7 @@ MEANINGS = {
     "reconstruction_baseline": "without any other column",
     "reconstruction_gain": "what the person's own record adds",
     "reconstruction_alone": "one released record, or none, agrees on all other kept columns",
-    "predicted": "by fits to the released records of other people, from all that is released unchanged",
+    "predicted": "by fits to the records of other people, or from one variable, another row, or the order of the rows",
     "predicted_baseline": "by trees on the key variables alone, or a typical value",
     "predicted_gain": "share of what the key variables leave to be learned",
     "predicted_fine": "so near only a formula comes; values too coarse for it are left out",

@@ -10,7 +10,7 @@ from molehill.evaluation.measure import Measure, Value
 from molehill.evaluation.scene import Scene
 from molehill.tables.intervals import Figure
 
-PREDICTION = "Synthesized values predicted from variables released unchanged"
+PREDICTION = "Synthesized values predicted from other released variables"
 
 
 def _predicted(choose: Callable[[Prediction], Figure]) -> Callable[[Scene], Iterable[Value]]:
