@@ -1,7 +1,7 @@
 """How long a run of forests takes: what will be done, counted, times what each of it takes on this machine.
 
-The seconds of the parts were fitted to what five files took on one core of ours. A small forest, grown and measured,
-says how much slower this machine is at this moment. Where a search will stop is not known: all candidates are counted.
+The seconds of the parts were fitted to what five files took on one core of ours. Trees and tables of a simulated survey
+say how much slower this machine is at this moment. Where a search will stop is not known: all candidates are counted.
 """
 
 import time
@@ -9,12 +9,13 @@ from functools import cache
 from math import log2
 from statistics import median
 
+import numpy as np
+
 from molehill.baselines import BASELINES
-from molehill.evaluation.scenery.expected import expected_risk
-from molehill.models.forests.forest import FEWEST_TREES, MANY_RECORDS, SWEEPS, TREES, UNDER_DESIGN, forest
+from molehill.models.forests.trees import SWEEPS, UNDER_DESIGN, count_trees, grow_tree
 from molehill.plan.settings import Settings
+from molehill.risk.identification import release_risk
 from molehill.risk.intruder import Intruder
-from molehill.synthesis.fitting import fit
 from molehill.tables.populations import consumer_survey
 from molehill.tables.schema import is_number
 from molehill.tables.table import Table
@@ -24,8 +25,9 @@ from molehill.utility.distances import MOST_LEVELS, MOST_TERMS
 LEAVES = (10.0, 25.0, 50.0, *(100.0 * 2**double for double in range(14)))
 # More parts than this are not tried: of 200,000 records of the survey 2,000 kept no more than 62.
 MOST_PARTS = 2500
-# Seconds of a run, of a variable, of a scheme that is measured, and of the small forest.
-_RUN, _VARIABLE, _SCHEME, _SMALL = 12.0, 2.5, 0.3, 0.065
+# Seconds of a run, of a variable, of a scheme that is measured, and of `slowness`.
+_RUN, _VARIABLE, _SCHEME, _SMALL = 12.0, 2.5, 0.3, 0.012
+_PEOPLE = 2000
 # Seconds of a tree for every record: by predictor and sweep, by predictor and level of the tree, and at least.
 _LEAN, _SPLIT, _MASSES = 3.4e-9, 4e-9, 1e-7
 # Of a variable of a dataset that is drawn and its risk measured: at least; for every record, and by each predictor.
@@ -75,10 +77,13 @@ def estimate_seconds(settings: Settings, table: Table) -> float:
 
 
 def _fit_seconds(settings: Settings, records: int, given: list[int], leaf: float) -> float:
-    trees = min(max(TREES * MANY_RECORDS // records, FEWEST_TREES), TREES)
     sweeps = UNDER_DESIGN if settings.fits_by_weight else SWEEPS
     depth = max(log2(records / leaf), 1.0)
-    return trees * records * sum((sweeps * _LEAN + depth * _SPLIT) * predictors + _MASSES for predictors in given)
+    return (
+        count_trees(records)
+        * records
+        * sum((sweeps * _LEAN + depth * _SPLIT) * predictors + _MASSES for predictors in given)
+    )
 
 
 def _count_terms(settings: Settings, table: Table) -> int:
@@ -98,15 +103,18 @@ def _count_terms(settings: Settings, table: Table) -> int:
 
 @cache
 def slowness() -> float:
-    """How much longer a small forest takes here and now, to be grown and measured, than it took us."""
-    people = consumer_survey(500)
-    intruder = Intruder(known=("gender", "age", "region"), sensitive="income", radius=0.2)
-    made = forest("income", ["gender", "age", "region", "urban"], trees=20, lower=0.0)
-    passed, spent = [], []
-    for _ in range(4):
+    """How much longer trees and tables of a simulated survey take here and now than they took us."""
+    random, people = np.random.default_rng(1), consumer_survey(_PEOPLE)
+    view = Intruder(known=("gender", "age", "region"), sensitive="income", radius=0.2).look(people)
+    tables = [people.assign(income=random.permutation(people["income"])) for _ in range(10)]
+    codes, outcome = random.integers(0, 8, (_PEOPLE, 6)).astype(np.uint8), random.integers(0, 20, _PEOPLE)
+    kinds = (np.full(6, 8), np.zeros(6, dtype=bool), outcome, 20, np.arange(20) / 20, 10.0, 3)
+    passed, spent = list[float](), list[float]()
+    for _ in range(12):
         passed.append(time.perf_counter())
         spent.append(time.process_time())
-        posterior = fit(made, people, seed=1, progress=False)
-        expected_risk(posterior, intruder, datasets=40, tables_in_run=20, seed=1)
+        for seed in range(20):
+            grow_tree(codes, *kinds, random.standard_gamma(np.ones(_PEOPLE)), seed, 2.0)
+        release_risk(view, tables)
     # The first time what is compiled is loaded, or compiled. Others may leave us little of the machine.
     return max(one[-1] - one[1] for one in (passed, spent)) / _SMALL / (len(spent) - 2)
