@@ -18,6 +18,7 @@ from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import set_rules, tell_bounds
 from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
+from molehill.plan.cost import estimate_seconds
 from molehill.plan.derivable import Derivable, find_derivable, find_ties, tell_remedies
 from molehill.plan.pooling import Pooled, count_rare, pool_levels
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
@@ -58,10 +59,6 @@ _FEW_LEVELS = (10, 50)
 # Seconds of a fit for every record and column of its design, measured on the built-in survey with two cores (6,208
 # records, 34 columns: 36 s); above ten thousand records the work leaves the caches.
 _SECONDS, _CACHED, _SLOWER = 1.7e-4, 10_000, 1.6
-# Seconds of a release by forests: at least, at least for each scheme that is measured, and for every record by each
-# replaced column and by each such scheme. Without comparisons 50,000 records of the survey took 70 s, a million 18 min,
-# with 6.2 GiB at most; 6,208 records with two columns and four comparisons 48 s.
-_FOREST_LEAST, _SCHEME_LEAST, _FOREST_SECONDS, _MEASURED_SECONDS = 12.0, 2.5, 8e-4, 3e-4
 # Bytes at once for every record: of the design in several copies, and of every table; of forests what a search keeps.
 _DESIGN_BYTES, _TABLE_BYTES, _FOREST_BYTES = 8 * 12, 8 * 3, 6000
 
@@ -90,7 +87,8 @@ class Plan:
     shuffled
         Whether the records are published in another order.
     seconds, bytes
-        A rough estimate of what the fits need.
+        An estimate of what a run needs; where all variables are drawn by forests, `plan_settings` measures the machine
+        for it.
     survey
         What the design of a survey says, and how it is used, in sentences.
     bounds
@@ -141,7 +139,10 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=settings.synthesizer == "own")
     table, pooled = pool_levels(table, settings)
-    plan = make_plan(complete_settings(settings, table), settings.intruder.look(table), findings, pooled=pooled)
+    settings = complete_settings(settings, table)
+    plan = make_plan(settings, settings.intruder.look(table), findings, pooled=pooled)
+    if all(model == "forest" for model in plan.columns.loc[plan.columns["fate"] == "replace", "model"]):
+        plan = replace(plan, seconds=estimate_seconds(settings, table))
     stated = [{*one.columns} for one in read_constraints(settings.constraints, table)] if settings.constraints else []
     ties = [one for one in find_ties(table, settings) if not any({one.column, *one.parts} <= own for own in stated)]
     return replace(plan, ties=tuple(ties))
@@ -229,10 +230,6 @@ def make_plan(
     fits = 1 + len({"unweighted", "marginal", "pairwise"} & set(settings.compare))
     slower = _SLOWER if view.records > _CACHED else 1.0
     seconds = fits * slower * _SECONDS * view.records * width
-    if set(models.values()) == {"forest"}:
-        schemes = 1 + len(settings.compare)
-        by_record = _FOREST_SECONDS * len(models) + _MEASURED_SECONDS * schemes
-        seconds = _FOREST_LEAST + _SCHEME_LEAST * schemes + by_record * view.records
     # A design weight that is drawn comes first.
     first = tuple(name for name in settings.replace if settings.survey is not None and name == settings.survey.weight)
     others = [name for name in settings.replace if name not in first]
@@ -740,7 +737,7 @@ def tell_plan(plan: Plan) -> str:
         told.append(f"Kept in every record: {printable(rule)}" + (f" ({broken:,} break it now)." if broken else "."))
     told += tell_derivable(plan)
     told += [f"Judged by bounds of yours: {printable(plan.bounds)}."] if plan.bounds else []
-    told.append(f"Estimate: {_tell_time(plan.seconds)} on two cores, {plan.bytes / 2**20:,.0f} MiB beside the table.")
+    told.append(f"Estimate: {_tell_time(plan.seconds)}, {plan.bytes / 2**20:,.0f} MiB beside the table.")
     free = available_memory()
     if free is not None and plan.bytes > free:
         remedy = "fewer tables, or a larger machine" if plan.bytes < 2 * free else "a larger machine"

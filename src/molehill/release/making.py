@@ -25,6 +25,7 @@ from molehill.evaluation.telling import find_figure, list_figures
 from molehill.evaluation.verdict import mean_risk, remark_shape
 from molehill.models import BUILT_IN
 from molehill.models.missing import model_missing
+from molehill.plan.cost import candidate_leaves
 from molehill.plan.derivable import refuse_derivable
 from molehill.plan.plan import (
     Plan,
@@ -64,10 +65,6 @@ PAPER = {"unweighted": Scheme(), "marginal": Scheme(1), "pairwise": Scheme(2)}
 NO_RULES = Rules()
 # Of fewer records a correlation says nothing, and more of them nobody reads.
 _CORRELATED, _MOST_CORRELATIONS = 20, 10
-# Numbers of records that a forest may tell apart at least, see `Job.leaves`.
-LEAVES = (10.0, 25.0, 50.0, *(100.0 * 2**double for double in range(14)))
-# More parts than this are not tried: of 200,000 records of the survey 2,000 kept no more than 62.
-MOST_PARTS = 2500
 
 Tell = Callable[[str], None]
 
@@ -137,11 +134,7 @@ class Job:
     @cached_property
     def leaves(self) -> tuple[float, ...]:
         """How few records a forest may tell apart, where that is left to be found: from few to many."""
-        # Which parts are safe is judged by the risk of people's own records: new people have none.
-        if not self.is_grown or self.settings.leaf != "auto" or self.settings.scheme != "auto" or self.settings.records:
-            return ()
-        least, most = self.view.records / MOST_PARTS, max(self.view.records / 8, LEAVES[0])
-        return tuple(leaf for leaf in LEAVES if least <= leaf <= most)
+        return candidate_leaves(self.settings, self.view.records) if self.is_grown else ()
 
     def model_at(self, leaf: float) -> AnySynthesizer:
         """Give the synthesizer with another least number of records that a forest tells apart; 0 for the same."""

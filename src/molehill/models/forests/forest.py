@@ -38,7 +38,7 @@ from molehill.models.amounts import check_support, find_amounts
 from molehill.models.forests.grid import Grid, learn_grid
 from molehill.models.forests.guesses import compare_guesses
 from molehill.models.forests.masses import draw_masses
-from molehill.models.forests.trees import find_leaves, grow_tree, lean_tree, walk
+from molehill.models.forests.trees import SWEEPS, UNDER_DESIGN, count_trees, find_leaves, grow_tree, lean_tree, walk
 from molehill.models.forests.without import compare_releases
 from molehill.synthesis.design import (
     Design,
@@ -60,20 +60,16 @@ from molehill.tables.table import Table, find_columns
 _FEW = 20
 # What a tree is made of.
 SITES = ("feature", "left", "child", "shares", "lean")
-# Trees of a forest, and how many of them a table is drawn from.
-TREES, WINDOW = 200, 20
-# Of more records fewer trees are grown, so that the time of a fit grows no faster than the table.
-MANY_RECORDS, FEWEST_TREES = 25_000, 40
+# From how many trees of a forest a table is drawn.
+WINDOW = 20
 # Share of the predictors that a part is tried to be parted by, chosen by chance: trees that differ make a finer mean.
 TRIED = 0.5
 # Mass that a part is shrunk to the one before it by.
 SHRINKAGE = 2.0
 # The least mass of a part, by default, and that of a category in relation to it.
 LEAF, OF_LEVELS = 30.0, 0.2
-# By what a tree leans to single predictors: groups of levels, cells of a number, and how often it goes through all.
-GROUPS, CELLS, SWEEPS = 8, 10, 3
-# A design weight among the predictors tells so much that three sweeps bias what others tell: see benchmarks/surveys.py.
-UNDER_DESIGN = 12
+# By what a tree leans to single predictors: groups of levels, and cells of a number.
+GROUPS, CELLS = 8, 10
 # A set of levels is one word of the machine.
 MOST_CODES = 64
 
@@ -417,8 +413,7 @@ def _grow(
     """Grow trees, each on masses of its own: sites as arrays (1, trees, ...)."""
     facts, coding = learned.facts, learned.facts["coding"]
     counted = weights > 0
-    if trees is None:
-        trees = int(np.clip(TREES * MANY_RECORDS // max(int(counted.sum()), 1), FEWEST_TREES, TREES))
+    trees = count_trees(int(counted.sum())) if trees is None else trees
     task = _Task(
         np.ascontiguousarray(learned.inputs["codes"][counted]),
         coding.sizes,

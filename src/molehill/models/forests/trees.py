@@ -9,6 +9,23 @@ import numpy as np
 
 from molehill.sorting import order_of
 
+# Trees of a forest. Of more records fewer are grown, so that the time of a fit grows no faster than the table.
+TREES, MANY_RECORDS, FEWEST_TREES = 200, 25_000, 40
+# How often a tree goes through all predictors to lean to them. A design weight among them tells so much that three
+# sweeps bias what others tell: see benchmarks/surveys.py.
+SWEEPS, UNDER_DESIGN = 3, 12
+
+
+def count_trees(records: int) -> int:
+    """Say how many trees are grown on so many records.
+
+    Examples
+    --------
+    >>> count_trees(2_000), count_trees(50_000), count_trees(1_000_000)
+    (200, 100, 40)
+    """
+    return min(max(TREES * MANY_RECORDS // max(records, 1), FEWEST_TREES), TREES)
+
 
 @numba.njit(cache=True, nogil=True)
 def grow_tree(

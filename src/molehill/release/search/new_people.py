@@ -12,8 +12,9 @@ import numpy as np
 
 from molehill.machine import is_spreading, spread
 from molehill.models import BUILT_IN
+from molehill.plan.cost import LEAVES
 from molehill.plan.plan import model_of
-from molehill.release.making import LEAVES, Job, fit_quietly
+from molehill.release.making import Job, fit_quietly
 from molehill.synthesis.fitting import draw
 from molehill.tables.table import Table
 from molehill.utility import agreement
