@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agreement import assert_agrees
-from drawing import drawn_once  # noqa: F401
+from drawing import without_drawings  # noqa: F401
 from molehill.cli.main import app
 from molehill.errors import InputError
 from molehill.reproduction import paper, replicates, studies
@@ -166,7 +166,7 @@ def test_a_scheme_fitted_to_the_papers_data_has_the_distance_and_risk_of_the_ref
     assert found["converged"]
 
 
-@pytest.mark.usefixtures("_without_fits", "drawn_once")
+@pytest.mark.usefixtures("_without_fits")
 def test_the_study_writes_its_page_and_goes_on_to_the_same_bytes(tmp_path):
     folder = open_folder(tmp_path / "out", resume=False)
     data = studies.read_counts(seed=1).iloc[:150]
