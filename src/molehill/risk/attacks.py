@@ -193,7 +193,8 @@ def _share_picked(view: View, own: _Own) -> tuple[Floats, int]:
             places = np.searchsorted(members, wanted)
             places[members[np.minimum(places, len(members) - 1)] != wanted] = -1
             # In one order, whatever NumPy made it: else every order would be compiled.
-            values, here = map(np.ascontiguousarray, (own.values[:, members], own.cells[:, members] == cell))
+            values = np.ascontiguousarray(own.values[:, members])
+            here = np.ascontiguousarray(own.cells[:, members] == cell)
             _count_picks(values, here, low[wanted], high[wanted], places, taken, right)
     return right / max(len(targets), 1), len(targets)
 
