@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # Before NumPy is loaded: one thread for linear algebra, or idle ones would spin on the core of the other worker.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -18,6 +19,8 @@ _ANY_SPEED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("repeated", deadline=None, derandomize=True, database=None, suppress_health_check=_ANY_SPEED)
 settings.register_profile("thorough", deadline=None, print_blob=True, suppress_health_check=_ANY_SPEED)
 settings.load_profile("repeated")
+# Hypothesis takes constants of all our modules that are loaded: examples would depend on what was imported before.
+vars(providers)["is_local_module_file"] = lambda _: False
 
 
 # What a system must have for the tests that carry a marker, and whether it has it.

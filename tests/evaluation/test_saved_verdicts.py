@@ -54,13 +54,18 @@ SHAPES = {
 }
 
 
+@pytest.fixture(scope="module")
+def sentence(saved):
+    return judge(saved).sentence
+
+
 def check(given, rule, colour, before):
-    """That a rule has this colour, is named, and has the consequence that it must have."""
+    """That a rule has this colour, is named where it was not before, and has the consequence that it must have."""
     [(rated, _)] = judge_rule(given, "mine", rule)
     assert rated == colour
     verdict = judge(given)
     # Something new is named, as a reason or as a point.
-    assert verdict.sentence != judge(before).sentence
+    assert verdict.sentence != before
     named = verdict.sentence.partition(", because ")[2] or verdict.sentence.partition("Points for the board: ")[2]
     assert named
     if colour == "red":
@@ -73,13 +78,13 @@ def check(given, rule, colour, before):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("colour", ["amber", "red"])
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.measure)
-def test_every_rating_is_named_and_has_its_consequence(saved, rule, colour, shape):
+def test_every_rating_is_named_and_has_its_consequence(saved, sentence, rule, colour, shape):
     if np.isinf(rule.red) and colour == "red":
         pytest.skip("this measure is never red")
     if rule.take == "mean" and shape == "several":
         pytest.skip("a mean over estimates")
     rows = SHAPES[shape](*bad_value(rule, colour))
-    check(altered(saved, rule.measure, rows), rule, colour, saved)
+    check(altered(saved, rule.measure, rows), rule, colour, sentence)
 
 
 @pytest.mark.parametrize("colour", ["amber", "red"])
@@ -92,10 +97,11 @@ def test_so_it_is_by_thresholds_of_the_agency(saved, rule, colour):
     [own] = [one for one in rules if one.measure == rule.measure]
     if np.isinf(own.red) and colour == "red":
         pytest.skip("this measure is never red")
-    before = replace(saved, rules=describe_rules(rules))
-    check(altered(before, rule.measure, SHAPES["interval"](*bad_value(own, colour))), own, colour, before)
+    stricter = replace(saved, rules=describe_rules(rules))
+    rows = SHAPES["interval"](*bad_value(own, colour))
+    check(altered(stricter, rule.measure, rows), own, colour, judge(stricter).sentence)
     off = replace(saved, rules=describe_rules(set_rules(read_bounds({rule.measure: "off"}), MEASURES)))
-    unasked = judge(altered(off, rule.measure, SHAPES["interval"](*bad_value(own, colour))))
+    unasked = judge(altered(off, rule.measure, rows))
     # What the distribution and the estimates lose has limits that no agency sets.
     assert unasked.decision == "no objection"
 

@@ -15,17 +15,18 @@ from molehill.tables.table import Table
 FILES = ("survey", "ce_sample.csv", "nist_ma.csv")
 
 
-def proposed(shared: Any, name: str) -> tuple[Table, Any]:
+def proposed(name: str, request: Any) -> tuple[Table, Any]:
     """A table, and the settings that `init` writes for it; what is left to be decided is dropped."""
-    table = Table(consumer_survey(seed=1)) if name == "survey" else read_table(shared / name)
+    built_in = name == "survey"
+    table = Table(consumer_survey(seed=1)) if built_in else read_table(request.getfixturevalue("shared") / name)
     settings = suggest_settings(table).settings
     return table, settings.but(decide=(), drop=(*settings.drop, *settings.decide))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-def test_default_release_is_dominated_by_no_comparison(shared, name):
-    table, settings = proposed(shared, name)
+def test_default_release_is_dominated_by_no_comparison(request, name):
+    table, settings = proposed(name, request)
     release = synthesize(table, settings.but(seed=1), progress=False)
     assert release.fits["converged"].all(), release.fits["problems"].tolist()
     found = list_findings(release.evaluation, release.scheme, Teller("internal", len(table.frame)))

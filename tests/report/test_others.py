@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from drawing import sketched  # noqa: F401
+from drawing import without_drawings  # noqa: F401
 from molehill import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.report.others import gather_evidence, report_tables
 from molehill.risk.intruder import Intruder
 from molehill.utility import mean, regression
 
-pytestmark = pytest.mark.usefixtures("sketched")
 RANDOM = np.random.default_rng(4)
 PEOPLE = pd.DataFrame(
     {

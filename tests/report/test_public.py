@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from drawing import drawn_anew, drawn_once, in_words, showing  # noqa: F401
+from drawing import all_figures, drawn_once, in_words, showing  # noqa: F401
 from molehill.evaluation.telling import Teller, tell_range
 from molehill.report.methods import methods_note
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
@@ -41,7 +41,7 @@ def said(dossier, edition):
 def page(edition):
     if edition == "internal":
         return render_report(plain_dossier(), edition="internal")
-    with drawn_anew():
+    with all_figures():
         return render_report(plain_dossier(), edition="public")
 
 
@@ -128,7 +128,7 @@ def test_another_confidential_table_in_the_same_ranges_makes_the_same_page():
     changed = replace(dossier, evaluation=replace(dossier.evaluation, **frames))
     inside = Teller("internal", RECORDS)
     assert list_cards(changed, inside) != list_cards(dossier, inside)
-    with drawn_anew():
+    with all_figures():
         assert render_report(changed, edition="public") == page("public")
 
 

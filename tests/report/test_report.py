@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from drawing import drawn_anew, drawn_once, in_words, said_in_words, showing, sketching  # noqa: F401
+from drawing import all_figures, drawn_once, in_words, said_in_words, showing  # noqa: F401
 from modes import is_private
 from molehill.baselines import multiply_noise
 from molehill.errors import InputError
@@ -54,6 +54,7 @@ from report_dossier import (
     small_dossier,
     with_few_measures,
 )
+from sketches import sketch
 
 INTERNAL = [
     "verdict",
@@ -80,7 +81,7 @@ pytestmark = pytest.mark.usefixtures("drawn_once", "in_words")
 
 def with_figures(dossier, edition):
     """The public edition as it is; the internal one with its figures specified, but not drawn."""
-    with drawn_anew() if edition == "public" else sketching():
+    with all_figures() if edition == "public" else all_figures(sketch):
         return render_report(dossier, edition=edition)
 
 
@@ -827,7 +828,7 @@ def test_a_large_survey_stays_below_three_megabytes():
     shapes = small.evaluation.shapes
     evaluation = replace(small.evaluation, records=records, risk=risk, shapes=shapes.iloc[:0])
     large = replace(small, evaluation=evaluation, weights=weights, facts={**small.facts, "records": 6208})
-    with drawn_anew():
+    with all_figures():
         html = render_report(large, edition="internal")
     # Chance spreads these risks over the whole square; those of a real survey lie closer and weigh less.
     assert len(html.encode()) < 2_500_000

@@ -335,7 +335,7 @@ FILES = {"survey": None, "ce": "ce_sample.csv", "nist": "nist_ma.csv"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-def test_the_whole_job_on_real_files(browser, tmp_path, shared, name):
+def test_the_whole_job_on_real_files(browser, tmp_path, request, name):
     opened = OpenStudio(tmp_path)
     browser.look(width=1300, height=1000)
     page = StudioPage(browser, opened.address)
@@ -344,7 +344,8 @@ def test_the_whole_job_on_real_files(browser, tmp_path, shared, name):
             photograph(browser, name, "open")
             page.click("#example")
         else:
-            page.drop(FILES[name], (shared / FILES[name]).read_text(encoding="utf-8"))
+            file = request.getfixturevalue("shared") / FILES[name]
+            page.drop(FILES[name], file.read_text(encoding="utf-8"))
         assert page.error == ""
         photograph(browser, name, "file")
         page.go("columns")

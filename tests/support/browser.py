@@ -58,7 +58,7 @@ class Browser:
 
     def close(self):
         self._process.terminate()
-        self._process.wait(timeout=300)
+        self._process.wait(timeout=_PATIENCE)
         os.close(self._write)
         os.close(self._read)
         self._profile.cleanup()

@@ -1,11 +1,9 @@
 """Charts that are drawn once in a process, or not at all, for tests that read what a page says in words."""
 
-import base64
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -100,38 +98,8 @@ def in_words() -> Iterator[None]:
         yield
 
 
-class _Sketch(Picture):
-    """A figure with its specification, and nothing drawn from it."""
-
-    def draw(self) -> str:
-        svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="300" height="200"/>'
-        return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
-
-
-def _list_sketches(dossier: Any, shown: Any, edition: Any) -> list[Picture]:
-    listed = list_pictures(dossier, shown, edition)
-    names = [field.name for field in fields(Picture)]
-    return [_Sketch(*(getattr(one, name) for name in names)) if edition == "internal" else one for one in listed]
-
-
 @contextmanager
-def sketching() -> Iterator[None]:
-    """The internal edition with the specifications of its figures, but without drawings; the public one has all."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_LISTING, _list_sketches)
-        yield
-
-
-@pytest.fixture
-def sketched() -> Iterator[None]:
-    """The internal edition of the test with its figures specified, and not drawn."""
-    with sketching():
-        yield
-
-
-@contextmanager
-def drawn_anew() -> Iterator[None]:
-    """Draw for pages that are compared with each other: a drawing that is another every time must be seen."""
-    with drawing(_WHOLE), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_LISTING, list_pictures)
+def all_figures(draw: Any = _WHOLE) -> Iterator[None]:
+    """Pages with all their figures, drawn anew: a drawing that is another every time must be seen. Or sketched."""
+    with drawing(draw), showing(list_pictures):
         yield

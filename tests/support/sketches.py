@@ -17,7 +17,7 @@ WITHOUT_LIBRARY = "MOLEHILL_TEST_WITHOUT_LIBRARY"
 def sketch(specification: Any, **_: Any) -> str:
     """Stand in for a drawing, in no time: the same for the same specification, and another for any other."""
     digest = hashlib.sha256(json.dumps(specification, sort_keys=True).encode()).hexdigest()
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><desc>{digest}</desc></svg>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="300" height="200"><desc>{digest}</desc></svg>'
 
 
 def sketch_few_figures() -> None:

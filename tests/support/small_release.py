@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from drawing import sketching
+from drawing import drawing
 from molehill import Settings, read_table, run, write_table
 from molehill.release.release import Release
+from sketches import sketch
 
 PLANTED = 918273
 SEED = 876543210123
@@ -50,9 +51,9 @@ _MADE: list[tuple[Path, Release]] = []
 
 
 def made_release(folders: Any) -> tuple[Path, Release]:
-    """Make the release once in a process, for tests that only read it; of the internal report nothing is drawn."""
+    """Make the release once in a process, for tests that only read it; its figures are sketched."""
     if not _MADE:
         folder = folders.mktemp("small")
-        with sketching():
+        with drawing(sketch):
             _MADE.append((folder / "out", _run(folder)))
     return _MADE[0]

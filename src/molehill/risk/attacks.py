@@ -192,8 +192,10 @@ def _share_picked(view: View, own: _Own) -> tuple[Floats, int]:
         if len(members):
             places = np.searchsorted(members, wanted)
             places[members[np.minimum(places, len(members) - 1)] != wanted] = -1
-            here = own.cells[:, members] == cell
-            _count_picks(own.values[:, members], here, low[wanted], high[wanted], places, taken, right)
+            # In one order, whatever NumPy made it: else every order would be compiled.
+            values = np.ascontiguousarray(own.values[:, members])
+            here = np.ascontiguousarray(own.cells[:, members] == cell)
+            _count_picks(values, here, low[wanted], high[wanted], places, taken, right)
     return right / max(len(targets), 1), len(targets)
 
 

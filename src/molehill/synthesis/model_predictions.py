@@ -24,12 +24,12 @@ def predict_by_model(
     assert isinstance(synthesizer, Synthesizer)
     predict = _compile(synthesizer.predict or _model_prediction(synthesizer), *synthesizer.options.items())
     shared = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
-    keys = jax.random.split(jax.random.key(seed), len(chosen))
-    predictions = []
-    for number, (key, (chain, place)) in enumerate(zip(keys, chosen, strict=True)):
+    # Keys one by one: split and taken apart, they would be compiled for every number of tables.
+    root, predictions = jax.random.key(seed), []
+    for number, (chain, place) in enumerate(chosen):
         values = {name: jnp.asarray(array[chain, place]) for name, array in posterior.draws.items()}
         again = {} if tables is None else learn_again(synthesizer.name, posterior.learned, tables[number])
-        predictions.append(jax.tree.map(np.asarray, predict(key, values, shared | again)))
+        predictions.append(jax.tree.map(np.asarray, predict(jax.random.fold_in(root, number), values, shared | again)))
     return predictions
 
 

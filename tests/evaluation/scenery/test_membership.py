@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from agreement import assert_agrees, assert_at_most, assert_differs, assert_mean
+from agreement import assert_agrees, assert_at_most, assert_differs, assert_mean, spread_error
 from conjugate import conjugate, draws_around, joined, level, levels_on_a_grid, normal, posterior_of
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
@@ -415,7 +415,11 @@ def test_a_leaf_under_a_survey_is_that_of_a_true_fit(row, detects, sandwich):
         assert_agrees(told.mean(), shares.mean(), np.hypot(shares.std(), told.std()) / 1000**0.5, detects=detects)
         # How the trees part differs from fit to fit, and goes with the masses: the spread agrees to a fifth.
         if varies.mean() > 1e-6:
-            assert np.sqrt(varies.mean() + told.var()) == pytest.approx(shares.std(), rel=0.2)
+            ratio, error = (
+                np.sqrt(varies.mean() + told.var()) / shares.std(),
+                np.hypot(*map(spread_error, (told, shares))),
+            )
+            assert_agrees(np.log(ratio), 0.0, error, bias=np.log(1.2), detects=np.log(2.5))
 
 
 def test_no_attack_on_the_values_of_a_forest_does_better():

@@ -206,8 +206,9 @@ def test_what_a_heavy_record_shows_is_shrunk_as_one_record():
     codes = np.zeros((400, 1), dtype=np.uint8)
     outcome = np.searchsorted(["a", "b", "rare"], frame["y"])
     about = (codes, np.array([1]), np.array([False]), outcome, 3, np.empty(0), 30.0, 1)
-    ones = np.ones(400)
-    *_, shares = grow_tree(*about, survey.times, 1, 2.0, ones, survey.times)
+    # Arrays that may be written to, as in a fit: others would be compiled anew.
+    ones, times = np.ones(400), survey.times.copy()
+    *_, shares = grow_tree(*about, times, 1, 2.0, who=ones, times=times)
     worth = 400**2 / (survey.times**2).sum()
     rare = survey.times[0] / 400
     assert worth < 10

@@ -31,7 +31,8 @@ def grown(codes: Any, outcome: Any, masses: Any, *, leaf: float, seed: int = 1, 
     scores, most = changes.get("scores", NO_SCORES), changes.get("try_most", max(codes.shape[1], 1))
     masses = np.asarray(masses, dtype=np.float64)
     task = (codes, sizes, unordered, outcome, number, scores, float(leaf), most)
-    return Tree(*grow_tree(*task, masses, seed, SHRINKAGE))
+    # As `forest` calls it: a default that is left out would be compiled anew.
+    return Tree(*grow_tree(*task, masses, seed, SHRINKAGE, who=None, times=None))
 
 
 def leaves_of(tree: Tree, codes: Any) -> np.ndarray:
@@ -302,6 +303,6 @@ def test_a_tree_leans_to_every_predictor_by_itself_as_it_would_by_whole_arrays()
     cells = np.full((2, 64), -1)
     cells[0, :4], cells[1, :2] = [0, 0, 1, 2], [3, 4]
     about = (codes, cells, outcome, group, 4, masses, tree.feature, tree.left, tree.child, tree.shares, 5)
-    found = lean_tree(*about, 3, 2.0)
+    found = lean_tree(*about, 3, 2.0, None)
     np.testing.assert_allclose(found, leaned_slowly(codes, cells, outcome, group, masses, tree, 5, 3))
-    assert (lean_tree(*about, 0, 2.0) == 1).all()
+    assert (lean_tree(*about, 0, 2.0, None) == 1).all()

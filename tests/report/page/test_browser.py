@@ -8,9 +8,10 @@ import zlib
 import pytest
 
 from browser import CHROMIUM, shared_browser
-from drawing import said_in_words, sketching
+from drawing import all_figures, said_in_words
 from molehill.report.page.page import render_report
 from report_dossier import hostile_dossier, plain_dossier, with_few_measures
+from sketches import sketch
 
 pytestmark = [
     pytest.mark.posix,
@@ -45,7 +46,7 @@ def pages(tmp_path_factory):
     for kind, dossier in (("plain", plain_dossier()), ("hostile", hostile_dossier())):
         for edition in ("internal", "public"):
             # Pictures for those without scripts are true ones in the public editions.
-            with sketching():
+            with all_figures(sketch) if edition == "internal" else all_figures():
                 made[kind, edition] = render_report(dossier, edition=edition)
     # For what has nothing to do with figures.
     with said_in_words():

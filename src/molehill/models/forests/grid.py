@@ -272,6 +272,7 @@ def learn_grid(
     if often.any() and not are_shared(np.array([np.nan]), np.array([beside]), seed)[0]:
         # Something must lie in the bins; nothing does.
         reach = (spikes[-1] - spikes[0]) / 4 or max(abs(float(spikes[0])), 1.0) / 4
+        reach = max(reach, np.finfo(np.float64).tiny)
         middle, none = (spikes[0] + spikes[-1]) / 2 if len(spikes) > 1 else spikes[0] + reach, np.empty(0)
         return Grid(
             np.array([middle]),
