@@ -86,11 +86,11 @@ def set_all(page, changes):
         assert page.error == ""
 
 
-def run_to_the_end(page, patience=1200):
+def run_to_the_end(page):
     page.go("run")
     page.click("#begin")
     assert page.error == ""
-    page.browser.wait(ENDED, patience)
+    page.browser.wait(ENDED)
     page.settle()
 
 
@@ -360,7 +360,7 @@ def test_the_whole_job_on_real_files(browser, tmp_path, request, name):
         photograph(browser, name, "intruder")
         set_all(page, {"datasets": "5", "seed": "11"})
         photograph(browser, name, "rule")
-        run_to_the_end(page, 600)
+        run_to_the_end(page)
         assert "done" in page.text("#run-state"), page.text("#run-state")
         photograph(browser, name, "run")
         page.go("compare")

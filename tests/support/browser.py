@@ -99,9 +99,9 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
 
-    def wait(self, expression, patience=_PATIENCE):
+    def wait(self, expression):
         """Wait until an expression is true."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + _PATIENCE
         while not self.ask(expression):
             assert time.monotonic() < end, f"{expression} does not come; the page said {self.messages}"
             time.sleep(0.02)

@@ -101,12 +101,12 @@ class StudioPage:
         browser.messages.clear()
         browser.call("Page.navigate", url="about:blank")
         browser.call("Page.navigate", url=address)
-        browser.wait("document.documentElement?.classList.contains('ready')", 1500)
+        browser.wait("document.documentElement?.classList.contains('ready')")
         self.settle()
 
-    def settle(self, patience: float = 1500) -> None:
+    def settle(self) -> None:
         """Wait until nothing is being done."""
-        self.browser.wait("document.documentElement.getAttribute('aria-busy') !== 'true'", patience)
+        self.browser.wait("document.documentElement.getAttribute('aria-busy') !== 'true'")
 
     def click(self, selector: str) -> None:
         """Click on something that is there."""
