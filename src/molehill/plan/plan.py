@@ -19,7 +19,7 @@ from molehill.evaluation.scorecard import set_rules, tell_bounds
 from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.derivable import Derivable, find_derivable, find_ties, tell_remedies
-from molehill.plan.pooling import Pooled, count_rare, pool_levels
+from molehill.plan.pooling import Pooled, count_rare, pool_levels, write_in_units
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import BESIDE, FATES, OF_COLUMNS, Settings, printable
 from molehill.plan.targets import parse_targets
@@ -140,7 +140,7 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     set_rules(settings.scorecard, MEASURES)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=settings.synthesizer == "own")
-    table, pooled = pool_levels(table, settings)
+    table, pooled = pool_levels(write_in_units(table, settings), settings)
     plan = make_plan(complete_settings(settings, table), settings.intruder.look(table), findings, pooled=pooled)
     stated = [{*one.columns} for one in read_constraints(settings.constraints, table)] if settings.constraints else []
     ties = [one for one in find_ties(table, settings) if not any({one.column, *one.parts} <= own for own in stated)]

@@ -36,7 +36,7 @@ from molehill.plan.plan import (
     read_formulas,
     take_table,
 )
-from molehill.plan.pooling import pool_levels
+from molehill.plan.pooling import pool_levels, write_in_units
 from molehill.plan.predictors import predictors_of
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
@@ -203,7 +203,8 @@ def prepare(
     set_rules(settings.scorecard, measures)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=synthesizer is not None)
-    table, pooled = pool_levels(table, settings)
+    settings = settings if settings.seed is not None else settings.but(seed=secrets.randbits(62))
+    table, pooled = pool_levels(write_in_units(table, settings), settings)
     settings = _complete(settings, table, synthesizer)
     view = settings.intruder.look(table)
     infer_schema(
@@ -257,9 +258,8 @@ def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | No
         problem = "they were made with a synthesizer that was given in Python"
         raise InputError("settings", problem, "Give it again: synthesize(data, settings, synthesizer=...)")
     own = {} if synthesizer is None else {"synthesizer": "own"}
-    seed = secrets.randbits(62) if settings.seed is None else settings.seed
     # Where it was made decides nothing of a release, and is not told by it.
-    return complete_settings(settings, table).but(seed=seed, executor=None, **own)
+    return complete_settings(settings, table).but(executor=None, **own)
 
 
 def choose_synthesizer(view: View, settings: Settings, rules: Rules = NO_RULES) -> AnySynthesizer:
