@@ -1,6 +1,7 @@
 """Rare levels of synthesized categories are pooled, by hand; what stays is named by nothing that is rare."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -175,3 +176,24 @@ def test_what_is_no_multiple_is_written_as_the_nearest_and_never_as_zero():
     assert made["loss"].tolist() == [-100.0, *frame["loss"][1:]]
     assert made["on"].iloc[-1] == pd.Timestamp("2001-05-04")
     assert made.dtypes.equals(frame.dtypes)
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "what"),
+    [
+        ("semicontinuous", [-5.0] * 3 + [0.0] * 40 + [*range(1, 58)], "losses"),
+        ("semicontinuous", [5.0] * 9 + [0.0] * 40 + [*range(-51, 0)], "gains"),
+        ("normal_linear", [np.nan] * 4 + [*range(96)], "missing values"),
+    ],
+)
+def test_other_models_than_forests_are_refused_where_few_records_decide_what_is_released(model, values, what):
+    people = pd.DataFrame({"town": ["A", "B"] * 50, "pay": np.array(values) * 1.5})
+    about: dict[str, Any] = {"missing": "model", "lower": -1e4, "upper": 1e4}
+    settings = Settings(replace=["pay"], keep=["town"], known=["town"], synthesizer=model, **about)
+    assert f"has few {what}, and {model} would release some" in refusal(
+        lambda: plan_settings(people, settings), "synthesizer"
+    )
+    plan_settings(people, settings.but(synthesizer="forest"))
+    # Of twenty nobody is the one.
+    enough = people.assign(pay=np.r_[np.repeat(people["pay"].iloc[0], 20), people["pay"].iloc[20:]])
+    plan_settings(enough, settings)

@@ -100,7 +100,7 @@ def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] |
     levels = [level for level in find_levels(column, name, "replace") if level is not None]
     held = dict(column.value_counts().items())
     records = np.array([held[level] for level in levels], dtype=np.int64)
-    rare = records < [_draw_least(settings, name, f"{level!r}", least) for level in levels]
+    rare = records < [draw_least(settings, name, f"{level!r}", least) for level in levels]
     rare = rare if (~rare).sum() > 1 else records < least
     if not rare.any():
         return None
@@ -116,7 +116,7 @@ def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] |
         upwards = np.argsort(staying)
         nearest = upwards[np.abs(places[rare][:, None] - staying[upwards]).argmin(axis=1)]
         into, how = [kept[place] for place in nearest.tolist()], "the nearest level"
-    elif records[rare].sum() < _draw_least(settings, name, "all others", least):
+    elif records[rare].sum() < draw_least(settings, name, "all others", least):
         into, how = (
             [kept[int(records[~rare].argmax())]] * len(few),
             "the most frequent level, too few for one of their own",
@@ -136,7 +136,7 @@ def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] |
     return made, Pooled(name, len(few), int(records[rare].sum()), least, how)
 
 
-def _draw_least(settings: Settings, name: str, level: str, least: int) -> int:
+def draw_least(settings: Settings, name: str, level: str, least: int) -> int:
     """How many records a level must have, drawn evenly from the seed: none fewer than `least`."""
     return least + _draw(settings.seed, min(least, _MARGIN), "pooled", name, level)
 

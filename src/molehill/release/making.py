@@ -36,7 +36,7 @@ from molehill.plan.plan import (
     read_formulas,
     take_table,
 )
-from molehill.plan.pooling import pool_levels, write_in_units
+from molehill.plan.pooling import draw_least, pool_levels, write_in_units
 from molehill.plan.predictors import predictors_of
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
@@ -279,7 +279,8 @@ def _choose_one(view: View, settings: Settings, place: int, rules: Rules) -> Any
     given = {setting: settings.of_column(setting, column) for setting in BUILT_IN[name].takes}
     chosen = BUILT_IN[name].choose(view.table, column)
     given |= {argument: value for argument, value in chosen.items() if given[argument] == "auto"}
-    given |= {"min_level_records": settings.least_records(column)} if "min_level_records" in given else {}
+    least = draw_least(settings, column, "missing values", settings.least_records(column))
+    given |= {"min_level_records": least} if "min_level_records" in given else {}
     modelled = settings.missing == "model" and view.table.frame[column].isna().any()
     modelled = modelled and may_be_empty(rules.empty, column)
     if BUILT_IN[name].any_kind:
