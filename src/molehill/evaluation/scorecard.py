@@ -414,8 +414,10 @@ def describe_rules(rules: Sequence[Rule] = RULES) -> pd.DataFrame:
 
 def list_rules(evaluation: "Evaluation") -> tuple[Rule, ...]:
     """Give the rules by which an evaluation is judged."""
-    rows: Any = evaluation.rules.to_dict("records")
-    return tuple(Rule(**{**row, "beyond": None if np.isnan(row["beyond"]) else row["beyond"]}) for row in rows)
+    # Column by column: a verdict asks several times, and rows of a frame as dictionaries take ten times as long.
+    columns: Any = {name: evaluation.rules[name].tolist() for name in evaluation.rules}
+    columns["beyond"] = [None if np.isnan(value) else value for value in columns["beyond"]]
+    return tuple(Rule(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))
 
 
 def asked_rules(evaluation: "Evaluation") -> dict[str, Rule]:
