@@ -94,15 +94,18 @@ def look_beside(
     patterns
         The pattern of the key variables of every record.
     places
-        Where every record stands in the released files; none where they are put in random order.
+        Where every record stands in each of the released files; none where they are put in random order.
     levels
         Of a category, its levels.
     """
     named = [(table, name) for name in kept]
     named += [(one, name) for name in beside for one in tables if name != column and name in one.frame]
     numbers = [(name, _as_numbers(one, name)) for one, name in named]
-    alike = numbers if levels is None else [(name, _as_levels(one, name, levels)) for one, name in named]
+    alike = [*numbers] if levels is None else [(name, _as_levels(one, name, levels)) for one, name in named]
     own = [_as_numbers(one, column) if levels is None else _as_levels(one, column, levels) for one in tables[:_TABLES]]
+    # Where rows stand in another order, those at the same place may still have like values, as of two sorted files.
+    moved = [(place, one) for place, one in zip(places, own, strict=False) if (np.diff(place) != 1).any()]
+    alike += [(ORDER, one[np.argsort(place)]) for place, one in moved]
     everyone = np.zeros(len(table.frame), dtype=np.int64)
     coded = {name: pd.factorize(table.frame[name], use_na_sentinel=False)[0].astype(np.int64) for name in kept}
     coded = {name: coded[name] for name in sorted(coded, key=lambda name: -int(coded[name].max(initial=0)))}

@@ -222,7 +222,9 @@ def evaluate(
     against: Annotated[
         list[str] | None, typer.Option(help="Another release to compare with: NAME=FILE,FILE; may repeat.")
     ] = None,
-    key: Annotated[str | None, typer.Option(help="Column that names the record; else records go by position.")] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Column that names the record; else position or unchanged columns do.")
+    ] = None,
     unlinked: Annotated[
         bool, typer.Option("--unlinked", help="No released record is anybody's: fully synthetic tables of any length.")
     ] = False,
