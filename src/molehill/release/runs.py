@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from molehill.machine import find_stop
+from molehill.machine import doing, find_stop
 from molehill.plan.settings import Settings
 from molehill.release.locks import held
 from molehill.release.making import Tell
@@ -61,7 +61,8 @@ def run(
             release = synthesize(data, seeded, **how)
             if tell is not None:
                 tell("writing the report")
-            write_release(release, target, release_anyway=release_anyway)
+            with doing("writing the report"):
+                write_release(release, target, release_anyway=release_anyway)
         except BaseException as error:
             stopped = find_stop(error)
             # Refused before any work was done, there is nothing to go on with; interrupted, there is the seed.

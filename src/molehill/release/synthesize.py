@@ -15,7 +15,7 @@ from molehill.cluster import connect
 from molehill.errors import InputError
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures import MEASURES
-from molehill.machine import call_alone, is_spreading, sees_files, spread
+from molehill.machine import call_alone, doing, is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.release.making import PAPER, Job, Tell, assemble, fit_quietly, make_baselines, prepare, timed_stage
 from molehill.release.measuring import evaluate_new_people, evaluate_schemes
@@ -77,7 +77,8 @@ def synthesize(
     impossible = find_impossible(settings)
     if impossible:
         raise InputError("targets", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
-    job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
+    with doing("checking settings and data"):
+        job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
     with connect(settings.executor):
         return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, tell=tell))
 

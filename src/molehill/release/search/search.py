@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from molehill.errors import InputError, check_choice
+from molehill.machine import doing
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, impossible, read_targets
 from molehill.release.making import Job, Stage, Tell
@@ -42,7 +43,8 @@ def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = T
     """
     if job.settings.targets:
         _check_targets(read_targets(job.settings.targets), job)
-    bench = open_bench(job, checkpoint=checkpoint, progress=progress)
+    with doing("measuring the confidential data"):
+        bench = open_bench(job, checkpoint=checkpoint, progress=progress)
     for point in try_moves(bench):
         if tell is not None:
             state = f"{'meets the targets' if point.met else 'misses them'}, " if bench.targets else ""
