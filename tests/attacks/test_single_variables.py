@@ -82,6 +82,7 @@ LEAKS = {
         },
         random,
     ),
+    "partner in another row": lambda random: keep(lambda data, _: {"partner": pair_up(data)}, random),
     "last wave": lambda random: keep(
         lambda data, _: {"person": np.arange(RECORDS) // 4, "before": last_wave(data)}, random
     ),
