@@ -99,5 +99,5 @@ def test_what_is_being_done_is_told_the_outer_first():
         assert tell_doing() == "point 1 of 6: fitting pay, 3 of 8"
     assert tell_doing() == ""
     with pytest.raises(ZeroDivisionError), doing("dividing"):
-        1 / 0  # noqa: B018
+        raise ZeroDivisionError
     assert tell_doing() == ""
