@@ -173,7 +173,7 @@ def measure_evaluation(tables: int, shared: Path) -> None:
     people = read_people(shared)[[*KNOWN, *REPLACED]]
     ten = [one[[*KNOWN, *REPLACED]] for one in read_released(read_people(shared), shared)]
     released = {"synthpop": [ten[number % len(ten)] for number in range(tables)]}
-    view = Intruder(known=KNOWN, sensitive=REPLACED, radius=0.2, missing="keep").look(people)
+    view = Intruder(known=KNOWN, sensitive=REPLACED, radius=0.2, missing_values="keep").look(people)
     attacks = [one.id for one in ATTACK_MEASURES]
     half = people.sample(frac=0.5, random_state=1)
     evaluate(view, {"few": ten[:1]}, control=half)  # what is compiled is compiled before
@@ -225,7 +225,7 @@ def calibrate(shared: Path, splits: int) -> None:
 
 
 def _people_of_nist(shared: Path, known: list[str]) -> tuple[pd.DataFrame, Intruder]:
-    intruder = Intruder(known=known, sensitive=REPLACED, radius=0.2, missing="keep")
+    intruder = Intruder(known=known, sensitive=REPLACED, radius=0.2, missing_values="keep")
     return read_people(shared)[[*known, *REPLACED]], intruder
 
 

@@ -57,20 +57,20 @@ class Case:
 
 
 def read_case(name: str, replicate: int) -> Case:
-    how: dict[str, Any] = {"seed": replicate + 1, "compare": (), "expected_tables": 200, "shuffle": False}
+    how: dict[str, Any] = {"seed": replicate + 1, "compare": (), "expected_risk_draws": 200, "shuffle": False}
     if name == "counts":
-        settings = Settings(replace="outcome", known=(), radius=0.15, lower=0, upper=10_000, **how)
+        settings = Settings(synthesize="outcome", known=(), radius=0.15, lower=0, upper=10_000, **how)
         return Case(nb_mixture(1000, seed=replicate + 1), settings, {})
     if name == "survey":
         survey = consumer_survey(seed=2017 + replicate)
         kept = [column for column in survey.columns if column != "income"]
         how |= {"lower": -100_000.0, "upper": 2_000_000.0, "regressions": ("income ~ region + urban + earner",)}
-        return Case(survey, Settings(replace="income", keep=kept, known=("gender", "age", "region"), **how), {})
+        return Case(survey, Settings(synthesize="income", keep=kept, known=("gender", "age", "region"), **how), {})
     table = read_table(SHARED / f"{'ce_sample' if name == 'ce' else 'nist_ma'}.csv")
     found = suggest_settings(table).settings
     table = declare_missing(table, found.missing_codes)
-    settings = found.but(decide=(), drop=(*found.drop, *found.decide), data=None, missing_codes={}, **how)
-    column = settings.replace[0]
+    settings = found.but(undecided=(), drop=(*found.drop, *found.undecided), data=None, missing_codes={}, **how)
+    column = settings.synthesize[0]
     if name == "ce":
         made = pd.read_csv(SHARED / "ce_synthpop_income.csv")
         values = [made[one] for one in made.columns]
@@ -84,8 +84,8 @@ def read_case(name: str, replicate: int) -> Case:
 def compare(case: Case) -> list[dict[str, Any]]:
     """Make and measure every release; one row a scheme."""
     own = case.settings
-    paper: dict[str, Any] = {"scheme": "paper", "regressions": own.regressions}
-    asked = {"default": own, "pairwise": own.but(**paper, order=2), "marginal": own.but(**paper, order=1)}
+    paper: dict[str, Any] = {"method": "paper", "regressions": own.regressions}
+    asked = {"default": own, "pairwise": own.but(**paper, risk_order=2), "marginal": own.but(**paper, risk_order=1)}
     tables, posteriors, seconds, row_of = {}, {}, {}, {}
     for name, settings in asked.items():
         begun = time.perf_counter()
@@ -100,7 +100,7 @@ def compare(case: Case) -> list[dict[str, Any]]:
             "predictors": ", ".join(release.settings.predictors or ()),
             "variant": release.posterior.variant,
         }
-    table, column = as_table(case.data), own.replace[0]
+    table, column = as_table(case.data), own.synthesize[0]
     frame = table.frame.drop(columns=list(own.drop))
     # Only what is declared is promised, and looked at; where nothing is, every kept column counts.
     promised = complete_settings(own, table).predictors or own.keep
@@ -176,7 +176,7 @@ def measure_coverage(samples: int) -> None:
     for number in range(samples):
         sample = consumer_survey(seed=50_000 + number)
         view = first.settings.intruder.look(sample)
-        model = forest(income, ["region", "urban", "earner"], leaf=parts, lower=-1e5, upper=2e6)
+        model = forest(income, ["region", "urban", "earner"], min_leaf_size=parts, lower=-1e5, upper=2e6)
         risks = {order: confidential_risk(view, order=order) for order in (1, 2)}
         weights = {
             "default": np.ones(len(sample)),

@@ -191,10 +191,10 @@ def by_forest(world: World, datasets: int, seed: int, *, everything: bool = Fals
     how: dict[str, Any] = {"keep": [] if everything else names, "known": KEYS, "seed": seed, **limits, **given}
     if world.column in numeric:
         how["radius"] = 0.2
-    how |= {"records": len(world.data)} if everything else {"predictors": names}
-    job = prepare(world.data, Settings(replace=replaced, **how))
+    how |= {"fully_synthetic_records": len(world.data)} if everything else {"predictors": names}
+    job = prepare(world.data, Settings(synthesize=replaced, **how))
     posterior = fit_quietly(job.model, job.table, np.ones(len(world.data)), seed=seed, progress=False)
-    more: dict[str, Any] = {"records": len(world.data)} if everything else {}
+    more: dict[str, Any] = {"fully_synthetic_records": len(world.data)} if everything else {}
     return [as_table(one).frame for one in draw(posterior, datasets=datasets, seed=seed, **more)]
 
 

@@ -61,7 +61,7 @@ def measure(records: int) -> dict[str, float]:
     data = consumer_survey(records, seed=1)
     told = {"gradient of the mixture": gradient(data, times)}
     predictors = [str(name) for name in data if name != "income"]
-    maker = forest("income", predictors, leaf=max(100.0, records / 500), trees=TREES, **LIMITS)
+    maker = forest("income", predictors, min_leaf_size=max(100.0, records / 500), trees=TREES, **LIMITS)
     fit(maker, data.iloc[:1000], seed=1, progress=False)
     begun = time.perf_counter()
     posterior = fit(maker, data, seed=1, progress=False)
@@ -242,7 +242,7 @@ def search_points(records: int, executor: str | None, *, kill: bool = False) -> 
 def opened_bench(records: int) -> Any:
     data = consumer_survey(records, seed=1)
     kept = [str(name) for name in data if name != "income"]
-    settings = Settings(replace="income", keep=kept, known=KNOWN, compare=(), datasets=5, seed=1, **LIMITS)
+    settings = Settings(synthesize="income", keep=kept, known=KNOWN, compare=(), datasets=5, seed=1, **LIMITS)
     return open_bench(prepare(data, settings), checkpoint=None, progress=False)
 
 
@@ -277,7 +277,7 @@ def run_whole(records: int, kept: Path | None) -> dict[str, Any]:
         table = read_table(path)
         others = [str(name) for name in table.frame if name != "income"]
         how: dict[str, Any] = {"compare": (), "datasets": 5, "seed": 1, **LIMITS}
-        release = synthesize(table, Settings(replace="income", keep=others, known=KNOWN, **how), progress=False)
+        release = synthesize(table, Settings(synthesize="income", keep=others, known=KNOWN, **how), progress=False)
         made = release.save(kept or Path(folder) / "out")
         seconds = time.perf_counter() - begun
         size = (made / "internal" / "report.html").stat().st_size / 2**20

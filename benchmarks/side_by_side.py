@@ -124,7 +124,7 @@ def read_case(name: str, shared: Path, seed: int) -> Case:
         made = pd.read_csv(shared / "ce_synthpop_income.csv")
         others = [table.frame.assign(Income=made[one].to_numpy()) for one in made.columns]
         settings = Settings(
-            replace="Income",
+            synthesize="Income",
             keep=[column for column in table.frame.columns if column != "Income"],
             known=("Age", "Urban", "Marital"),
             breaks={"Age": (25.0, 35.0, 50.0, 65.0)},
@@ -144,12 +144,12 @@ def read_case(name: str, shared: Path, seed: int) -> Case:
         new = {column: pd.to_numeric(cells[column], errors="coerce") for column in (*categories, *numbers)}
         others.append(table.frame.assign(**{one: made.astype(table.frame[one].dtype) for one, made in new.items()}))
     settings = Settings(
-        replace=(*categories, *numbers),
+        synthesize=(*categories, *numbers),
         keep=[column for column in table.frame.columns if column not in (*categories, *numbers)],
         known=("PUMA", "AGEP", "SEX", "RAC1P"),
         breaks={"AGEP": (15.0, 25.0, 35.0, 50.0, 65.0)},
         kinds=dict.fromkeys(categories, "categorical"),
-        missing="model",
+        missing_values="model",
         lower={"PINCP": -20_000.0, "POVPIP": 0.0},
         upper={"PINCP": 2_000_000.0, "POVPIP": 501.0},
         datasets=len(others),
@@ -162,7 +162,7 @@ def make_schemes(table: Table, settings: Settings) -> tuple[dict[str, list[Any]]
     """Make our release, and what agencies do today, of a table."""
     release = synthesize(table, settings, progress=False)
     schema = settings.intruder.look(table).schema
-    numbers = [name for name in settings.replace if schema[name].kind != "categorical"]
+    numbers = [name for name in settings.synthesize if schema[name].kind != "categorical"]
     tables: dict[str, list[Any]] = {OURS: list(release.datasets)}
     for name in CHANGED:
         seeds = range(settings.datasets)
@@ -191,7 +191,7 @@ def measure(case: Case, seed: int) -> tuple[Evaluation, Evaluation]:
 
 def _rules(table: Table, settings: Settings) -> Any:
     schema = settings.intruder.look(table).schema
-    return find_rules(table, settings, {name: schema[name].kind for name in settings.replace})
+    return find_rules(table, settings, {name: schema[name].kind for name in settings.synthesize})
 
 
 def choose(evaluation: Evaluation, scheme: str, row: Row) -> tuple[float, float, float] | None:
@@ -296,7 +296,7 @@ def main() -> None:
         sys.exit("the reference data in ../shared/data are not here")
     case = read_case(given.data, given.shared, given.seed)
     whole, halves = measure(case, given.seed)
-    table = tabulate(whole, halves, case.settings.replace)
+    table = tabulate(whole, halves, case.settings.synthesize)
     show(table, colour(whole, halves))
     if given.keep is not None:
         there = given.keep.exists()

@@ -94,7 +94,7 @@ def fit_income(
         if normal:
             model: Any = normal_linear("income", PREDICTORS + weight, transform="log", lower=1, upper=10_000_000)
         else:
-            model = forest("income", PREDICTORS + weight, leaf=leaf, **LIMITS)
+            model = forest("income", PREDICTORS + weight, min_leaf_size=leaf, **LIMITS)
         return fit(model, table, survey=DESIGN if weighted else None, seed=seed, progress=False)
 
     return fit_to
@@ -114,7 +114,10 @@ def chain(columns: Sequence[str], given: Sequence[str], leaf: float) -> Chain:
     ends = {"income": LIMITS, "weight": WEIGHTS}
     before = [[*given, *columns[:place]] for place in range(len(columns))]
     return Chain(
-        tuple(forest(name, own, leaf=leaf, **ends.get(name, {})) for name, own in zip(columns, before, strict=True))
+        tuple(
+            forest(name, own, min_leaf_size=leaf, **ends.get(name, {}))
+            for name, own in zip(columns, before, strict=True)
+        )
     )
 
 

@@ -12,7 +12,7 @@ import molehill
 
 IMAGES = Path(__file__).parent / "images"
 RADIUS = 0.2
-INTRUDER = molehill.Intruder(known=["gender", "age", "region"], sensitive="income", radius=RADIUS, cover="paper")
+INTRUDER = molehill.Intruder(known=["gender", "age", "region"], sensitive="income", radius=RADIUS, count_self=True)
 
 # Thirteen records with one pattern, incomes in thousands; Betty is the first record of every table.
 CONFIDENTIAL = (60, 52, 66, 70, 24, 28, 33, 37, 41, 45, 80, 90, 104)

@@ -153,7 +153,7 @@ def test_what_is_no_address_is_refused(address):
         with connect(address):
             pass
 
-    assert "local" in refusal(call, "executor")
+    assert "local" in refusal(call, "scheduler")
 
 
 @pytest.mark.parametrize("address", ["tcp://192.0.2.1:8786", "192.0.2.1:8786"])
@@ -163,7 +163,7 @@ def test_values_do_not_travel_to_another_machine_in_the_open(address):
         with connect(address):
             pass
 
-    assert "in the open" in refusal(call, "executor")
+    assert "in the open" in refusal(call, "scheduler")
 
 
 @pytest.mark.usefixtures("alone")
@@ -171,7 +171,7 @@ def test_a_worker_on_another_machine_is_refused_without_tls():
     found = Cluster(None, shares_files=False)  # type: ignore[arg-type]
     found._check_reached("tls://192.0.2.1:8786")
     found._check_reached("tcp://127.0.0.1:8786")
-    assert "in the open" in refusal(lambda: found._check_reached("tcp://192.0.2.1:8786"), "executor")
+    assert "in the open" in refusal(lambda: found._check_reached("tcp://192.0.2.1:8786"), "scheduler")
 
 
 @pytest.mark.usefixtures("alone")
@@ -185,7 +185,7 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
             with connect(f"tcp://127.0.0.1:{port}"):
                 pass
 
-        assert "no scheduler answers" in refusal(call, "executor")
+        assert "no scheduler answers" in refusal(call, "scheduler")
 
 
 @pytest.mark.usefixtures("alone")
@@ -196,7 +196,7 @@ def test_without_dask_the_extra_is_named(monkeypatch):
         with connect("local"):
             pass
 
-    assert "molehill[cluster]" in refusal(call, "executor")
+    assert "molehill[cluster]" in refusal(call, "scheduler")
 
 
 # Packets.
@@ -306,7 +306,7 @@ def test_pieces_are_forgotten_in_any_thread(tmp_path):
 @pytest.mark.usefixtures("two")
 def test_workers_of_other_versions_are_refused(monkeypatch):
     monkeypatch.setattr(clusters, "_versions", lambda: {"jax": "0.0"})
-    assert "other versions of jax" in refusal(connected().check, "executor")
+    assert "other versions of jax" in refusal(connected().check, "scheduler")
 
 
 @pytest.mark.usefixtures("two")
@@ -315,7 +315,7 @@ def test_workers_lay_what_they_cannot_hold_into_private_folders():
     assert [one["private"] for one in told.values()] == [True, True]
     connected().client.run(lambda dask_worker: Path(dask_worker.local_directory).chmod(0o750))
     try:
-        assert "others can read" in refusal(connected().check, "executor")
+        assert "others can read" in refusal(connected().check, "scheduler")
     finally:
         connected().client.run(lambda dask_worker: Path(dask_worker.local_directory).chmod(0o700))
 
@@ -340,7 +340,7 @@ def test_a_piece_that_ends_every_worker_is_given_up():
 
     asked: Any = connected().client.run_on_scheduler
     asked(allow_one)
-    text = refusal(lambda: list(spread(pieces.die, [(0,), (1,), (2,)])), "executor")
+    text = refusal(lambda: list(spread(pieces.die, [(0,), (1,), (2,)])), "scheduler")
     assert "ended 2 workers" in text
     assert "--resume" in text
 
@@ -381,7 +381,7 @@ def small() -> tuple[pd.DataFrame, Settings]:
     survey = consumer_survey(200, seed=2)
     kept = [name for name in survey.columns if name not in ("education", "income")]
     settings = Settings(
-        replace=["education", "income"],
+        synthesize=["education", "income"],
         keep=kept,
         known=["gender", "region"],
         predictors=["age", "region"],
@@ -389,9 +389,9 @@ def small() -> tuple[pd.DataFrame, Settings]:
         upper={"income": 2e6},
         compare=["pairwise"],
         datasets=2,
-        expected_tables=40,
-        search_tables=40,
-        fits=2,
+        expected_risk_draws=40,
+        search_draws=40,
+        max_fits=2,
         attacks="none",
         seed=5,
     )
@@ -460,7 +460,7 @@ def test_a_table_in_parts_is_measured_alike_on_workers(small, tmp_path, dying, w
 @pytest.mark.usefixtures("alone")
 def test_any_number_of_workers_makes_the_same_bytes(small, made_here, tmp_path, workers):
     survey, settings = small
-    assert written((survey, settings.but(executor=f"local:{workers}")), tmp_path / "out") == made_here
+    assert written((survey, settings.but(scheduler=f"local:{workers}")), tmp_path / "out") == made_here
 
 
 # A scheduler of its own, as a cluster has it.
@@ -590,7 +590,7 @@ def test_a_scheduler_that_stays_away_is_told_with_the_way_to_go_on(tmp_path, mon
         made = spread(pieces.note_only, [(number,) for number in range(6)], shared=(tmp_path,))
         assert next(made) == 0
         process.kill()
-        assert "--resume" in refusal(lambda: list(made), "executor")
+        assert "--resume" in refusal(lambda: list(made), "scheduler")
 
 
 @pytest.mark.usefixtures("alone")
@@ -608,14 +608,14 @@ def test_a_scheduler_without_workers_is_told(monkeypatch):
             with connect(address):
                 pass
 
-        assert "no worker" in refusal(call, "executor")
+        assert "no worker" in refusal(call, "scheduler")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_a_worker_out_of_memory_is_told(tmp_path):
     with scheduler_and_worker(tmp_path / "log", "--memory-limit", "500MB") as (_, address), connect(address):
-        text = refusal(lambda: list(spread(pieces.fill_memory, [(0,), (1,)])), "executor")
+        text = refusal(lambda: list(spread(pieces.fill_memory, [(0,), (1,)])), "scheduler")
     assert "too little memory" in text
 
 

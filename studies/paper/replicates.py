@@ -113,7 +113,7 @@ class Study:
 
     def intruder(self, radius: float) -> Intruder:
         """Give the intruder of the paper, at a radius."""
-        return Intruder(self.survey.known, self.survey.sensitive, radius, cover="paper", small_patterns="marginal")
+        return Intruder(self.survey.known, self.survey.sensitive, radius, count_self=True, small_patterns="marginal")
 
 
 def run_schemes(
@@ -249,7 +249,7 @@ def _fit(data: pd.DataFrame, study: Study, weights: Floats, seed: int, *, quick:
     if study.synthesizer == "negative_binomial":
         synthesizer = models.negative_binomial(survey.sensitive)
     else:
-        paper: dict[str, Any] = {"components": 10, "membership": "posterior", "transform": "log"}
+        paper: dict[str, Any] = {"components": 10, "component_draw": "posterior", "transform": "log"}
         ends: dict[str, Any] = {"lower": survey.lower, "upper": survey.upper}
         synthesizer = models.semicontinuous(survey.sensitive, list(survey.predictors), **paper, **ends)
     lengths: dict[str, Any] = {"draws": QUICK_DRAWS, "patience": 0} if quick else {"patience": 1}

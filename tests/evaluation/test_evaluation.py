@@ -285,7 +285,7 @@ def test_several_sensitive_columns_and_kinds():
 
 def test_a_missing_value_is_kept_out():
     data = DATA.assign(pay=[101.0, np.nan, 121.0, 909.0, 51.0, 53.0])
-    found = evaluate(data, [data, data], replace(NEIGHBOUR, missing="keep"))
+    found = evaluate(data, [data, data], replace(NEIGHBOUR, missing_values="keep"))
     assert np.isnan(found.records["risk"].iloc[1])
     assert figure(found, "guess_right")["value"] == 1
     assert figure(found, "estimate", frame="utility", of="mean of pay")["value"] == pytest.approx(data["pay"].mean())

@@ -69,7 +69,7 @@ CASES = {
         60_000,
     ),
 }
-OTHER_CHOICES: dict[str, Any] = {"membership": "posterior"}
+OTHER_CHOICES: dict[str, Any] = {"component_draw": "posterior"}
 
 
 @cache
@@ -217,10 +217,12 @@ def test_a_mixture_has_shares_and_spreads():
 def test_an_option_chosen_before_the_fit_is_that_chosen_after_it():
     posterior = contract_fit("tdp_mixture")
     case = CASES["tdp_mixture"]
-    synthesizer = BUILT_IN["tdp_mixture"].make(case.column, ["region"], **case.settings, membership="posterior")
+    synthesizer = BUILT_IN["tdp_mixture"].make(case.column, ["region"], **case.settings, component_draw="posterior")
     chosen = quick_fit(synthesizer, PEOPLE_WITH_GAPS)
     np.testing.assert_array_equal(chosen.draws["beta"], posterior.draws["beta"])
-    for one, other in zip(released_of(chosen), released_of(posterior.drawing_by(membership="posterior")), strict=True):
+    for one, other in zip(
+        released_of(chosen), released_of(posterior.drawing_by(component_draw="posterior")), strict=True
+    ):
         pd.testing.assert_frame_equal(one, other)
 
 

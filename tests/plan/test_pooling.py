@@ -11,7 +11,7 @@ from molehill.plan.settings import Settings
 from molehill.tables.table import Table
 from people import refusal
 
-JOBS = Settings(replace=["job"], known=[])
+JOBS = Settings(synthesize=["job"], known=[])
 
 
 def pooled(column, labels=None, **changes):
@@ -50,7 +50,7 @@ def test_the_plan_tells_how_many_and_no_level():
     _, _, (told,) = pooled(repeated(a=9, b=5, priest=3, pope=2))
     assert told == "2 levels of fewer than 5 records (5 in all) are pooled into one level"
     people = pd.DataFrame({"job": repeated(a=19, b=15, priest=3, pope=2), "town": repeated(A=36, B=3)})
-    settings = Settings(replace=["job"], keep=["town"], known=["town"])
+    settings = Settings(synthesize=["job"], keep=["town"], known=["town"])
     plan = plan_settings(people, settings)
     assert told in f"{plan}"
     assert told in plan.columns["remark"][0]
@@ -59,7 +59,7 @@ def test_the_plan_tells_how_many_and_no_level():
     # Who wants every level says so.
     assert "pooled" not in f"{plan_settings(people, settings.but(min_level_records=1))}"
     assert "pooled" in f"{plan_settings(people, settings.but(min_level_records={'town': 1}))}"
-    whole = Settings(columns={"job": {"release": "replace", "min_level_records": 3}, "town": "keep"}, known=["town"])
+    whole = Settings(columns={"job": {"release": "synthesize", "min_level_records": 3}, "town": "keep"}, known=["town"])
     assert (
         "1 level of fewer than 3 records (2 in all) is pooled into the most frequent level"
         in f"{plan_settings(people, whole)}"
@@ -106,7 +106,7 @@ def test_too_few_levels_left_is_refused_without_a_level():
 
 def test_a_constraint_on_a_rare_level_says_that_it_is_pooled():
     people = pd.DataFrame({"job": repeated(a=30, b=30, pope=1, priest=6), "town": ["A"] * 67})
-    settings = Settings(replace=["job"], keep=["town"], known=["town"], constraints=["town = 'A' -> job != 'pope'"])
+    settings = Settings(synthesize=["job"], keep=["town"], known=["town"], constraints=["town = 'A' -> job != 'pope'"])
     with pytest.raises(InputError, match="Rare levels of 'job' are pooled: a smaller min_level_records"):
         plan_settings(people, settings)
     plan_settings(people, settings.but(min_level_records=1))

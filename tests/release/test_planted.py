@@ -73,11 +73,18 @@ def release_planted(tmp_path, capsys, planted, seed):
     write_table(frame, tmp_path / "people.csv")
     table = read_table(tmp_path / "people.csv")
     suggested = suggest_settings(table, path="people.csv").settings
-    assert suggested.replace == ("pay",)
+    assert suggested.synthesize == ("pay",)
     assert set(suggested.drop) == {"person_id", "surname", "birth"}
-    assert suggested.decide == ("diagnosis",)
-    quick = {"datasets": 2, "compare": (), "expected_tables": 0, "attacks": "none", "leaf": 20, "seed": seed}
-    chosen = suggested.but(decide=(), drop=(*suggested.drop, "diagnosis"), **quick)
+    assert suggested.undecided == ("diagnosis",)
+    quick = {
+        "datasets": 2,
+        "compare": (),
+        "expected_risk_draws": 0,
+        "attacks": "none",
+        "min_leaf_size": 20,
+        "seed": seed,
+    }
+    chosen = suggested.but(undecided=(), drop=(*suggested.drop, "diagnosis"), **quick)
     told: list[str] = []
     run(table, chosen, tmp_path / "out", progress=False, tell=told.append)
     said = "\n".join(told) + capsys.readouterr().out

@@ -59,8 +59,8 @@ def test_what_became_of_every_column_is_found_in_the_tables(evidence):
     released, evaluation = evidence
     found = gather_evidence(PEOPLE, released, evaluation, EYES)
     fates = {row["column"]: row["fate"] for row in found.facts["columns"]}
-    assert fates == {"town": "keep", "home": "replace", "pay": "replace", "rent": "change", "id": "drop"}
-    assert found.settings.replace == ("pay", "home")
+    assert fates == {"town": "keep", "home": "synthesize", "pay": "synthesize", "rent": "change", "id": "drop"}
+    assert found.settings.synthesize == ("pay", "home")
     assert found.weights["value_2"].tolist() == PEOPLE["home"].tolist()
 
 

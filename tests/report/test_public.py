@@ -194,7 +194,7 @@ def test_policies_that_tell_of_values_or_of_the_order_stay_inside():
     # How many have no value is in the tables only if such records stay without.
     missing = replace(dossier, policies={"missing sensitive value": 77})
     assert not redact(missing).policies
-    kept = replace(missing, settings=missing.settings.but(missing="keep"))
+    kept = replace(missing, settings=missing.settings.but(missing_values="keep"))
     assert redact(kept).policies == {"missing sensitive value": 77}
 
 
@@ -358,7 +358,7 @@ def test_the_first_page_names_columns_that_are_kept_knowingly_or_look_sensitive(
     dossier = plain_dossier()
     assert "may name people" not in words_of(page("public"))
     told = change_columns(dossier, marital={"sensitive": "health"}, income={"sensitive": "money"})
-    told = replace(told, settings=told.settings.but(accept=["region", DROPPED]))
+    told = replace(told, settings=told.settings.but(accept_identifying=["region", DROPPED]))
     for edition in ("internal", "public"):
         html = said(with_few_measures(told), edition)
         first = words_of(html.partition('<section id="done"')[0])
@@ -398,7 +398,9 @@ def test_how_many_values_are_new_is_said_in_both_editions():
     dossier = plain_dossier()
     everybody = "The values of income are new in 300 of 300 records."
     values = dossier.weights["value"].where(dossier.weights["record"] > 17)
-    some = replace(dossier, weights=dossier.weights.assign(value=values), settings=dossier.settings.but(missing="keep"))
+    some = replace(
+        dossier, weights=dossier.weights.assign(value=values), settings=dossier.settings.but(missing_values="keep")
+    )
     most = "The values of income are new in 283 of 300 records; the other 17 have none, and stay without."
     for edition in ("internal", "public"):
         assert everybody in words_of(page(edition))

@@ -400,7 +400,7 @@ def test_settings_facts_and_policies_that_are_not_listed_stay_inside():
         policies={**dossier.policies, "looked at twice": 123},
     )
     public, known = redact(dossier), ("gender", "age")
-    named = {name: getattr(dossier.settings, name) for name in ("replace", "keep", "drop", "known", "predictors")}
+    named = {name: getattr(dossier.settings, name) for name in ("synthesize", "keep", "drop", "known", "predictors")}
     assert public.settings == Extended(**named)
     assert public.settings.known == known
     assert "place" not in public.facts
@@ -776,7 +776,7 @@ def test_a_model_is_described_in_its_author_s_words():
     words = "a copula that <b>we</b> wrote, `ours`"
     own = replace(
         dossier,
-        settings=dossier.settings.but(synthesizer="own"),
+        settings=dossier.settings.but(synthesizer="custom"),
         facts={**dossier.facts, "model": "ours", "words": words},
     )
     note = methods_note(own)
@@ -796,7 +796,7 @@ def test_several_columns_are_named_one_by_one():
     columns = ["income", "spending"]
     released = [multiply_noise(survey, columns, least=0.1, most=0.5, seed=seed) for seed in (1, 2)]
     small = plain_dossier()
-    settings = small.settings.but(replace=columns, radius={"income": 0.2, "spending": 0.1}, floor=0.0)
+    settings = small.settings.but(synthesize=columns, radius={"income": 0.2, "spending": 0.1}, min_radius=0.0)
     measures = [one for one in MEASURES if one.id in (*FEW, "radius_mean", "guess_right", "guess_right_without")]
     evaluation = evaluate(survey, {RELEASED: released}, settings.intruder, propensity_methods=(), measures=measures)
     dossier = replace(small, evaluation=evaluation, settings=settings, fits=small.fits.iloc[:0])
@@ -843,7 +843,7 @@ def test_a_categorical_column_has_a_report():
         survey.assign(marital=survey["marital"].sample(frac=1, random_state=seed).to_numpy()) for seed in (1, 2)
     ]
     small = plain_dossier()
-    columns = {"replace": ["marital"], "keep": [name for name in survey if name != "marital"], "drop": []}
+    columns = {"synthesize": ["marital"], "keep": [name for name in survey if name != "marital"], "drop": []}
     settings = small.settings.but(**columns, lower=None, upper=None)
     measures = [one for one in MEASURES if one.id in (*FEW, "variation", "two_way")]
     evaluation = evaluate(survey, {"pairwise": released}, settings.intruder, propensity_methods=(), measures=measures)

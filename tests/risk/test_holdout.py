@@ -108,6 +108,6 @@ def test_look_alikes_are_counted_by_hand(columns):
 
 def test_who_takes_no_part_is_not_asked_about():
     data = pd.DataFrame({"town": ["A"] * 4, "pay": [1.0, 2.0, np.nan, 4.0]})
-    found = attribution(data, data, Intruder(known="town", sensitive="pay", radius=0.1, missing="keep"))
+    found = attribution(data, data, Intruder(known="town", sensitive="pay", radius=0.1, missing_values="keep"))
     assert np.isnan(found.without).tolist() == [False, False, True, False]
     np.testing.assert_allclose(found.by_table[0, [0, 1, 3]], 1 / 3)

@@ -28,7 +28,7 @@ ANYONE = Intruder(known=[], sensitive="pay", radius=0.1)
 
 def test_distribution_and_thresholds_by_hand():
     data = pd.DataFrame({"pay": [10.0, 10.0, 10.0, 10.0, 99.0]})
-    profile = profile_risk(confidential_risk(data, replace(ANYONE, cover="paper")), data)
+    profile = profile_risk(confidential_risk(data, replace(ANYONE, count_self=True)), data)
     values = dict(zip(profile.distribution["measure"], profile.distribution["value"], strict=True))
     assert values["mean"] == pytest.approx((4 * 0.2 + 0.8) / 5)
     assert (values["minimum"], values["median"], values["maximum"]) == (0.2, 0.2, 0.8)
@@ -69,7 +69,7 @@ def test_ranges_hold_their_values_and_never_close_on_one():
 
 def test_records_left_out_do_not_count():
     data = pd.DataFrame({"pay": [1.0, 1.0, np.nan]})
-    result = confidential_risk(data, replace(ANYONE, missing="keep"))
+    result = confidential_risk(data, replace(ANYONE, missing_values="keep"))
     profile = profile_risk(result, data)
     assert profile.distribution["value"].iloc[0] == 0.0
     assert profile.policies.to_dict("records") == [{"policy": "missing sensitive value", "records": 1}]

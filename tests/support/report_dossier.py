@@ -86,7 +86,7 @@ def searched_dossier():
     """The plain one as if a search had found it."""
     search = make_search(("maximum realised <= 0.4321", "U_m <= 0.1987"))
     made = plain_dossier()
-    return replace(made, search=search, settings=made.settings.but(targets=list(map(str, search.targets))))
+    return replace(made, search=search, settings=made.settings.but(release_criteria=list(map(str, search.targets))))
 
 
 def make_search(targets, *, met=True, converged=True, way=None):
@@ -141,7 +141,7 @@ def _make(survey, column, known, released, other, measures=MEASURES, labels=LABE
     dropped = HOSTILE[DROPPED] if HOSTILE[DROPPED] in survey else DROPPED
     settings = Settings(
         data="/agency/secret/survey.csv",
-        replace=[column],
+        synthesize=[column],
         keep=[name for name in survey if name not in (column, dropped)],
         drop=[dropped],
         lower=LIMITS[0],
@@ -149,9 +149,9 @@ def _make(survey, column, known, released, other, measures=MEASURES, labels=LABE
         known=known,
         predictors=known,
         radius=RADIUS,
-        floor=FLOOR,
-        scale=SCALE,
-        shift=SHIFT,
+        min_radius=FLOOR,
+        weight_scale=SCALE,
+        weight_shift=SHIFT,
         seed=SEED,
         small_patterns="marginal",
     )

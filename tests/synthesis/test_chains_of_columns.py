@@ -198,14 +198,14 @@ def test_correlations_and_regressions_between_replaced_columns_are_unbiased_and_
 @pytest.mark.parametrize("replicates", [6, pytest.param(40, marks=pytest.mark.slow)])
 def test_so_are_those_of_forests_where_amounts_have_few_values(replicates):
     kinds = {"pay": "continuous", "spend": "continuous"}
-    chain = forests(*DEPENDENCE, leaf=10, trees=40, kinds=kinds)
+    chain = forests(*DEPENDENCE, min_leaf_size=10, trees=40, kinds=kinds)
     # Parts are shrunk by a mass of two: with fewer records that is more than the error.
     check_coverage(chain, replicates, 2_000, rounded=True)
 
 
 def test_a_forest_cuts_an_amount_into_parts_and_loses_what_goes_on_within_them():
     people = sample_people(4_000, 1)
-    tables = tables_of(grown(forests(*DEPENDENCE, leaf=30), people), 10)
+    tables = tables_of(grown(forests(*DEPENDENCE, min_leaf_size=30), people), 10)
     true, found = estimates(people), [estimates(table) for table in tables]
     for name in ("slope", "correlation"):
         # The error of ten tables, each a draw from a draw of the posterior.
@@ -237,7 +237,9 @@ def test_columns_are_drawn_in_the_order_of_the_settings_each_given_those_before_
     people = sample_people(300, 4)
     for order in (("spend", "job", "pay"), ("job", "pay", "spend")):
         limits: Any = {"lower": {"pay": -50.0, "spend": -50.0}, "upper": {"pay": 90.0, "spend": 90.0}}
-        asked = Settings(replace=order, keep=["group"], known=["group"], predictors=["group"], leaf=20, **limits)
+        asked = Settings(
+            synthesize=order, keep=["group"], known=["group"], predictors=["group"], min_leaf_size=20, **limits
+        )
         assert plan_settings(people, asked).drawn == order
         chain = choose_synthesizer(asked.intruder.look(people), asked)
         assert isinstance(chain, Chain)
@@ -287,7 +289,7 @@ def emptied() -> tuple[Rules, Posterior]:
     people = survey()
     rules = Rules(find_emptiness(Table(people), EMPTIED, ["age"]))
     links = tuple(
-        forest(name, ["age", *EMPTIED[:place]], trees=20, leaf=10, missing=may_be_empty(rules.empty, name))
+        forest(name, ["age", *EMPTIED[:place]], trees=20, min_leaf_size=10, missing=may_be_empty(rules.empty, name))
         for place, name in enumerate(EMPTIED)
     )
     return rules, grown(Chain(links, rules), people)
@@ -366,7 +368,9 @@ def small_fit(order: tuple[str, ...]) -> Posterior:
         ends = dict(zip(("lower", "upper"), LIMITS.get(name, ()), strict=False))
         kinds: Any = {column: "continuous" for column in ("k", *order[: place + 1]) if column in (*LIMITS, "k")}
         missing = bool(small()[name].isna().any())
-        links.append(forest(name, ["k", "g", *order[:place]], trees=20, leaf=15, kinds=kinds, missing=missing, **ends))
+        links.append(
+            forest(name, ["k", "g", *order[:place]], trees=20, min_leaf_size=15, kinds=kinds, missing=missing, **ends)
+        )
     return grown(Chain(tuple(links)), small())
 
 
@@ -548,13 +552,13 @@ def test_a_sum_of_columns_is_its_total_in_every_record(order):
     frame["total"] = (frame["wages"] + frame["benefits"]).round(2)
     limits = dict.fromkeys(frame.columns, (0.0, 50_000.0))
     asked = Settings(
-        replace=order,
+        synthesize=order,
         keep=[name for name in frame if name not in order],
         known=[],
         lower=0.0,
         upper=50_000.0,
         constraints=["wages + benefits = total"],
-        leaf=20,
+        min_leaf_size=20,
     )
     rules = find_rules(Table(frame), asked, dict.fromkeys(order, "continuous"))
     assert rules.limits == {name: limits[name] for name in order}

@@ -42,7 +42,7 @@ def goes_in_parts(path: Path, memory: float | None) -> bool:
 
 def bytes_of(memory: float | None) -> float | None:
     """Turn GiB into bytes."""
-    return None if memory is None else check_number("memory", memory, above=0) * 2**30
+    return None if memory is None else check_number("memory-gib", memory, above=0) * 2**30
 
 
 def refuse_options(given: Mapping[str, Any]) -> None:
@@ -57,12 +57,12 @@ def names_of(dataset: Dataset) -> Table:
     return Table(pd.DataFrame(columns=dataset.schema.names))
 
 
-def name_releases(released: Sequence[Path], against: Sequence[str]) -> dict[str, list[Path]]:
+def name_releases(released: Sequence[Path], compare: Sequence[str]) -> dict[str, list[Path]]:
     """Give the datasets of every release by its name, the others being given as NAME=FOLDER,FOLDER."""
     named = {"released": list(released)}
-    for name, value in parse_pairs(list(against), "against", "topcoded=folder").items():
+    for name, value in parse_pairs(list(compare), "compare", "topcoded=folder").items():
         if name in ("released", CONFIDENTIAL):
-            raise InputError("against", f"{name!r} is taken", "Choose another name, such as topcoded=folder")
+            raise InputError("compare", f"{name!r} is taken", "Choose another name, such as topcoded=folder")
         named[name] = [Path(folder) for folder in value.split(",")]
     return named
 

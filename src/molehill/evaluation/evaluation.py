@@ -263,7 +263,7 @@ def evaluate(
     --------
     >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
     >>> released = {"topcoded": data.assign(pay=[100.0, 110.0, 120.0, 120.0])}
-    >>> evaluation = evaluate(data, released, Intruder(known="town", sensitive="pay", radius=0.1, cover="paper"))
+    >>> evaluation = evaluate(data, released, Intruder(known="town", sensitive="pay", radius=0.1, count_self=True))
     >>> evaluation.risk.query("measure == 'risk_mean'")[["scheme", "value"]].to_dict("split")["data"]
     [['confidential', 0.5], ['topcoded', 0.1875]]
     """

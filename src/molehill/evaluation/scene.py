@@ -315,7 +315,7 @@ class Scene:
     def _estimate(self, **about: Any) -> pd.DataFrame:
         options = self.options
         how: dict[str, Any] = {"interval": options.interval, "rule": options.rule, "seed": options.seed, **about}
-        how["missing"] = self.view.intruder.missing
+        how["missing"] = self.view.intruder.missing_values
         if not self.is_linked:
             # New people may be more or fewer.
             how["size"] = float(np.mean([len(table.frame) for table in self.tables])) / self.view.records
@@ -393,7 +393,7 @@ class Scene:
         how: dict[str, Any] = {"design": options.survey, "hidden": options.hidden}
         frames = []
         if self.is_release and options.survey is not None:
-            missing = self.view.intruder.missing
+            missing = self.view.intruder.missing_values
             frames = [
                 ecdf_distances(self.view.table, self.tables, column, missing=missing, **how).summary
                 for column in self.view.numeric
@@ -454,7 +454,7 @@ class Scene:
 
     def _numeric_distances(self) -> list[pd.DataFrame]:
         groupings = [{}] if self.options.groups is None else [{}, {"groups": self.options.groups}]
-        how: dict[str, Any] = {"missing": self.view.intruder.missing}
+        how: dict[str, Any] = {"missing": self.view.intruder.missing_values}
         return [
             measure(self.view.table, self.tables, column, **how, **grouping).summary
             for column in self.view.numeric

@@ -258,7 +258,7 @@ def _prepare(dataset: Dataset, intruder: Intruder, columns: Sequence[str], sizes
     numeric = _numeric(intruder, schema)
     check_values(dataset, facts, intruder, numeric)
     # Whether a pattern is too small is counted over all buckets: a bucket refuses none.
-    eyes = replace(intruder, small_patterns="protect") if intruder.small_patterns == "error" else intruder
+    eyes = replace(intruder, small_patterns="maximum_risk") if intruder.small_patterns == "error" else intruder
     return _Told(eyes, schema, tuple(columns), facts.gaps, dataset.schema)
 
 
@@ -270,9 +270,11 @@ def _with_scan(told: _Told, order: int, calls: Sequence[tuple[str]]) -> _Told:
     """Decide in which order three or more columns are scanned: sums depend on it, in their last digit."""
     if order == 1 or len(_numeric(told.intruder, told.schema)) < 3:
         return told
-    if told.intruder.likely:
+    if told.intruder.knowledge_probability:
         problem = "with three or more numeric sensitive columns it cannot be measured in parts, but for order 1"
-        raise InputError("likely", problem, "Leave it out, or choose order 1, or measure a table in memory")
+        raise InputError(
+            "knowledge_probability", problem, "Leave it out, or choose order 1, or measure a table in memory"
+        )
     held = np.sum(list(spread(_measure_widths, calls, shared=(told,))), axis=0)
     return replace(told, scan=tuple(balls.narrowest_first(held)))
 
@@ -280,7 +282,7 @@ def _with_scan(told: _Told, order: int, calls: Sequence[tuple[str]]) -> _Told:
 def _measure_widths(told: _Told, folder: str) -> NDArray[np.int64]:
     view = told.look(told.load(folder)[0])
     grouped = balls.group(view.cells, view.by_cell.number)
-    return balls.widths(view.values, grouped, balls.bounds(view.values, view.radius, view.floor))
+    return balls.widths(view.values, grouped, balls.bounds(view.values, view.radius, view.min_radius))
 
 
 def _measure_bucket(told: _Told, order: int, patterns: int, folder: str) -> _Bucket:

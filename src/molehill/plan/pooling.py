@@ -48,12 +48,12 @@ def pool_levels(table: Table, settings: Settings) -> tuple[Table, tuple[Pooled, 
     Examples
     --------
     >>> people = Table(pd.DataFrame({"job": ["a"] * 9 + ["b"] * 8 + ["c", "d"] * 3}))
-    >>> made, (pooled,) = pool_levels(people, Settings(replace=["job"], known=[]))
+    >>> made, (pooled,) = pool_levels(people, Settings(synthesize=["job"], known=[]))
     >>> made.frame["job"].unique().tolist(), f"{pooled}"
     (['a', 'b', 'other'], '2 levels of fewer than 5 records (6 in all) are pooled into one level')
     """
     told = []
-    for name in settings.replace:
+    for name in settings.synthesize:
         found = _pool(table, settings, name) if _is_category(table, settings, name) else None
         if found is not None:
             table, pooled = found
@@ -77,7 +77,7 @@ def _is_category(table: Table, settings: Settings, name: str) -> bool:
 def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] | None:
     column: Any = table.frame[name]
     least = settings.least_records(name)
-    levels = [level for level in find_levels(column, name, "replace") if level is not None]
+    levels = [level for level in find_levels(column, name, "synthesize") if level is not None]
     held = dict(column.value_counts().items())
     records = np.array([held[level] for level in levels], dtype=np.int64)
     rare = records < least

@@ -108,11 +108,11 @@ def read_targets(targets: "str | Target | Sequence[str | Target]") -> tuple[Targ
     """
     given = [targets] if isinstance(targets, str | Target) else list(targets)
     if not given:
-        raise InputError("targets", "there is none", f"Write for instance {EXAMPLES[0]!r}")
+        raise InputError("release_criteria", "there is none", f"Write for instance {EXAMPLES[0]!r}")
     read, problems = parse_targets(given)
     if problems:
         told = problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)
-        raise InputError("targets", told, f"Write them like {', '.join(map(repr, EXAMPLES[:-1]))}")
+        raise InputError("release_criteria", told, f"Write them like {', '.join(map(repr, EXAMPLES[:-1]))}")
     return tuple(read)
 
 

@@ -42,12 +42,12 @@ def evaluate_schemes(
         analyses=job.analyses,
         measures=measures_of(job),
         trials=make_trials(job, posteriors),
-        posteriors=posteriors if settings.expected_tables else None,
+        posteriors=posteriors if settings.expected_risk_draws else None,
         reference="unweighted" if "unweighted" in tables and len(posteriors) > 1 else None,
-        datasets=settings.expected_tables,
+        datasets=settings.expected_risk_draws,
         # What the tables are not made to carry, they are not blamed for; the methods note says what that is.
         related=job.settings.predictors if uncarried_relations(job.settings) else None,
-        survey=settings.survey,
+        survey=settings.survey_design,
         hidden=settings.drop,
         population=settings.weighs == "weights",
         rules=job.rules,
@@ -68,7 +68,7 @@ def measures_of(job: Job) -> Sequence[Measure]:
 
 def rules_of(job: Job) -> pd.DataFrame:
     """Give the rules by which it is judged: of all measures, those that are left out here too."""
-    return describe_rules(set_rules(job.settings.scorecard, job.measures))
+    return describe_rules(set_rules(job.settings.thresholds, job.measures))
 
 
 def make_trials(job: Job, posteriors: Mapping[str, Posterior]) -> dict[str, Trial]:
@@ -76,7 +76,7 @@ def make_trials(job: Job, posteriors: Mapping[str, Posterior]) -> dict[str, Tria
 
     Only the first, which is to be released: comparisons are not published.
     """
-    wanted = job.settings.attacks == "all" or (job.settings.attacks == "auto" and job.is_grown)
+    wanted = job.settings.attacks == "always" or (job.settings.attacks == "auto" and job.is_grown)
     trials: dict[str, Trial] = {}
     if wanted and posteriors:
         name = next(iter(posteriors))
@@ -99,14 +99,22 @@ def fit_half(job: Job, table: Table, posterior: Posterior, name: str, number: in
     own: dict[str, Any] = {"seed": job.seed("half", name, number), "patience": 0, "progress": False}
     fitted = fit_quietly(posterior.synthesizer, table, np.where(side, posterior.risk_weights, 0.0), **own, **job.design)
     how: dict[str, Any] = {"seed": job.seed("draw half", name, number), "unconverged": "allow"}
-    return draw(fitted, datasets=TABLES, records=None if job.settings.records is None else job.view.records, **how)
+    return draw(
+        fitted,
+        datasets=TABLES,
+        records=None if job.settings.fully_synthetic_records is None else job.view.records,
+        **how,
+    )
 
 
 def set_trial(job: Job, half: Booleans, tables: Sequence[Any]) -> Trial:
     """Set tables that were drawn from half of the records beside both halves."""
     frames = [as_table(table).frame for table in tables]
     # Where records are people's own, those of the others are not part of what that half would release.
-    own = [frame if job.settings.records is not None else frame[half].reset_index(drop=True) for frame in frames]
+    own = [
+        frame if job.settings.fully_synthetic_records is not None else frame[half].reset_index(drop=True)
+        for frame in frames
+    ]
     inside, outside = (Table(job.table.frame[side].reset_index(drop=True)) for side in (half, ~half))
     return Trial(inside, [Table(frame) for frame in own], outside)
 
@@ -126,9 +134,11 @@ def evaluate_new_people(
             holdouts[name], trials[name] = hold_out(job, posterior, name)
     found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, trials=trials, **about)
     # Who uses the tables makes no difference between what is known and what is not.
-    intruder, columns = job.view.intruder, job.settings.replace
-    everything = replace(intruder, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
-    about |= {"survey": job.settings.survey, "hidden": job.settings.drop}
+    intruder, columns = job.view.intruder, job.settings.synthesize
+    everything = replace(intruder, known=(), breaks={}, sensitive=columns, radius=_RADIUS, min_radius=0.0).look(
+        job.view
+    )
+    about |= {"survey": job.settings.survey_design, "hidden": job.settings.drop}
     about |= {"population": job.settings.weighs == "weights", "rules": job.rules}
     kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
     own: dict[str, Any] = {"measures": describe_measures(measures), "rules": rules_of(job)}
@@ -141,5 +151,5 @@ def hold_out(job: Job, posterior: Posterior, name: str) -> tuple[Holdout, Trial]
     calls = [(name, number, side) for number, side in enumerate((half, ~half))]
     first, second = spread(fit_half, calls, shared=(job, job.table, posterior))
     seed = job.seed("asked", name)
-    found = compare_halves(job.table, half, first, second, job.settings.replace, seed=seed)
+    found = compare_halves(job.table, half, first, second, job.settings.synthesize, seed=seed)
     return found, set_trial(job, half, first)

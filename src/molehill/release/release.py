@@ -213,15 +213,15 @@ def make_dossier(release: Release) -> Dossier:
     ]
     posterior, risk, settings = release.posterior, release.risk, release.settings
     weights = pd.DataFrame({"record": np.arange(1, len(release.weights) + 1)})
-    for place, name in enumerate(settings.replace, 1):
+    for place, name in enumerate(settings.synthesize, 1):
         weights["value" if place == 1 else f"value_{place}"] = posterior.table.frame[name].to_numpy()
     rows = np.empty(len(weights), dtype=np.int64)
     rows[release.order] = np.arange(1, len(weights) + 1)
     weights = weights.assign(risk=risk.risk, weight=release.weights)
-    if settings.records is None:
+    if settings.fully_synthetic_records is None:
         # New people have no row of anybody's.
         weights = weights.assign(row=rows)
-    column = risk.schema[settings.replace[0]]
+    column = risk.schema[settings.synthesize[0]]
     facts = {
         "records": len(weights),
         "patterns": risk.patterns.number,
@@ -260,7 +260,7 @@ def make_dossier(release: Release) -> Dossier:
 def _tell_unevenness(release: Release) -> dict[str, float]:
     """Of new people drawn from the population: records of the sample for each that tells as much, upwards in tenths."""
     settings, survey = release.settings, release.posterior.survey
-    if settings.records is None or settings.weighs != "weights" or survey is None:
+    if settings.fully_synthetic_records is None or settings.weighs != "weights" or survey is None:
         return {}
     return {"uneven": math.ceil(10 * survey.sample.records / survey.sample.effective) / 10}
 

@@ -76,20 +76,22 @@ def synthesize(
     """
     impossible = find_impossible(settings)
     if impossible:
-        raise InputError("targets", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
+        raise InputError("release_criteria", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
     job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
-    with connect(settings.executor):
+    with connect(settings.scheduler):
         return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, tell=tell))
 
 
 def _make(job: Job, **how: Any) -> Release:
     settings = job.settings
-    if settings.records is not None:
+    if settings.fully_synthetic_records is not None:
         with timed_stage("finding how much to tell apart", seconds := {}, how["tell"]):
             job = find_parts(job, progress=how["progress"])
         return _make_fixed(job, **how, seconds=seconds)
     # A forest is grown in a second: how much it tells apart is found by trying, with a rule to keep or without.
-    return search(job, **how).release(how["tell"]) if settings.targets or job.leaves else _make_fixed(job, **how)
+    return (
+        search(job, **how).release(how["tell"]) if settings.release_criteria or job.leaves else _make_fixed(job, **how)
+    )
 
 
 def _make_fixed(
@@ -124,11 +126,11 @@ def _make_fixed(
     with timed_stage("drawing tables", seconds, tell):
         for name, posterior in posteriors.items():
             own = {"seed": job.seed("draw", name), "unconverged": "error" if name == released else "allow"}
-            tables[name] = draw(posterior, datasets=settings.datasets, records=settings.records, **own)
+            tables[name] = draw(posterior, datasets=settings.datasets, records=settings.fully_synthetic_records, **own)
         tables |= make_baselines(job)
     fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
     about: dict[str, Any] = {"weights": schemes, "risk": risk, "fitting": fitting, "seconds": seconds, "tell": tell}
-    by = evaluate_schemes if settings.records is None else evaluate_new_people
+    by = evaluate_schemes if settings.fully_synthetic_records is None else evaluate_new_people
     return assemble(job, tables, posteriors, **about, evaluated_by=partial(by, progress=progress))
 
 
@@ -171,18 +173,22 @@ def _plan(job: Job) -> tuple[dict[str, Floats], ConfidentialRisk]:
     of the others turns out to keep as much, and to be safer, it is released in its place: see `choose_scheme`.
     """
     settings = job.settings
-    own = Scheme() if settings.scheme == "auto" else Scheme(settings.order, settings.scale, settings.shift)
+    own = (
+        Scheme()
+        if settings.method == "auto"
+        else Scheme(settings.risk_order, settings.weight_scale, settings.weight_shift)
+    )
     beside = {name: scheme for name, scheme in PAPER.items() if name in settings.compare and scheme != own}
     # The unweighted one last: it takes longest.
     schemes = {str(own): own} | dict(sorted(beside.items(), key=lambda item: item[1].order == 0))
     risks = {
         order: confidential_risk(job.view, order=order)
-        for order in {settings.order, *(scheme.order for scheme in schemes.values())}
+        for order in {settings.risk_order, *(scheme.order for scheme in schemes.values())}
         if order
     }
     weights = {name: weigh(scheme, risks.get(scheme.order), job.view.records) for name, scheme in schemes.items()}
     if not weights[str(own)].any():
-        raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
+        raise InputError("weight_scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
     # Where everybody stands out, a comparison may count nobody: there is nothing to fit.
     counting = {name: given for name, given in weights.items() if given.any()}
-    return counting, risks[own.order or settings.order]
+    return counting, risks[own.order or settings.risk_order]

@@ -196,8 +196,8 @@ class Dossier:
     @property
     def notes(self) -> dict[str, str]:
         """What the settings file of the release says beside its settings."""
-        notes = {} if self.search is None else {"targets": self.search.note}
-        if self.settings.synthesizer == "own":
+        notes = {} if self.search is None else {"release_criteria": self.search.note}
+        if self.settings.synthesizer == "custom":
             notes["synthesizer"] = (
                 f"The synthesizer {self.facts['model']} was given in Python: `molehill run` cannot make this release.\n"
                 "Call molehill.synthesize(data, settings, synthesizer=...) with it."

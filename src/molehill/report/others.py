@@ -90,7 +90,7 @@ def _settings(view: View, columns: list[dict[str, str]]) -> Settings:
     known = list(view.intruder.known)
     kept = [row["column"] for row in columns if row["fate"] in ("keep", "change")]
     drop = [row["column"] for row in columns if row["fate"] == "drop"]
-    return Settings(replace=list(view.intruder.sensitive), known=known, keep=kept, drop=drop, **given)
+    return Settings(synthesize=list(view.intruder.sensitive), known=known, keep=kept, drop=drop, **given)
 
 
 def _list_columns(view: View, tables: Sequence[Table]) -> list[dict[str, str]]:
@@ -99,7 +99,7 @@ def _list_columns(view: View, tables: Sequence[Table]) -> list[dict[str, str]]:
     for name in view.table.frame.columns:
         own = view.table.frame[name]
         if name in view.intruder.sensitive:
-            fate = "replace"
+            fate = "synthesize"
         elif not all(name in table.frame for table in tables):
             fate = "drop"
         else:

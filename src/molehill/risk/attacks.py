@@ -163,7 +163,7 @@ def _risk_of_medians(view: View, own: _Own) -> Floats:
     present = np.broadcast_to(told[:, :, None], own.values.shape)
     rows = [np.repeat(np.arange(len(counts)), counts) for counts in _taken(len(own.cells))]
     tables = [middle(own.values[row], present[row]) for row in rows]
-    low, high = balls.bounds(view.values, view.radius, view.floor)
+    low, high = balls.bounds(view.values, view.radius, view.min_radius)
     points = balls.group(cells, view.by_cell.number)
     around = balls.sort_cells(view.values, balls.group(view.cells, view.by_cell.number))
     counts = balls.count_within(tables, points, low, high, around)
@@ -173,13 +173,13 @@ def _risk_of_medians(view: View, own: _Own) -> Floats:
     linked = np.empty(view.records, dtype=bool)
     for values, within, row in zip(tables, counts, risk, strict=True):
         kernels.find_linked(view.part, view.cells, cells, low, high, values, linked)
-        kernels.risk_from_counts(within, size, linked, view.intruder.cover == "others", row)
+        kernels.risk_from_counts(within, size, linked, not view.intruder.count_self, row)
     return risk
 
 
 def _share_picked(view: View, own: _Own) -> tuple[Floats, int]:
     """Share of right picks with all tables, then with resampled ones; and the number of targets."""
-    low, high = balls.bounds(view.values, view.radius, view.floor)
+    low, high = balls.bounds(view.values, view.radius, view.min_radius)
     candidates = _candidates(own.cells, view.by_cell.number)
     sizes = np.array([len(members) for members in candidates])
     targets = np.flatnonzero(view.part)
@@ -341,7 +341,7 @@ def guess_values(
     column = view.intruder.sensitive[0]
     levels = None if view.numeric else pd.Index(view.table.frame[column].dropna().unique())
     truth = _column_values(view.table, column, levels, "data")
-    ends = balls.bounds(view.values, view.radius, view.floor) if view.numeric else (truth[:, None], truth[:, None])
+    ends = balls.bounds(view.values, view.radius, view.min_radius) if view.numeric else (truth[:, None], truth[:, None])
     groups = np.zeros(view.records, dtype=np.int64) if alike is None else alike.astype(np.int64)
     wide = int(groups.max(initial=0)) + 1
     codes = view.patterns.codes.astype(np.int64) * wide + groups
@@ -592,7 +592,7 @@ def _share_close(view: View, anybody: View, reading: Reading) -> Floats:
 
 def _count_close(view: View, values: Floats, cells: Integers) -> Floats:
     """Count the records of a table, its values and cells, in the box around every confidential record."""
-    low, high = balls.bounds(view.values, view.radius, view.floor)
+    low, high = balls.bounds(view.values, view.radius, view.min_radius)
     around = balls.sort_cells(view.values, balls.group(view.cells, view.by_cell.number))
     points = balls.group(cells, view.by_cell.number)
     return np.asarray(balls.count_within([values], points, low, high, around)[0], dtype=np.float64)

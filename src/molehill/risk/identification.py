@@ -123,7 +123,7 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
 
         risk_i = sum over h not in B_i of C(M - 1 - c_h, k - 1) / ((M - k) C(M - 1, k - 1)).
 
-    The paper counts the set itself as covered, and divides by M instead of M - k: `Intruder(cover="paper")`.
+    The paper counts the set itself as covered, and divides by M instead of M - k: `Intruder(count_self=True)`.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
     order = check_order(order)
     view = look(data, intruder)
     found = _measure_confidential(view, order)
-    if not view.intruder.likely:
+    if not view.intruder.knowledge_probability:
         return found
     # To who knows no sensitive column, only who is hidden by nobody stands out.
     nobody = _coverable(view.sizes, order, view.intruder)[1][view.patterns.codes] == 0
@@ -178,7 +178,7 @@ def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
         size=sizes[view.pattern_of_cell],
         order=orders[view.pattern_of_cell],
         radius=view.radius,
-        floor=view.floor,
+        floor=view.min_radius,
         scan=view.scan,
     )
     # From the smallest up, so that a sum of several cells does not depend on how they happen to be numbered.
@@ -199,7 +199,7 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
 
     The intruder draws the ball around the TRUE value and looks in the released table, among the records with the
     true pattern there. The risk is the share of the others among those that are not close, if the record's own
-    released value is close (T = 1), and 0 if it is not; the paper takes the share of all (`cover="paper"`). Patterns
+    released value is close (T = 1), and 0 if it is not; the paper takes the share of all (`count_self=True`). Patterns
     are formed in each released table from its own known columns. Where the record is the only one there, and T = 1,
     its risk is 1.
 
@@ -228,7 +228,7 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
     view = look(data, intruder)
     readings = read_released(view, released, key)
     found = _measure_released(view, readings)
-    if not view.intruder.likely:
+    if not view.intruder.knowledge_probability:
         return found
     # Who knows no sensitive column finds only who is alone with the known ones.
     sizes = np.stack([reading.size for reading in readings])
@@ -247,7 +247,7 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
 def _measure_released(view: View, readings: Sequence[Reading]) -> ReleaseRisk:
     matches = _match_tables(view, readings)
     by_table = np.empty((len(matches), view.records))
-    others = view.intruder.cover == "others"
+    others = not view.intruder.count_self
     for number, match in enumerate(matches):
         alone = kernels.risk_from_counts(match.within, match.size, match.linked, others, by_table[number])
         if view.intruder.small_patterns == "error":
@@ -264,7 +264,7 @@ def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
     person, and yet its value falls into the ball with the chance p, the share of the pattern (the record itself
     included) that is there; each other value stays outside with the chance 1 - p, so that the expected risk is
 
-        floor_i = p (1 - p), and p (1 - p) (M - 1) / M with `cover="paper"`.
+        floor_i = p (1 - p), and p (1 - p) (M - 1) / M with `count_self=True`.
 
     Less would mean to avoid the truth, which tells as well. So risk is read against this floor. Who is alone in the
     pattern has floor 0: there is nobody to hide behind, and nothing excuses a risk. NaN for who takes no part.
@@ -282,7 +282,7 @@ def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
     array([0.25  , 0.1875, 0.25  , 0.1875])
     """
     view = look(data, intruder)
-    if not view.intruder.likely:
+    if not view.intruder.knowledge_probability:
         return _measure_floor(view)
     # Who knows no sensitive column learns nothing from any.
     return _mean_over_sets(view, [(chance, _measure_floor(part)) for chance, part in view.may_know if part is not None])
@@ -293,7 +293,7 @@ def _measure_floor(view: View) -> Floats:
     size = np.where(view.part, found.pattern_size, np.nan)
     share = found.within / size
     outside = share * (1 - share)
-    return freeze(outside if view.intruder.cover == "others" else outside * (size - 1) / size)
+    return freeze(outside if not view.intruder.count_self else outside * (size - 1) / size)
 
 
 def match_rates(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> MatchRates:
@@ -413,19 +413,19 @@ class _Match:
 
 def _coverable(sizes: Integers, order: int, intruder: Intruder) -> tuple[Integers, Integers]:
     """For every pattern the order to work out, and how many records can be covered or not; 0: it is protected."""
-    others = intruder.cover == "others"
+    others = not intruder.count_self
     small = (sizes == 1) | (sizes < order + others)
     if intruder.small_patterns == "error":
         refuse_small(*count_small(sizes, order, intruder), order)
     orders = np.where(small, 1, order)
     coverable = sizes - orders if others else sizes.copy()
-    coverable[small if intruder.small_patterns == "protect" else sizes <= 1] = 0
+    coverable[small if intruder.small_patterns == "maximum_risk" else sizes <= 1] = 0
     return orders, coverable
 
 
 def count_small(sizes: Integers, order: int, intruder: Intruder) -> tuple[int, int]:
     """How many patterns, of these sizes, are too small for an order, and how many records they have."""
-    small = (sizes == 1) | (sizes < order + (intruder.cover == "others"))
+    small = (sizes == 1) | (sizes < order + (not intruder.count_self))
     found = sizes[small & (sizes > 0)]
     return len(found), int(found.sum())
 
@@ -452,7 +452,7 @@ def refuse_alone(table: int, records: int) -> None:
 
 def _count_policies(view: View, order: int) -> dict[str, int]:
     part, sizes = view.part, view.sizes
-    negative, flat, widened = kernels.count_edges(view.values, part, view.radius, view.floor)
+    negative, flat, widened = kernels.count_edges(view.values, part, view.radius, view.min_radius)
     known_missing = np.zeros(len(part), dtype=bool)
     for name in view.schema.having("known"):
         known_missing |= view.table.frame[name].isna().to_numpy()
@@ -471,7 +471,7 @@ def _count_policies(view: View, order: int) -> dict[str, int]:
 
 
 def _match_tables(view: View, readings: Sequence[Reading]) -> list[_Match]:
-    low, high = balls.bounds(view.values, view.radius, view.floor)
+    low, high = balls.bounds(view.values, view.radius, view.min_radius)
     grouped = balls.group(view.cells, view.by_cell.number)
     around = balls.sort_cells(view.values, grouped)
     # Tables with the confidential known columns, the usual case, are counted in one go.

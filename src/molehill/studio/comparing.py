@@ -163,12 +163,12 @@ def settle_point(settings: Settings, run: Run, number: Any) -> Settings:
     row = found[0]
     if row["rounds"] or row["membership"]:
         raise InputError("point", "its weights were found record by record", "Set a rule that leads to it")
-    changes: dict[str, Any] = {"targets": ()}
+    changes: dict[str, Any] = {"release_criteria": ()}
     if row["leaf"]:
-        changes["leaf"] = float(row["leaf"])
+        changes["min_leaf_size"] = float(row["leaf"])
     if row["order"]:
-        changes |= {"scheme": "weighted", "order": int(row["order"])}
-        changes |= {"scale": float(row["scale"]), "shift": float(row["shift"])}
+        changes |= {"method": "risk_weighted", "risk_order": int(row["order"])}
+        changes |= {"weight_scale": float(row["scale"]), "weight_shift": float(row["shift"])}
     return settings.but(**changes)
 
 
@@ -176,7 +176,7 @@ def tell_other_intruder(project: Project, run: Run, known: Sequence[str], radius
     """Tell what a release gives away to an intruder with other knowledge, or another radius."""
     dossier = read_run(run)
     settings = dossier.settings
-    if settings.records is not None:
+    if settings.fully_synthetic_records is not None:
         raise InputError("run", "no record of it is anybody's", "Look at what look-alikes tell, in the report")
     if not dossier.fit_to_publish:
         raise InputError("run", "nothing was released", "Look at the report")
@@ -304,7 +304,7 @@ def pack_release(run: Run) -> Path:
 def list_rules(settings: Settings) -> list[dict[str, Any]]:
     """Give the rules of settings, each with its words and its bound, for the sliders."""
     told = []
-    for text in settings.targets:
+    for text in settings.release_criteria:
         target = read_targets(text)[0]
         words = f"{target}".rpartition(">=" if target.subject == "overlap" else "<=")[0].strip()
         most = 1.0 if target.subject != "moles" else 100.0

@@ -553,7 +553,7 @@ def _check_nobody(posterior: Posterior) -> None:
     for part in _single_parts(posterior):
         design = part.learned.facts.get("design")
         given = [name for term in (design or {}).get("terms", ()) for name in term if name not in own]
-        if design is None or given or posterior.options.get("membership") == "posterior":
+        if design is None or given or posterior.options.get("component_draw") == "posterior":
             what = f"given {given[0]!r}" if given else "given what nobody can tell"
             problem = f"values are drawn {what}, which new people do not have"
             raise InputError("records", problem, "Fit a synthesizer that conditions on nothing but what it replaces")
@@ -561,7 +561,7 @@ def _check_nobody(posterior: Posterior) -> None:
     kept = [name for name in own if name not in modelled and frame[name].isna().any()]
     if kept:
         problem = f"which values of {kept[0]!r} are missing is not drawn"
-        raise InputError("records", problem, 'Let it be modelled as well: missing = "model"')
+        raise InputError("records", problem, 'Let it be modelled as well: missing_values = "model"')
 
 
 def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:

@@ -87,7 +87,7 @@ def test_what_only_all_datasets_show_is_not_to_be_released(leak, tmp_path):
     paths = [tmp_path / f"made_{number}.csv" for number in range(DATASETS)]
     for path, pay in zip(paths, made, strict=True):
         data.assign(pay=pay).to_csv(path, index=False)
-    without = [word for name in OTHERS for word in ("--without", name)]
+    without = [word for name in OTHERS for word in ("--skip", name)]
     about = ["--known", "town", "--sensitive", "pay", "--radius", 0.2]
     done = run_command("evaluate", tmp_path / "data.csv", *paths, *about, *without)
     assert "released: Do not release, because" in done.stdout
@@ -166,7 +166,9 @@ def test_categories_missing_values_and_rows_in_another_order():
     keyed = [one.assign(id=np.arange(PEOPLE)).sample(frac=1, random_state=place) for place, one in enumerate(made)]
     for one in keyed:
         one["pay"] = one["pay"].where(np.arange(PEOPLE) >= 40)
-    who = Intruder(known=["town"], sensitive=["pay", "edu"], radius=0.2, missing="keep", kinds={"edu": "categorical"})
+    who = Intruder(
+        known=["town"], sensitive=["pay", "edu"], radius=0.2, missing_values="keep", kinds={"edu": "categorical"}
+    )
     ids = {one.id for one in ALL_DATASETS_MEASURES} | {"radius_left", "radius_matches"}
     measures = [one for one in MEASURES if one.id in ids]
     found = evaluate(data.assign(id=np.arange(PEOPLE)), keyed, who, key="id", measures=measures, progress=False)

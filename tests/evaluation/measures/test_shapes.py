@@ -122,7 +122,7 @@ def test_a_notebook_shows_verdict_table_and_figures():
 
 def test_patterns_of_those_without_a_value_are_no_smallest_pattern():
     people = pd.DataFrame({"town": ["A"] * 4 + ["B"], "pay": [100.0, 105.0, 300.0, 50.5, np.nan]})
-    intruder = Intruder(known="town", sensitive="pay", radius=0.1, missing="keep")
+    intruder = Intruder(known="town", sensitive="pay", radius=0.1, missing_values="keep")
     found = evaluate(people, people.assign(pay=people["pay"] + 1), intruder, propensity_methods=(), analyses=())
     assert value(found, "smallest_pattern") == 4
     assert value(found, "in_small_patterns") == 4

@@ -283,7 +283,7 @@ def test_what_is_simulated_is_what_is_compared():
 @pytest.mark.parametrize(("row", "guess", "detects"), [(0, "a", 0.1), (2, "d", 0.008)])
 def test_a_leaf_with_another_level_is_that_of_a_true_fit(row, guess, detects):
     frame = kinds()
-    model = forest("kind", ["town", "sex"], trees=1000, leaf=100)
+    model = forest("kind", ["town", "sex"], trees=1000, min_leaf_size=100)
     posterior = fit(model, frame, seed=1, progress=False)
     again = fit(model, frame.assign(kind=np.where(np.arange(300) == row, guess, frame["kind"])), seed=2, progress=False)
     feature, left, child = (posterior.draws[name][0] for name in ("feature", "left", "child"))
@@ -348,7 +348,7 @@ def test_gaps_of_any_kind_are_no_guesses(kind):
     values = {"string": ["a", "b", None], "Int64": [1, 2, None], "boolean": [True, False, None]}
     cells = values.get(kind, values["string"]) * 40
     people = pd.DataFrame({"x": ["u", "v"] * 60, "job": pd.array(cells, dtype=None if kind == "object" else kind)})
-    model = forest("job", ["x"], leaf=20, missing=True, kinds={"job": "categorical"})
+    model = forest("job", ["x"], min_leaf_size=20, missing=True, kinds={"job": "categorical"})
     # Any whole number is one.
     five: Any = np.int64(5)
     fitted = fit(model, people, seed=1, progress=False)
@@ -361,8 +361,8 @@ def test_gaps_of_any_kind_are_no_guesses(kind):
 def test_a_column_that_a_constraint_names_is_not_guessed():
     people = pd.DataFrame({"x": ["u", "v"] * 60, "rent": np.arange(120) % 9 + 1.0, "pay": np.arange(120) % 11 + 12.0})
     links = (
-        forest("rent", ["x"], leaf=20, lower=0, upper=50),
-        forest("pay", ["x", "rent"], leaf=20, lower=0, upper=50),
+        forest("rent", ["x"], min_leaf_size=20, lower=0, upper=50),
+        forest("pay", ["x", "rent"], min_leaf_size=20, lower=0, upper=50),
     )
     rules = Rules(constraints=read_constraints("rent <= pay", people))
     ruled = fit(Chain(links, rules), people, seed=1, progress=False)

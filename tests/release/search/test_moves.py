@@ -31,8 +31,8 @@ PEOPLE = pd.DataFrame(
         "pay": np.exp(LEVELS + RNG.normal(0, 0.5, 800)).round(2),
     }
 )
-QUICK: dict[str, Any] = {"replace": "pay", "keep": ("town", "meter"), "known": "town", "lower": 0.0, "upper": 1e5}
-QUICK |= {"datasets": 5, "seed": 4, "search_tables": 100, "attacks": "none"}
+QUICK: dict[str, Any] = {"synthesize": "pay", "keep": ("town", "meter"), "known": "town", "lower": 0.0, "upper": 1e5}
+QUICK |= {"datasets": 5, "seed": 4, "search_draws": 100, "attacks": "none"}
 LEAVES = [10, 25, 50, 100]
 
 
@@ -43,7 +43,7 @@ def short():
 
 
 def find(targets=(), data=PEOPLE, *, checkpoint=None, tell=None, **changes) -> Found:
-    settings = Settings(**{**QUICK, "targets": targets, **changes})
+    settings = Settings(**{**QUICK, "release_criteria": targets, **changes})
     return search(prepare(data, settings), checkpoint=checkpoint, progress=False, tell=tell)
 
 
@@ -82,7 +82,7 @@ def test_a_predictor_that_matters_to_nothing_costs_nothing(free):
     assert_at_most(free.chosen["U_m"], distances.mean(), error, detects=0.04)
 
 
-@pytest.mark.parametrize("asked", [{"relations": ("town",)}, {"regressions": ("pay ~ town",)}])
+@pytest.mark.parametrize("asked", [{"preserve": ("town",)}, {"regressions": ("pay ~ town",)}])
 def test_what_nobody_asks_for_is_no_predictor(asked):
     job = prepare(PEOPLE, Settings(**QUICK, **asked))
     assert job.settings.predictors == ("town",)
@@ -101,7 +101,7 @@ def test_a_relation_is_worth_its_risk():
 
 @pytest.mark.slow
 def test_a_rule_on_utility_alone_asks_for_the_safest(free):
-    found = find("overlap >= 0.01", search_tables=40)
+    found = find("overlap >= 0.01", search_draws=40)
     assert found.points["leaf"].tolist() == LEAVES
     # Not the first that keeps it, as under a rule on risk. Which of the two largest depends on overlaps of five tables.
     assert min(found.chosen["leaf"], free.chosen["leaf"]) >= 50
@@ -194,7 +194,7 @@ def test_zero_needs_no_fit_and_one_a_single_fit(monkeypatch):
     monkeypatch.setattr(points, "fit_quietly", None)
     for rule in ("maximum expected", "maximum pick", "99% pick", "mean realised", "right picks", "unique matches"):
         with pytest.raises(InputError, match="no release can meet them"):
-            synthesize(few, Settings(**QUICK, targets=f"{rule} <= 0"), progress=False)
+            synthesize(few, Settings(**QUICK, release_criteria=f"{rule} <= 0"), progress=False)
 
 
 def test_a_realised_rule_can_be_confirmed_though_a_forest_has_few_trees():
@@ -214,12 +214,12 @@ def count_fits(monkeypatch) -> list[int]:
 @pytest.mark.slow
 def test_a_fixed_scheme_is_one_fit(monkeypatch):
     fits = count_fits(monkeypatch)
-    how: dict[str, Any] = {"scheme": "weighted", "scale": 0.7, "expected_tables": 40}
+    how: dict[str, Any] = {"method": "risk_weighted", "weight_scale": 0.7, "expected_risk_draws": 40}
     few = PEOPLE.head(150)
-    release = synthesize(few, Settings(**QUICK, **how, targets="mean expected <= 0.001"), progress=False)
+    release = synthesize(few, Settings(**QUICK, **how, release_criteria="mean expected <= 0.001"), progress=False)
     assert len(fits) == 1
     assert release.search is not None
-    assert release.search.points["scheme"].tolist() == ["pairwise, scale 0.7"]
+    assert release.search.points["method"].tolist() == ["pairwise, scale 0.7"]
     assert "shows" not in release.search.verdict
     assert not release.is_released
     with pytest.raises(InputError, match="against the unweighted fit"):
@@ -229,7 +229,7 @@ def test_a_fixed_scheme_is_one_fit(monkeypatch):
 @pytest.mark.slow
 def test_the_budget_is_kept(monkeypatch):
     fits = count_fits(monkeypatch)
-    found = find("mean expected <= 0.001", fits=6)
+    found = find("mean expected <= 0.001", max_fits=6)
     assert len(fits) == found.cost["fits"] == 6
     assert found.points["leaf"].tolist()[:4] == LEAVES
     # Weights follow at the leaf that is nearest to the rule, and nothing starts from the draws of another.
@@ -259,7 +259,7 @@ LONELY.loc[397:, "pay"] = 1000.0
     ("rule", "named"), [("maximum pick <= 0.3", {"town C": 2, "town D": 1}), ("maximum expected <= 0.4", {"town D": 1})]
 )
 def test_records_that_no_weight_can_protect_are_named(rule, named):
-    found = find(rule, LONELY, keep="town", fits=3, leaf=50)
+    found = find(rule, LONELY, keep="town", max_fits=3, min_leaf_size=50)
     assert not found.met
     assert found.cost["fits"] == 3
     assert ((found.points["order"] > 0) | (found.points["rounds"] > 0)).tolist() == [False, True, True]
@@ -281,7 +281,7 @@ def test_records_that_no_weight_can_protect_are_named(rule, named):
 
 def test_a_rule_that_nothing_can_keep():
     rule = "mean expected <= 0.01"
-    settings = Settings(**QUICK, targets=rule, fits=2, compare=(), expected_tables=0)
+    settings = Settings(**QUICK, release_criteria=rule, max_fits=2, compare=(), expected_risk_draws=0)
     release = synthesize(PEOPLE.head(150), settings, progress=False)
     assert not release.is_released
     assert release.search is not None
@@ -302,7 +302,7 @@ def test_a_category_keeps_a_rule_or_says_who_stands_in_the_way():
     assert "U_m" not in found.verdict
     assert "pairs of columns agree by" in found.verdict
     # One leaf, two fits along the path of weights, and one of feedback.
-    missed = find("maximum expected <= 0.01", jobs.head(150), **how, fits=4, search_tables=40, datasets=2)
+    missed = find("maximum expected <= 0.01", jobs.head(150), **how, max_fits=4, search_draws=40, datasets=2)
     assert not missed.met
     assert missed.points["rounds"].tolist() == [0, 0, 0, 1]
     assert set(missed.standing_in_the_way["pattern"]) == {"town A", "town B", "town C"}
@@ -318,9 +318,11 @@ def test_of_several_columns_all_ranges_are_told():
     data = PEOPLE.drop(columns="meter").head(150)
     data = data.assign(job=np.where(rng.random(150) < 0.5, "x", "y"), hours=rng.integers(10, 60, 150).astype(float))
     data.loc[:20, "hours"] = np.nan
-    both: dict[str, Any] = {"replace": ("job", "pay", "hours"), "keep": "town"}
+    both: dict[str, Any] = {"synthesize": ("job", "pay", "hours"), "keep": "town"}
     both |= {"lower": {"pay": 0.0, "hours": 0.0}, "upper": {"pay": 1e5, "hours": 100.0}}
-    found = find("mean expected <= 0.0001", data, **both, missing="keep", fits=4, search_tables=40, datasets=2)
+    found = find(
+        "mean expected <= 0.0001", data, **both, missing_values="keep", max_fits=4, search_draws=40, datasets=2
+    )
     assert not found.met
     assert found.points["rounds"].tolist() == [0, 0, 0, 1]
     way = found.standing_in_the_way["range"]

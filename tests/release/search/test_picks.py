@@ -44,7 +44,7 @@ def test_picks_add_up_to_the_expected_matches(missing):
     if missing:
         for one, row in zip([data, *tables], (3, 5, 3, 8), strict=True):
             one.loc[row, "pay"] = np.nan
-    view = Intruder(known="town", sensitive="pay", radius=0.2, missing="keep").look(data)
+    view = Intruder(known="town", sensitive="pay", radius=0.2, missing_values="keep").look(data)
     picks = pick_chances(view, tables)
     assert (np.isnan(picks) == data["pay"].isna().to_numpy()).all()
     np.testing.assert_allclose(np.nansum(picks, axis=1), match_rates(view, tables).expected)

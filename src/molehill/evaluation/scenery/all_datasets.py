@@ -60,7 +60,7 @@ class AllDatasets:
         view, found = self.scene.view, {}
         for name, both in self._values.items():
             place = view.numeric.index(name)
-            radius, floor = float(view.radius[place]), float(view.floor[place])
+            radius, floor = float(view.radius[place]), float(view.min_radius[place])
             sizes = [np.abs(one[np.nan_to_num(one) != 0]) for one in both]
             least = min((float(one.min()) for one in sizes if len(one)), default=0.0)
             if (radius > 0 or floor > 0) and least > 0:
@@ -95,7 +95,7 @@ class AllDatasets:
         for name in self._in_radii:
             truth, released = self._values[name]
             place = view.numeric.index(name)
-            reach = np.maximum(np.abs(truth) * view.radius[place], view.floor[place])
+            reach = np.maximum(np.abs(truth) * view.radius[place], view.min_radius[place])
             figure = avoided(truth, released, view.patterns.codes, truth - reach, truth + reach)
             if not np.isnan(figure.value):
                 found[name] = figure

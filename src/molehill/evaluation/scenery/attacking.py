@@ -406,7 +406,7 @@ class Attacks:
     def predictions(self) -> list[Prediction]:
         """What variables that are released unchanged disclose of every synthesized one."""
         view, kept = self.scene.view, self._unchanged
-        reach = {name: (view.radius[place], view.floor[place]) for place, name in enumerate(view.numeric)}
+        reach = {name: (view.radius[place], view.min_radius[place]) for place, name in enumerate(view.numeric)}
         known = [name for name in self.known if name in kept]
         left_out = {*kept, *self.scene.options.hidden}
         beside = {f"{name}": one for one in self._in_order for name in one.frame if name not in left_out}

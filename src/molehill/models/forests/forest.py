@@ -78,7 +78,7 @@ def forest(
     column: str,
     predictors: str | Sequence[str] | None = None,
     *,
-    leaf: float = LEAF,
+    min_leaf_size: float = LEAF,
     trees: int | None = None,
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
@@ -98,7 +98,7 @@ def forest(
     predictors, breaks, kinds
         What the model conditions on: see `molehill.synthesis.design.learn_design`. Of a formula only the columns
         count: trees find by themselves which go together.
-    leaf
+    min_leaf_size
         The least mass of a part, about how many records of weight 1 it has: of a number; of a category, which has fewer
         levels, a fifth of it. Larger parts tell less of a person. With a least mass as large as the table, the column
         depends on nothing.
@@ -122,8 +122,8 @@ def forest(
     ('income',)
     """
     support = check_support(lower, upper)
-    if isinstance(leaf, bool | str) or not 1 <= leaf < np.inf:
-        raise InputError("leaf", "it must be a number from 1 up", f"{LEAF:g} is the default")
+    if isinstance(min_leaf_size, bool | str) or not 1 <= min_leaf_size < np.inf:
+        raise InputError("min_leaf_size", "it must be a number from 1 up", f"{LEAF:g} is the default")
     if trees is not None and not is_whole(trees, WINDOW):
         raise InputError("trees", f"it must be a whole number from {WINDOW} up", "Leave it out for the default")
     own_kind, order = (kinds or {}).get(column), None if levels is None else tuple(levels)
@@ -165,8 +165,8 @@ def forest(
             "coding": coding,
             "scores": scores,
             "group": _group_levels(found, outcome, weights, number),
-            "cells": _find_cells(coding, weights, float(leaf)),
-            "leaf": max(OF_LEVELS * leaf, 1.0) if isinstance(found, tuple) else float(leaf),
+            "cells": _find_cells(coding, weights, float(min_leaf_size)),
+            "leaf": max(OF_LEVELS * min_leaf_size, 1.0) if isinstance(found, tuple) else float(min_leaf_size),
         }
         absent = number - 1 if missing and number > known else -1
         observed = partial(_observe, column=column, levels=found, absent=absent)

@@ -32,8 +32,8 @@ def find_parts(job: Job, *, progress: bool) -> Job:
     sample shows. If none does, those that lose least are taken, and of those that lose as little the largest.
     """
     settings = job.settings
-    models = {model_of(settings, job.view.schema[name].kind) for name in settings.replace}
-    if settings.leaf != "auto" or not all("leaf" in BUILT_IN[name].takes for name in models):
+    models = {model_of(settings, job.view.schema[name].kind) for name in settings.synthesize}
+    if settings.min_leaf_size != "auto" or not all("min_leaf_size" in BUILT_IN[name].takes for name in models):
         return job
     leaves = sorted((leaf for leaf in LEAVES if leaf <= max(job.view.records / 4, LEAVES[0])), reverse=True)
     tried, fresh = dict[float, float](), 0.0
@@ -44,12 +44,12 @@ def find_parts(job: Job, *, progress: bool) -> Job:
             break
     least = min(tried.values())
     chosen = max(leaf for leaf, lost in tried.items() if lost <= least + _TENTH * fresh)
-    return replace(job, settings=settings.but(leaf=chosen), model=job.model_at(chosen))
+    return replace(job, settings=settings.but(min_leaf_size=chosen), model=job.model_at(chosen))
 
 
 def _try_parts(job: Job, table: Table, leaf: float, progress: bool) -> tuple[float, float]:  # noqa: FBT001
     """Say how much farther apart pairs of columns lie than two samples would, and what a fresh sample shows."""
-    columns, schema = job.settings.replace, job.view.schema
+    columns, schema = job.settings.synthesize, job.view.schema
     own: dict[str, Any] = {"seed": job.seed("parts", f"{leaf:g}"), "progress": progress}
     fitted = fit_quietly(job.model_at(leaf), table, np.ones(job.view.records), **own, **job.design)
     tables = draw(fitted, datasets=_TABLES, seed=job.seed("draw parts", f"{leaf:g}"), records=job.view.records)

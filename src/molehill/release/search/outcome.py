@@ -74,7 +74,7 @@ def release_point(
         tables,
         {name: entry.posterior for name, entry in schemes.items()},
         weights={name: np.nan_to_num(entry.weights) for name, entry in schemes.items()},
-        risk=confidential_risk(bench.job.view, order=point.fitted.scheme.order or settings.order),
+        risk=confidential_risk(bench.job.view, order=point.fitted.scheme.order or settings.risk_order),
         fitting={name: entry.seconds for name, entry in schemes.items()},
         seconds=seconds,
         tell=tell,
@@ -173,7 +173,7 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
         fresh=bench.fresh,
         releases=releases,
         redrawn=redrawn,
-        may_redraw=realised and bench.settings.redraw > 0,
+        may_redraw=realised and bench.settings.max_redraw_share > 0,
         note=_write_note(chosen),
         datasets=tables,
         bench=bench,
@@ -209,7 +209,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
     """
     realised = [target for target in bench.targets if target.basis == "realised"]
     bound = min((target.bound for target in realised if target.subject == "maximum"), default=1.0)
-    columns, expected = list(bench.settings.replace), np.nan_to_num(point.measured.risk)
+    columns, expected = list(bench.settings.synthesize), np.nan_to_num(point.measured.risk)
     for number in range(RELEASES):
         seeds = [bench.job.seed("search", "release", str(point), number, round_) for round_ in range(1 + ROUNDS)]
         draws: dict[str, Any] = {"datasets": bench.settings.datasets, "unconverged": "allow"}
@@ -220,7 +220,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
             if all(record_figure(target, risk[None])[0] <= target.bound + 1e-12 for target in realised):
                 return tables, number + 1, int(anew.sum())
             unlucky = (np.nan_to_num(risk) > bound + 1e-12) & (expected <= bound)
-            if bench.settings.redraw == 0 or not unlucky.any():
+            if bench.settings.max_redraw_share == 0 or not unlucky.any():
                 break
             anew |= unlucky
             for table, other in zip(tables, draw(point.posterior, seed=seed, **draws), strict=True):
@@ -232,7 +232,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
 def _stand_in_the_way(bench: Bench, point: Point) -> pd.DataFrame:
     """Say in which patterns and ranges of values the records lie that break the targets."""
     breaking = np.flatnonzero(find_breaking(bench, point))
-    patterns, several = bench.view.patterns, len(bench.settings.replace) > 1
+    patterns, several = bench.view.patterns, len(bench.settings.synthesize) > 1
     columns = {name: bench.view.column(name) for name in bench.view.numeric}
     ends = {name: range_ends(values[~np.isnan(values)]) for name, values in columns.items()}
     labels = patterns.labels().to_dict("records")

@@ -187,7 +187,7 @@ class Bench:
     @cached_property
     def targets(self) -> tuple[Target, ...]:
         """The rules."""
-        return read_targets(self.settings.targets) if self.settings.targets else ()
+        return read_targets(self.settings.release_criteria) if self.settings.release_criteria else ()
 
     @property
     def rules_risk(self) -> bool:
@@ -215,8 +215,8 @@ def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Be
     distances = [fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric]
     fresh = max(distances, default=0.0)
     # The paper's cover lets a pattern of two keep a rule of one half, whatever is released: so only others count here.
-    others = job.settings.cover == "others"
-    view = job.view if others else replace(job.settings.intruder, cover="others").look(job.table)
+    others = not job.settings.count_self
+    view = job.view if others else replace(job.settings.intruder, count_self=False).look(job.table)
     pairs = _agreement(job, [job.table]).value("agreement_2_fresh")
     return Bench(job, view, confidential_risk(view), fresh, pairs, store, saved, progress)
 
@@ -362,7 +362,7 @@ def confirm_point(bench: Bench, point: Point) -> Point:
         return point
     settings, begun = bench.settings, time.perf_counter()
     realised = any(target.basis == "realised" for target in bench.targets)
-    runs = max(LEAST_RUNS, math.ceil(RUNS_BY_CHANCE / settings.chance)) if realised else 0
+    runs = max(LEAST_RUNS, math.ceil(RUNS_BY_CHANCE / settings.max_failure_probability)) if realised else 0
     tables = max(CONFIRMED_WITH, runs * settings.datasets) if bench.targets else FEWER
     seed, store = bench.job.seed("search", "confirm", str(point)), _confirmations(bench, point)
     saved = [] if store is None else [arrays for _, arrays in read_chunks(store)]
@@ -375,8 +375,8 @@ def confirm_point(bench: Bench, point: Point) -> Point:
         if store is not None:
             write_chunk(store, 0, [], _pack(measured, (0.0, own)))
     judgements = judge_point(bench, replace(point, measured=measured))
-    over = count_breaks(bench.targets, measured.runs)[2] - settings.chance
-    if not settings.redraw and over > 0:
+    over = count_breaks(bench.targets, measured.runs)[2] - settings.max_failure_probability
+    if not settings.max_redraw_share and over > 0:
         judgements = tuple(
             replace(one, met=False, gap=max(one.gap, 0.1 * over)) if one.target.basis == "realised" else one
             for one in judgements
@@ -399,7 +399,7 @@ def _confirmations(bench: Bench, point: Point) -> Store | None:
 def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None = None) -> Measured:
     """Measure risk and utility of what a posterior could release."""
     job, settings, view = bench.job, bench.settings, bench.view
-    wanted = tables or (settings.search_tables if bench.targets else FEWER)
+    wanted = tables or (settings.search_draws if bench.targets else FEWER)
     looked_at = max(LOOKED_AT, settings.datasets) if bench.targets else FEWER_LOOKED_AT
     # In whole blocks, and enough for two releases; draws that are not independent are used once.
     number = math.ceil(max(wanted, 2 * settings.datasets) / BLOCKS) * BLOCKS
@@ -444,7 +444,7 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
 def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
     """How well a logistic regression tells released records, over what chance alone would show: about 1 if not."""
     view, related = bench.job.view, bench.job.settings.predictors
-    about: dict[str, Any] = {"survey": bench.settings.survey, "population": bench.settings.weighs == "weights"}
+    about: dict[str, Any] = {"survey": bench.settings.survey_design, "population": bench.settings.weighs == "weights"}
     options = Options((), None, "combined", "partial", ("logistic",), (), 0.2, 0, related or None, **about)
     found = Scene(view, bench.confidential, read_released(view, list(tables)), options).compared.told_apart()
     ratios = [one.loc[one["measure"] == "pmse_ratio", "value"].max() for one in found]
@@ -454,9 +454,9 @@ def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
 
 def _agreement(job: Job, tables: Sequence[Any]) -> Agreement:
     """How well the pairs agree of a replaced column with another one that the model conditions on."""
-    columns = [*job.settings.replace, *(job.settings.predictors or ())]
+    columns = [*job.settings.synthesize, *(job.settings.predictors or ())]
     own, *others = job.expand([job.table, *tables])
-    return agreement(own, others, job.settings.replace, ways=2, columns=columns)
+    return agreement(own, others, job.settings.synthesize, ways=2, columns=columns)
 
 
 def _overlaps(job: Job, tables: Sequence[Any]) -> dict[str, float]:
@@ -488,8 +488,8 @@ def judge_point(bench: Bench, point: Point) -> tuple[Judgement, ...]:
             target,
             point.measured,
             tables=bench.settings.datasets,
-            chance=bench.settings.chance,
-            redraw=bench.settings.redraw,
+            chance=bench.settings.max_failure_probability,
+            redraw=bench.settings.max_redraw_share,
             reference=reference,
             in_sample=bench.job.in_sample,
         )
@@ -590,7 +590,7 @@ def _hash_records(table: Table) -> np.ndarray:
 
 
 def _membership_of(posterior: Posterior) -> str:
-    return str(posterior.options.get("membership", ""))
+    return str(posterior.options.get("component_draw", ""))
 
 
 def _digest(of: Floats | str) -> str:

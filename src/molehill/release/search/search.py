@@ -16,7 +16,7 @@ from molehill.release.search.points import list_points, open_bench
 
 def find_impossible(settings: Settings) -> list[str]:
     """Say which targets no release can meet, and why, without looking at the data."""
-    return impossible(read_targets(settings.targets)) if settings.targets else []
+    return impossible(read_targets(settings.release_criteria)) if settings.release_criteria else []
 
 
 def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = True, tell: Tell | None = None) -> Found:
@@ -40,8 +40,8 @@ def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = T
     progress, tell
         As in `molehill.synthesize`.
     """
-    if job.settings.targets:
-        _check_targets(read_targets(job.settings.targets), job)
+    if job.settings.release_criteria:
+        _check_targets(read_targets(job.settings.release_criteria), job)
     bench = open_bench(job, checkpoint=checkpoint, progress=progress)
     for point in try_moves(bench):
         if tell is not None:
@@ -58,12 +58,12 @@ def _check_targets(targets: Sequence[Target], job: Job) -> None:
     names = [analysis.name for analysis in job.analyses]
     for target in targets:
         if target.subject == "U_m" and not job.view.numeric:
-            raise InputError("targets", f"{str(target)!r}: no replaced column is a number", "Leave it out")
-        if target.subject == "moles" and job.settings.scheme != "auto":
+            raise InputError("release_criteria", f"{str(target)!r}: no replaced column is a number", "Leave it out")
+        if target.subject == "moles" and job.settings.method != "auto":
             problem = f"{str(target)!r}: rises are against the unweighted fit, and a fixed scheme is the only one"
-            raise InputError("targets", problem, 'Leave it out, or set scheme = "auto"')
+            raise InputError("release_criteria", problem, 'Leave it out, or set method = "auto"')
         if target.subject == "overlap":
             if not names:
-                raise InputError("targets", f"{str(target)!r}: there are no analyses", "Give some")
+                raise InputError("release_criteria", f"{str(target)!r}: there are no analyses", "Give some")
             if target.analysis:
-                check_choice("targets", target.analysis, names)
+                check_choice("release_criteria", target.analysis, names)

@@ -190,9 +190,9 @@ def _tables(number: int) -> str:
 
 def _tell_columns(dossier: Dossier) -> Iterator[tuple[str, str]]:
     """Say how many values are new, and in which order the records stand."""
-    facts, column = dossier.facts, join_names(dossier.settings.replace)
-    if dossier.settings.records is not None:
-        number = f"{_tables(int(facts['tables']))} of {dossier.settings.records:,} new people"
+    facts, column = dossier.facts, join_names(dossier.settings.synthesize)
+    if dossier.settings.fully_synthetic_records is not None:
+        number = f"{_tables(int(facts['tables']))} of {dossier.settings.fully_synthetic_records:,} new people"
         yield "Replaced", f"All of {column} is drawn: {number}, no record of which is anybody's."
     elif dossier.is_ours:
         records, replaced = int(facts["records"]), count_replaced(dossier)
@@ -222,7 +222,7 @@ def _tell_risk(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
     if before is not None and after is not None:
         told = f"from {teller.share(before.value)} to {teller.sentence('share', after)}"
         yield "Who stands out", f"For the most isolated 1% of the records the expected risk goes {told}."
-    several = len(dossier.settings.replace) > 1
+    several = len(dossier.settings.synthesize) > 1
     for row in list_figures(risk, release, "guess_right"):
         without = find_figure(risk, release, "guess_right_without", row["column"])
         if without is not None:
@@ -298,11 +298,11 @@ def _remark_search(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
 
 def _remark_columns(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
     facts, settings = dossier.facts, dossier.settings
-    named = [name for name in settings.accept if name in settings.keep]
+    named = [name for name in settings.accept_identifying if name in settings.keep]
     if named:
         text = f"Published as collected although they may name people, knowingly: {join_names(named)}."
         yield Remark(text, "columns", "decide", f"{join_names(named)} may name people and would be published")
-    follow = [name for name in settings.accept_derivable if name in (*settings.replace, *settings.derived)]
+    follow = [name for name in settings.accept_derivable if name in (*settings.synthesize, *settings.derived)]
     # To a reader of the public edition it would be a hint where to look.
     if follow and teller.edition == "internal":
         why = f"true values of {join_names(follow)} may follow from variables that are released unchanged"
@@ -325,7 +325,7 @@ def _remark_columns(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
 
 def _count_outside(dossier: Dossier) -> Iterator[tuple[str, int]]:
     """How many confidential values of every replaced column lie outside its limits; nothing of it is public."""
-    for place, column in enumerate(dossier.settings.replace):
+    for place, column in enumerate(dossier.settings.synthesize):
         # Of the first column the values are called just that.
         held = "value" if place == 0 else f"value_{place + 1}"
         if held not in dossier.weights:

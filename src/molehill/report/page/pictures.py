@@ -166,7 +166,7 @@ def _shapes(dossier: Dossier) -> Iterator[Picture]:
     if len(shapes[(shapes["curve"] == "pair") & (shapes["scheme"] == release)]):
         caption = "How well relations are kept: a dark cell is a pair of columns that users should not rely on."
         yield Picture("pairs", "pairs", _specify(pair_matrix(dossier.evaluation, release)), caption)
-    for number, column in enumerate(dossier.settings.replace, 1):
+    for number, column in enumerate(dossier.settings.synthesize, 1):
         own = shapes[(shapes["column"] == column) & (shapes["scheme"] == release)]
         # Of few records beyond the body there may be a tail within groups, and none of all of them.
         found = set(own.loc[own["by"] == "", "curve"])
@@ -307,7 +307,7 @@ def _intervals(dossier: Dossier) -> Iterator[Picture]:
 def _agency(dossier: Dossier) -> Iterator[Picture]:
     """Figures of what only the agency may see."""
     weights = dossier.weights
-    for place, column in enumerate(dossier.settings.replace, 1):
+    for place, column in enumerate(dossier.settings.synthesize, 1):
         held = "value" if place == 1 else f"value_{place}"
         if not dossier.is_ours or held not in weights or not pd.api.types.is_numeric_dtype(weights[held]):
             continue

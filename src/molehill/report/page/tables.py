@@ -124,7 +124,7 @@ ATTACKS = {
 # Blocks that are seen at first; the others stand behind them.
 _FIRST = (EXPECTED, LOOK_ALIKES, MEMBERS, OVERLAPS, SHAPE)
 FATES = {
-    "replace": "replaced",
+    "synthesize": "replaced",
     "keep": "published as collected",
     "drop": "dropped",
     "derived": "computed from others",
@@ -200,7 +200,7 @@ def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
         # A release of an earlier version does not tell the last.
         told = {"handling": "", **column, "fate": FATES[column["fate"]]}
         cells = [Told(cut_measure(f"{told[name]}") if told[name] else "") for name in fields]
-        rows.append(Row(cut_name(f"{column['column']}"), tuple(cells), column["fate"] == "replace"))
+        rows.append(Row(cut_name(f"{column['column']}"), tuple(cells), column["fate"] == "synthesize"))
     note = "Of columns that were dropped only the name is told." if teller.edition == "public" else ""
     return [
         TableView("What became of every column", "column", tuple(map(Heading, fields)), tuple(rows), note, words=True)

@@ -75,9 +75,9 @@ class Reason(NamedTuple):
 
 def why_not(posterior: "Posterior") -> Reason | None:
     """Say why it cannot be told what taking out a record would do; None if it can."""
-    if posterior.options.get("membership") == "posterior":
+    if posterior.options.get("component_draw") == "posterior":
         problem = "new values look at the old ones beside the parameters"
-        return Reason(problem, "Draw by prior membership: posterior.drawing_by(membership='prior')")
+        return Reason(problem, "Draw by prior membership: posterior.drawing_by(component_draw='prior')")
     survey, synthesizer = posterior.survey, posterior.synthesizer
     if isinstance(synthesizer, DirectSynthesizer):
         if synthesizer.compare_releases is None:
