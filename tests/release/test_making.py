@@ -110,7 +110,7 @@ def test_the_expected_risk_and_moles_are_there(made):
 
 def test_regressions_stand_beside_the_usual_analyses(made):
     utility = made[0].evaluation.utility
-    own = utility[(utility["method"] == "pairwise") & utility["of"].isin(["mean of visits", "sex[m] in visits ~ sex"])]
+    own = utility[(utility["scheme"] == "pairwise") & utility["of"].isin(["mean of visits", "sex[m] in visits ~ sex"])]
     figures = own.set_index(["measure", "of"])["value"]
     assert {measure for measure, _ in figures.index} == {"estimate", "overlap", "width_ratio", "relative_bias"}
     means = [table.groupby("sex")["visits"].mean() for table in made[0].datasets]

@@ -278,7 +278,7 @@ OFF, NEVER = "off", "never"
 _EXAMPLE = "matches_true = { amber = 0.02, red = 0.1 }"
 
 
-def read_bounds(given: Any, argument: str = "scorecard") -> FrozenDict:
+def read_bounds(given: Any, argument: str = "thresholds") -> FrozenDict:
     """Take the bounds that an agency sets, by measure: a table of amber, red and family, or "off".
 
     Of a rule of ours what is not named stays as it is. Whether there is such a measure, `set_rules` asks.
@@ -339,7 +339,7 @@ def tell_bounds(bounds: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} ({words})" for name, words in told.items())
 
 
-def set_rules(bounds: Mapping[str, Any], measures: Sequence[Measure], argument: str = "scorecard") -> tuple[Rule, ...]:
+def set_rules(bounds: Mapping[str, Any], measures: Sequence[Measure], argument: str = "thresholds") -> tuple[Rule, ...]:
     """Give the rules in force: ours with the bounds that an agency set, and those that it added for other measures."""
     about = {one.id: one for one in measures}
     for name, entry in bounds.items():

@@ -494,9 +494,7 @@ def _check_fates(settings: Settings, table: Table) -> None:
         problem = f"it is not said what becomes of {shown}"
         remedy = "Name every column of the table under replace, keep or drop"
         if {*left} & {*settings.undecided}:
-            remedy += (
-                '; what is marked "undecided" is still open: the settings of `molehill init` say beside it what to write'
-            )
+            remedy += '; what is "undecided" is still open: the settings of `molehill init` say beside it what to write'
         raise InputError("columns", problem, remedy)
 
 

@@ -219,7 +219,7 @@ def test_a_fixed_scheme_is_one_fit(monkeypatch):
     release = synthesize(few, Settings(**QUICK, **how, release_criteria="mean expected <= 0.001"), progress=False)
     assert len(fits) == 1
     assert release.search is not None
-    assert release.search.points["method"].tolist() == ["pairwise, scale 0.7"]
+    assert release.search.points["scheme"].tolist() == ["pairwise, scale 0.7"]
     assert "shows" not in release.search.verdict
     assert not release.is_released
     with pytest.raises(InputError, match="against the unweighted fit"):

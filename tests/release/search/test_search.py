@@ -41,8 +41,8 @@ CALL |= {"lower": 0.0, "upper": 100_000.0}
 QUICK: dict[str, Any] = {**CALL, "seed": 4, "search_draws": 200, "attacks": "none", "expected_risk_draws": 40}
 
 
-def find(synthesizer, targets, *, checkpoint=None, **changes) -> Found:
-    settings = Settings(**{**QUICK, "release_criteria": targets, **changes})
+def find(synthesizer, release_criteria, *, checkpoint=None, **changes) -> Found:
+    settings = Settings(**{**QUICK, "release_criteria": release_criteria, **changes})
     job = prepare(PEOPLE, settings, synthesizer=synthesizer)
     return search(job, checkpoint=checkpoint, progress=False)
 
