@@ -72,17 +72,6 @@ def list_actions(job: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {step["uses"].partition("@")[0]: step for step in job["steps"] if "uses" in step}
 
 
-def test_there_are_these_jobs():
-    assert JOBS == [
-        ("ci", "full"),
-        ("ci", "systems"),
-        ("ci", "lowest"),
-        ("ci", "newest"),
-        ("ci", "documentation"),
-        ("slow", "slow"),
-    ]
-
-
 @pytest.mark.parametrize(("workflow", "name"), JOBS)
 def test_a_job_may_only_read_ends_and_uses_actions_of_known_versions(workflow, name):
     whole, job = yaml.safe_load(read(f".github/workflows/{workflow}.yml")), read_job(workflow, name)
@@ -137,11 +126,6 @@ def test_the_long_tests_run_every_night_and_before_a_release():
 # Templates ask what a table looks like, and never for what is in it.
 
 
-def test_there_is_a_form_for_each_need_and_no_blank_one():
-    assert [path.stem for path in FORMS] == ["bug", "feature", "question", "wrong_number"]
-    assert yaml.safe_load(read(".github/ISSUE_TEMPLATE/config.yml")) == {"blank_issues_enabled": False}
-
-
 @pytest.mark.parametrize("path", [*FORMS, REQUEST], ids=lambda path: path.stem)
 def test_a_template_asks_for_no_values(path):
     text = plain(read(path))
@@ -150,30 +134,6 @@ def test_a_template_asks_for_no_values(path):
     assert "SECURITY.md" in text
     for words in ("kinds", "names changed", "number of records", "pattern sizes"):
         assert words in text.lower()
-
-
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_a_form_begins_with_the_warning_and_asks_for_the_pattern(path):
-    form: dict[str, Any] = yaml.safe_load(read(path))
-    assert set(form) == {"name", "description", "labels", "body"}
-    first, *asked = form["body"]
-    assert first["type"] == "markdown"
-    assert NO_VALUES in plain(first["attributes"]["value"])
-    # No kind of question takes a file.
-    assert {part["type"] for part in asked} <= {"input", "textarea", "checkboxes"}
-    by_id = {part["id"]: part for part in asked}
-    assert len(by_id) == len({part["attributes"]["label"] for part in asked}) == len(asked)
-    assert {"table", "settings", "version", "checked"} <= set(by_id)
-    assert "molehill --version" in by_id["version"]["attributes"]["description"]
-    assert "names" in by_id["settings"]["attributes"]["label"]
-    assert "`seed`" in by_id["settings"]["attributes"]["description"]
-    assert asked[-1]["id"] == "checked"
-    assert asked[-1]["attributes"]["options"][0]["required"] is True
-
-
-def test_a_pull_request_is_asked_for_its_evidence():
-    for words in ("What and why", "can fail", "command", "`make lint`", "`make test`", "in a browser"):
-        assert words in read(REQUEST)
 
 
 # What is promised.
@@ -236,12 +196,6 @@ def test_the_source_runs_no_text_loads_no_pickle_and_opens_no_connection():
     assert {path: names for path, names in found.items() if names} == ALLOWED
     bad = "import pickle\nfrom urllib import request\nframe.query('x')\neval('1')\nnp.load(path, allow_pickle=True)"
     assert dangers(ast.parse(bad)) == {"pickle", "urllib", "query", "eval", "allow_pickle"}
-
-
-def test_the_roadmap_names_no_dates_and_no_numbers_of_issues():
-    page = read("docs/roadmap.md")
-    assert re.findall(r"\b20\d\d\b|\bQ[1-4]\b|#\d+|\bissues? \d+", page) == []
-    assert page.index("## Now") < page.index("## Next") < page.index("## Not planned")
 
 
 def test_tests_lie_in_the_folders_of_what_they_test():

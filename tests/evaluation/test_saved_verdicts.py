@@ -75,8 +75,9 @@ def check(given, rule, colour, before):
         assert verdict.decision == "no objection"
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("colour", ["amber", "red"])
+@pytest.mark.parametrize(
+    ("colour", "shape"), [("amber", "interval"), ("amber", "several"), ("red", "interval"), ("red", "no interval")]
+)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.measure)
 def test_every_rating_is_named_and_has_its_consequence(saved, sentence, rule, colour, shape):
     if np.isinf(rule.red) and colour == "red":

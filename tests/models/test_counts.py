@@ -75,7 +75,9 @@ def test_counts_are_whole_numbers_with_the_moments_of_their_law_and_finite_for_a
     assert values[2].min() > 1e15
 
 
-@pytest.mark.parametrize(("name", "low", "high"), [("poisson", None, 40), ("negative", 25, 40)])
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [pytest.param("poisson", None, 40, marks=pytest.mark.slow), ("negative", 25, 40)]
+)
 def test_truncated_counts_follow_the_truncated_law(name, low, high):
     """Probable supports, supports in a far tail that plain draws never reach, and supports without floating mass."""
     values, outside = counts_of(name, {"lower": low, "upper": high})

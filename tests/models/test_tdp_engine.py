@@ -45,7 +45,7 @@ def random_mixture(key):
     )
 
 
-@pytest.mark.parametrize(("priors", "least_sigma"), [("paper", 0.0), ("weak", 0.1)])
+@pytest.mark.parametrize(("priors", "least_sigma"), [pytest.param("paper", 0.0, marks=pytest.mark.slow), ("weak", 0.1)])
 def test_density_of_the_sampler_is_that_of_the_numpyro_model(priors, least_sigma):
     """Both, carried over by the Jacobian of the whole map between their coordinates, differ by a constant only."""
     model = partial(mixture_model, components=COMPONENTS, priors=priors, least_sigma=least_sigma)

@@ -1,12 +1,16 @@
 """Rare levels of synthesized categories are pooled, by hand; what stays is named by nothing that is rare."""
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from agreement import assert_rate_at_most
 from molehill.errors import InputError
 from molehill.plan.plan import plan_settings
-from molehill.plan.pooling import pool_levels
+from molehill.plan.pooling import pool_levels, write_in_units
 from molehill.plan.settings import Settings
 from molehill.tables.table import Table
 from people import refusal
@@ -121,3 +125,75 @@ def test_one_record_more_or_less_of_a_rare_level_changes_no_level():
     alone = repeated(a=30, b=20)
     for other in ("a", "pope", "other"):
         assert set(pooled([*alone[1:], other])[0]) == {"a", "b"}, other
+
+
+def test_no_single_record_decides_for_sure_whether_a_level_is_published():
+    number, levels = 200, [f"l{place}" for place in range(200)]
+
+    def published(records):
+        """Which of many levels are published that have so many records each."""
+        found = pooled([*repeated(a=30, b=20), *levels * records], seed=7)[0]
+        return np.array([level in found for level in levels])
+
+    by_records = [published(records) for records in range(3, 11)]
+    assert not by_records[1].any()
+    assert by_records[-2].all()
+    for fewer, more in pairwise(by_records):
+        assert not (fewer & ~more).any()
+        # Who knows all others learns by it that the record is there, in one of five releases.
+        assert_rate_at_most(int((more & ~fewer).sum()), number, 1 / 5, detects=0.3)
+    # Where fewer than two would be left nothing is drawn: with one record less nothing is released at all.
+    assert all(set(pooled(repeated(a=30, b=5), seed=seed)[0]) == {"a", "b"} for seed in range(9))
+
+
+def test_no_single_record_decides_for_sure_in_which_unit_numbers_are_written():
+    number, pay = 200, np.arange(100, 40_100, 100)
+
+    def in_hundreds(odd):
+        """Which of many variables are written in hundreds that have so many values that are no hundreds."""
+        own = pay + np.where(np.arange(400) < odd, 7, 0)
+        frame = pd.DataFrame({f"v{place}": own for place in range(number)})
+        made = write_in_units(Table(frame), Settings(synthesize=[*frame], known=[], seed=7)).frame
+        assert made.dtypes.equals(frame.dtypes)
+        return (made % 100 == 0).all().to_numpy()
+
+    found = [in_hundreds(odd) for odd in range(3, 11)]
+    # Four of 400 are within 1%, ten are too many for any seed.
+    assert found[1].all()
+    assert not found[-1].any()
+    for fewer, more in pairwise(found):
+        assert not (more & ~fewer).any()
+        assert_rate_at_most(int((fewer & ~more).sum()), number, 1 / 6, detects=0.3)
+
+
+def test_what_is_no_multiple_is_written_as_the_nearest_and_never_as_zero():
+    days = pd.Series([pd.Timestamp("2001-01-01")] * 199 + [pd.Timestamp("2001-05-03 18:00")])
+    whole = [*range(100, 20_000, 100), 30]
+    frame = pd.DataFrame({"pay": whole, "loss": [-30.5, *range(-20_000, -100, 100)], "on": days})
+    settings = Settings(synthesize=["pay", "loss", "on"], known=[], seed=2)
+    made = write_in_units(Table(frame), settings).frame
+    assert made["pay"].tolist() == [*whole[:-1], 100]
+    assert made["loss"].tolist() == [-100.0, *frame["loss"][1:]]
+    assert made["on"].iloc[-1] == pd.Timestamp("2001-05-04")
+    assert made.dtypes.equals(frame.dtypes)
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "what"),
+    [
+        ("semicontinuous", [-5.0] * 3 + [0.0] * 40 + [*range(1, 58)], "losses"),
+        ("semicontinuous", [5.0] * 9 + [0.0] * 40 + [*range(-51, 0)], "gains"),
+        ("normal_linear", [np.nan] * 4 + [*range(96)], "missing values"),
+    ],
+)
+def test_other_models_than_forests_are_refused_where_few_records_decide_what_is_released(model, values, what):
+    people = pd.DataFrame({"town": ["A", "B"] * 50, "pay": np.array(values) * 1.5})
+    about: dict[str, Any] = {"missing": "model", "lower": -1e4, "upper": 1e4}
+    settings = Settings(synthesize=["pay"], keep=["town"], known=["town"], synthesizer=model, **about)
+    assert f"has few {what}, and {model} would release some" in refusal(
+        lambda: plan_settings(people, settings), "synthesizer"
+    )
+    plan_settings(people, settings.but(synthesizer="forest"))
+    # Of twenty nobody is the one.
+    enough = people.assign(pay=np.r_[np.repeat(people["pay"].iloc[0], 20), people["pay"].iloc[20:]])
+    plan_settings(enough, settings)

@@ -65,15 +65,17 @@ def test_what_is_suggested_runs_once_everything_is_decided(tmp_path):
 
 
 def test_real_files(shared):
-    sample = suggest_settings(read_table(shared / "ce_sample.csv")).settings
-    assert {*sample.synthesize} == {"Income", "Expenditure"}
+    files = ("ce_sample.csv", "nist_ma.csv", "households/eusilc.csv")
+    found = [suggest_settings(read_table(shared / file)) for file in files]
+    together = ["records belong together" in one.notes.get("columns", "") for one in found]
+    assert together == [False, False, True]
+    sample, people, persons = (one.settings for one in found)
+    assert {*sample.replace} == {"Income", "Expenditure"}
     assert sample.known == ("Age", "Urban", "Marital", "Educ", "Tenure")
-    assert sample.undecided == ()
-    people = suggest_settings(read_table(shared / "nist_ma.csv")).settings
-    assert {"PINCP", "POVPIP", "DPHY", "DREM", "DEYE", "DEAR"} == {*people.synthesize}
-    assert people.undecided == ("DVET",)
+    assert sample.decide == ()
+    assert {"PINCP", "POVPIP", "DPHY", "DREM", "DEYE", "DEAR"} == {*people.replace}
+    assert people.decide == ("DVET",)
     assert {"AGEP", "SEX", "PUMA", "MSP", "HISP", "RAC1P", "NOC"} <= {*people.known}
-    persons = suggest_settings(read_table(shared / "households" / "eusilc.csv")).settings
     assert {*persons.drop} == {"db030", "rb030", "rb050"}
     assert persons.survey_design == SurveyDesign("db090")
     assert {name for name in persons.synthesize if name[:2] in ("py", "hy")} == {

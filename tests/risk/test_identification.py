@@ -645,3 +645,12 @@ def test_many_columns_of_many_values_do_not_overflow():
     result = confidential_risk(twice, neighbour(known=[f"k{j}" for j in range(8)]))
     assert (result.pattern_size == 2).all()
     assert release_risk(twice, twice[::1].copy(), neighbour(known=["k0", "k7"])).linked.all()
+
+
+def test_a_value_that_a_dataset_gives_nobody_is_no_risk_and_no_mistake():
+    # Of few people it may be drawn for nobody.
+    data = pd.DataFrame({"town": ["A"] * 6, "pay": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "rank": [None] * 4 + ["x", "y"]})
+    released = data.assign(rank=pd.Series([None] * 6, dtype=data["rank"].dtype))
+    view = Intruder(known="town", sensitive=["pay", "rank"], radius=0.1, missing_values="keep").look(data)
+    found = release_risk(view.alone("rank"), released)
+    np.testing.assert_array_equal(found.realised, [np.nan] * 4 + [0.0, 0.0])

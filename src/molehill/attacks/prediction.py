@@ -36,6 +36,8 @@ _ROUNDS, _FAR = 4, 2.0
 _LEAST = 50
 # Of fewer people with a level nothing is said of it.
 _HOLDERS = 20
+# Guesses that are right by so little more are no better: the simplest come first.
+_ALIKE = 0.005
 # Least records in a leaf of either tree.
 _LEAVES = (5, 20)
 # Records are alike if a probability, and a size, is in the same of these ranges.
@@ -63,6 +65,8 @@ class Prediction:
     level
         Of a category, the gain of the level that is redrawn the least: `(o - e) / (1 - e)`, with o the share of the
         people with a true level to whom the release gives it again, and e what the predictions for them say.
+    by, fine_by
+        What alone predicts as well, within the radius and within 1%: a variable, or the order of the rows; else empty.
     """
 
     column: str
@@ -73,6 +77,8 @@ class Prediction:
     fine_baseline: Figure = NOTHING
     fine_risk: Figure = NOTHING
     level: Figure = NOTHING
+    by: str = ""
+    fine_by: str = ""
 
 
 def predict_synthesized(
@@ -151,29 +157,31 @@ def predict_synthesized(
     single = guess_by_single(every, told, near, rows, exact=exact)
     if exact:
         shares, simple = (_classify(told, inputs, part) for inputs in (own, by_key))
-        tried = [shares.argmax(axis=1), *_take_best(single, truth, [np.zeros(len(truth))])]
-        chosen = _choose([one == truth for one in tried], part)
+        best = _take_best(single, truth, [np.zeros(len(truth))])
+        right = [shares.argmax(axis=1) == truth, *(one == truth for _, one in best)]
+        figures = _compare(_choose(right, part), simple.argmax(axis=1) == truth)
         level = _find_level(truth.astype(np.int64), told, shares)
-        return Prediction(column, *_compare(chosen, simple.argmax(axis=1) == truth), level=level)
+        return Prediction(column, *figures, level=level, by=_name_best(right, best))
     simple = [*_guess_typical(told, part), *_guess_by_trees(told, by_key, part)]
     linear = call_alone(_guess_linear, told, own, part)
     ranked = [_map_to_released(one, told) for one in linear]
     # Of coarse values, such as years of school, 1% is less than the step from one to the next.
     reach, fine = np.maximum(radius * np.abs(truth), least), FINE * np.abs(truth)
     best = _take_best(single, truth, [reach, fine])
-    guesses = [*linear, *ranked, *_guess_by_trees(told, own, part), *simple, *best]
+    guesses = [*linear, *ranked, *_guess_by_trees(told, own, part), *simple, *(one for _, one in best)]
     is_fine = (truth != 0) & (fine >= column_unit(table.frame[column]))
     # A formula may be known from elsewhere, though the released values do not keep to it.
     formulas = call_alone(_guess_linear, truth[None], own, part)
-    by_formula = ([*guesses, *formulas], [*simple, *_guess_typical(truth[None], part)])
-    figures = []
+    by_formula = ([*formulas, *guesses], [*simple, *_guess_typical(truth[None], part)])
+    figures, named = [], []
     for within, people, tried in (
         (reach, is_fine | True, (guesses, simple)),
         (fine, is_fine, by_formula),
     ):
         right = [[(np.abs(one - truth) <= within)[people] for one in some] for some in tried]
         figures += _compare(*(_choose(one, part[people]) for one in right)) if people.sum() >= _LEAST else [NOTHING] * 3
-    return Prediction(column, *figures)
+        named.append(_name_best(right[0], best) if people.sum() >= _LEAST else "")
+    return Prediction(column, *figures, by=named[0], fine_by=named[1])
 
 
 def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact: bool, seed: int) -> Integers | None:
@@ -404,16 +412,25 @@ def _map_to_released(guess: Floats, told: Floats) -> Floats:
     return np.quantile(told, (order + 0.5) / len(guess))
 
 
-def _take_best(guesses: Iterable[Floats], truth: Floats, reaches: Sequence[Floats]) -> list[Floats]:
-    """Take of many guesses, for each of some reaches, that which is right the most often."""
-    best, most = [np.full(len(truth), np.nan)] * len(reaches), [0.0] * len(reaches)
-    for one in guesses:
+def _take_best(
+    guesses: Iterable[tuple[str, Floats]], truth: Floats, reaches: Sequence[Floats]
+) -> list[tuple[str, Floats]]:
+    """Take of many guesses, for each of some reaches, that which is right the most often; the first of nearly equal."""
+    best, most = [("", np.full(len(truth), np.nan))] * len(reaches), [0.0] * len(reaches)
+    for name, one in guesses:
         away = np.abs(one - truth)
         for place, reach in enumerate(reaches):
             share = float((away <= reach).mean())
-            if share > most[place]:
-                best[place], most[place] = one, share
+            if share > most[place] + _ALIKE:
+                best[place], most[place] = (name, one), share
     return best
+
+
+def _name_best(right: Sequence[Booleans], best: Sequence[tuple[str, Floats]]) -> str:
+    """Name the single variable that is right the most often, if one of these is; they come last."""
+    shares = [float(one.mean()) for one in right]
+    names = [""] * (len(right) - len(best)) + [name for name, _ in best]
+    return names[int(np.argmax(shares))]
 
 
 def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:

@@ -33,7 +33,11 @@ _FEW, _PAIRS, _NEARLY_ALL = 30, 12, 0.95
 _RARE = 0.02
 # Variables at most: of whose functions within groups are tried, that make the groups, and every two of which may be
 # units.
-_SOURCES, _GROUPS, _PAIRED = 40, 5, 12
+_SOURCES, _GROUPS, _PAIRED = 40, 5, 8
+# Datasets in which another record of the unit may have a person's value.
+_TABLES = 5
+# What the place of a row in the file is called.
+ORDER = "the order of the rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,8 @@ class Beside:
     Attributes
     ----------
     alike
-        Variables by values that may be those of the synthesized one: numbers, or its levels by number; NaN elsewhere.
+        Variables, by name, by values that may be those of the synthesized one: numbers, or its levels by number; NaN
+        elsewhere.
     own
         The synthesized variable itself, as released: other records may have a person's true value.
     numbers
@@ -58,10 +63,10 @@ class Beside:
         For every record two of other units, some rows before it and as many after it.
     """
 
-    alike: Sequence[Floats]
-    own: Sequence[Floats]
-    numbers: Sequence[tuple[Floats, bool]]
-    groups: Sequence[Integers]
+    alike: Sequence[tuple[str, Floats]]
+    own: Sequence[tuple[str, Floats]]
+    numbers: Sequence[tuple[str, Floats, bool]]
+    groups: Sequence[tuple[str, Integers]]
     units: Sequence[Integers]
     near: Sequence[Integers]
     between: Sequence[tuple[Integers, Integers]]
@@ -95,24 +100,27 @@ def look_beside(
     """
     named = [(table, name) for name in kept]
     named += [(one, name) for name in beside for one in tables if name != column and name in one.frame]
-    numbers = [_as_numbers(one, name) for one, name in named]
-    alike = numbers if levels is None else [_as_levels(one, name, levels) for one, name in named]
-    own = [_as_numbers(one, column) if levels is None else _as_levels(one, column, levels) for one in tables]
+    numbers = [(name, _as_numbers(one, name)) for one, name in named]
+    alike = numbers if levels is None else [(name, _as_levels(one, name, levels)) for one, name in named]
+    own = [_as_numbers(one, column) if levels is None else _as_levels(one, column, levels) for one in tables[:_TABLES]]
     everyone = np.zeros(len(table.frame), dtype=np.int64)
-    codes = [pd.factorize(table.frame[name], use_na_sentinel=False)[0].astype(np.int64) for name in kept]
-    codes = sorted((one for one in codes if one.any()), key=lambda one: -int(one.max()))
-    usual = [one for one in codes if len(one) / (one.max() + 1) > UNIT[1]]
-    pairs = (a * (b.max() + 1) + b for a, b in combinations(usual[:_PAIRED], 2))
+    coded = {name: pd.factorize(table.frame[name], use_na_sentinel=False)[0].astype(np.int64) for name in kept}
+    coded = {name: coded[name] for name in sorted(coded, key=lambda name: -int(coded[name].max(initial=0)))}
+    usual = {name: one for name, one in coded.items() if one.any() and len(one) / (one.max() + 1) > UNIT[1]}
+    codes = [*coded.values()]
+    pairs = (a * (b.max() + 1) + b for a, b in combinations([*usual.values()][:_PAIRED], 2))
     units = [one for one in (*codes, *(np.unique(both, return_inverse=True)[1] for both in pairs)) if _is_unit(one)]
     once = list({place.tobytes(): place for place in places}.values())
     orders = [np.argsort(place) for place in once]
     near = [_move(order, shift) for order in orders for shift in (1, -1)]
     between = [(_move(order, _AWAY), _move(order, -_AWAY)) for order in orders]
-    groups = [everyone, *([] if patterns is None else [patterns.astype(np.int64)]), *usual[:_GROUPS]]
-    few = [one for one in codes if one.max() < _FEW]
+    by_key = [] if patterns is None else [(" within patterns", patterns.astype(np.int64))]
+    groups = [("", everyone), *by_key, *((f" within {name}", usual[name]) for name in [*usual][:_GROUPS])]
+    few = [one for one in codes if one.any() and one.max() < _FEW]
     # Where a record stands comes first: of very many variables not all are tried.
-    looked = [*(place.astype(np.float64) for place in once), *numbers][:_SOURCES]
-    return Beside(alike, own, [(one, _names_units(one, few)) for one in looked], groups, units, near, between)
+    looked = [*((ORDER, place.astype(np.float64)) for place in once), *numbers][:_SOURCES]
+    units_named = [(name, one, _names_units(one, few)) for name, one in looked]
+    return Beside(alike, [(column, one) for one in own], units_named, groups, units, near, between)
 
 
 def _as_numbers(table: Table, name: str) -> Floats:
@@ -157,8 +165,10 @@ def _move(order: Integers, rows: int) -> Integers:
     return found
 
 
-def guess_by_single(every: Floats, told: Floats, beside: Beside, rows: Integers, *, exact: bool) -> Iterator[Floats]:
-    """Guess true values by functions of single variables, NaN where there is no guess.
+def guess_by_single(
+    every: Floats, told: Floats, beside: Beside, rows: Integers, *, exact: bool
+) -> Iterator[tuple[str, Floats]]:
+    """Guess true values by functions of single variables: of which one, and the guess, NaN where there is none.
 
     The functions are: the value of the variable itself, or of the record before or after, or of another one of the same
     unit, where that is the true value and no frequent one (an intruder knows which record it is); the released values
@@ -176,38 +186,39 @@ def guess_by_single(every: Floats, told: Floats, beside: Beside, rows: Integers,
     exact
         Whether values are levels of a category.
     """
-    for values in beside.alike:
-        yield values[rows]
-    for values in (*beside.alike, *beside.own):
-        yield from (values[other[rows]] for other in beside.near)
+    yield from ((name, values[rows]) for name, values in beside.alike)
+    for name, values in (*beside.alike, *beside.own):
+        yield from ((name, values[other[rows]]) for other in beside.near)
     truth = every[rows]
     for one, other in ((every[before[rows]], every[after[rows]]) for before, after in beside.between):
-        yield np.where(one == other, one, np.nan) if exact else (one + other) / 2
+        yield ORDER, np.where(one == other, one, np.nan) if exact else (one + other) / 2
     yield from _find_in_units(beside, rows, truth)
     others: Any = frequent_others if exact else typical_others
-    ordered = [] if exact else [_sort_within(told, group[rows]) for group in beside.groups]
-    for values, unit in beside.numbers:
+    ordered = [] if exact else [(within, _sort_within(told, group[rows])) for within, group in beside.groups]
+    for name, values, unit in beside.numbers:
         own = values[rows]
         # Who share a household have the same income, which tells nothing of others.
         same = _learn(others, truth, pd.factorize(own)[0].astype(np.int64), _OTHERS if unit else 1)
-        yield same
+        yield name, same
         if not unit and _is_code(same, truth):
-            yield truth
-        yield _learn(others, truth, _cut(own))
-        for group in ordered:
+            yield name, truth
+        yield name, _learn(others, truth, _cut(own))
+    for name, own in [] if exact else [(name, values[rows]) for name, values, _ in beside.numbers]:
+        for within, group in ordered:
+            told_by = f"{name}{within}"
             rank = _rank_within(own, group.codes)
-            yield from (_take(one, group) for one in (rank, 1 - rank))
+            yield from ((told_by, _take(one, group)) for one in (rank, 1 - rank))
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = truth / own
-            yield own * _learn(others, np.where(np.isfinite(ratio), ratio, np.nan), group.codes)
-            yield own + _learn(others, truth - own, group.codes)
+            yield told_by, own * _learn(others, np.where(np.isfinite(ratio), ratio, np.nan), group.codes)
+            yield told_by, own + _learn(others, truth - own, group.codes)
 
 
-def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[Floats]:
+def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[tuple[str, Floats]]:
     """Give the true value where another record of the unit has it, and few records of the file have."""
     levels, codes, counts = np.unique(truth, return_inverse=True, return_counts=True)
     rare = counts[codes] <= max(_RARE * len(truth), 1)
-    for values in (*beside.alike, *beside.own):
+    for name, values in (*beside.alike, *beside.own):
         at = np.minimum(np.searchsorted(levels, values), len(levels) - 1)
         same = levels[at] == values
         # Of most variables hardly any value is one of the other.
@@ -219,7 +230,7 @@ def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[Fl
             wanted = unit[rows] * len(levels) + codes
             place = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
             others = np.where(held[place] == wanted, times[place], 0) - (values[rows] == truth)
-            yield np.where(rare & (others > 0), truth, np.nan)
+            yield name, np.where(rare & (others > 0), truth, np.nan)
 
 
 def _is_code(guess: Floats, truth: Floats) -> bool:

@@ -20,7 +20,7 @@ from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.cost import estimate_seconds
 from molehill.plan.derivable import Derivable, find_derivable, find_ties, tell_remedies
-from molehill.plan.pooling import Pooled, count_rare, pool_levels
+from molehill.plan.pooling import Pooled, count_rare, draw_least, pool_levels, write_in_units
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import BESIDE, FATES, OF_COLUMNS, Settings, printable
 from molehill.plan.targets import parse_targets
@@ -36,6 +36,7 @@ from molehill.tables.cells import declare_missing
 from molehill.tables.labels import align_rows
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.resolution import column_unit
+from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility.analyses import read_formula, refuse_wide
 from molehill.utility.marginals import code_column, learn_levels
@@ -138,14 +139,36 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     set_rules(settings.thresholds, MEASURES)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=settings.synthesizer == "custom")
-    table, pooled = pool_levels(table, settings)
+    table, pooled = pool_levels(write_in_units(table, settings), settings)
     settings = complete_settings(settings, table)
     plan = make_plan(settings, settings.intruder.look(table), findings, pooled=pooled)
-    if all(model == "forest" for model in plan.columns.loc[plan.columns["fate"] == "replace", "model"]):
+    if all(model == "forest" for model in plan.columns.loc[plan.columns["fate"] == "synthesize", "model"]):
         plan = replace(plan, seconds=estimate_seconds(settings, table))
     stated = [{*one.columns} for one in read_constraints(settings.constraints, table)] if settings.constraints else []
     ties = [one for one in find_ties(table, settings) if not any({one.column, *one.parts} <= own for own in stated)]
     return replace(plan, ties=tuple(ties))
+
+
+def _refuse_few(table: Table, settings: Settings, models: Mapping[str, str]) -> None:
+    """Refuse a model that would release losses, or missing values, because a few records have some.
+
+    A forest releases none of these (`molehill.models.forests.grid`). How many are few is drawn, as for levels.
+    """
+    for name, model in models.items():
+        if model in ("forest", "own"):
+            continue
+        least = settings.least_records(name)
+        held = {
+            "missing values": (int(table.frame[name].isna().sum()) if settings.missing_values == "model" else 0, least)
+        }
+        if model == "semicontinuous":
+            values = column_numbers(table, name)
+            # Of an amount it is a matter of kind, and not of one level more.
+            held |= {"losses": (int((values < 0).sum()), 2 * least), "gains": (int((values > 0).sum()), 2 * least)}
+        few = [what for what, (own, enough) in held.items() if 0 < own < draw_least(settings, name, what, enough)]
+        if few:
+            problem = f"{name!r} has few {few[0]}, and {model} would release some because of these records"
+            raise InputError("synthesizer", problem, 'Use "forest", which then releases none, or correct the table')
 
 
 def take_table(data: Any, settings: Settings) -> Table:
@@ -214,6 +237,7 @@ def make_plan(
     rules = rules or find_rules(table, settings, kinds, pooled)
     found = {one.name: one for one in findings or look_at_columns(table)}
     models = {name: _model(settings, found[name]) for name in settings.synthesize}
+    _refuse_few(table, settings, models)
     # What a synthesizer of the caller's makes of predictors, nobody can tell.
     sketches = [] if settings.synthesizer == "custom" else sketch_predictors(table, settings, models)
     rows = [_describe(table, settings, found[name], sketches, pooled) for name in table.frame.columns]

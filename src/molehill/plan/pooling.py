@@ -1,7 +1,13 @@
-"""Rare levels of a synthesized category, pooled before all else: none is released because one person has it.
+"""Rare levels of a synthesized category are pooled, and rare decimals rounded, before all else, whatever the model.
 
-All that comes after works on the pooled table: models, risk, attacks, utility, labels and the files. So a record of a
-rare level is measured as one of the level that it was pooled into, which is what its released value can match.
+All that comes after works on that table: models, risk, attacks, utility, labels and the files. So a record of a rare
+level is measured as one of the level that it was pooled into, which is what its released value can match.
+
+No single record decides which levels and which unit are released. Fewer than `min_level_records` records are always too
+few for a level; from how many on they are enough is drawn for every level, from the seed of the release. So is how many
+numbers may be no multiples of the unit that all others are written in. With one record more or less the outcome is
+another with a probability of at most 1/5 for a level (with the default of 5), and 1/4 or less for the unit of 100
+values or more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +18,31 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from molehill.arrays import Floats, named_seed
 from molehill.errors import InputError
 from molehill.plan.settings import Settings
 from molehill.synthesis.design import find_levels
-from molehill.tables.resolution import holds_dates
-from molehill.tables.schema import infer_kind
+from molehill.tables.resolution import (
+    are_multiples,
+    count_others,
+    dates_like,
+    holds_dates,
+    resolution,
+    round_to_unit,
+)
+from molehill.tables.schema import column_numbers, infer_kind
 from molehill.tables.table import Table, with_columns
+
+# A level needs up to so many records more than the least number.
+_MARGIN = 5
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """Levels of a variable that were pooled: how many, of how many records in all, fewer than `least` each, and how."""
+    """Levels of a variable that were pooled: how many, of how many records in all, fewer than `least` each, and how.
+
+    Fewer than `least`, or than the threshold of the level, if a seed draws it.
+    """
 
     name: str
     levels: int
@@ -80,7 +100,8 @@ def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] |
     levels = [level for level in find_levels(column, name, "synthesize") if level is not None]
     held = dict(column.value_counts().items())
     records = np.array([held[level] for level in levels], dtype=np.int64)
-    rare = records < least
+    rare = records < [draw_least(settings, name, f"{level!r}", least) for level in levels]
+    rare = rare if (~rare).sum() > 1 else records < least
     if not rare.any():
         return None
     if (~rare).sum() < 2:
@@ -95,7 +116,7 @@ def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] |
         upwards = np.argsort(staying)
         nearest = upwards[np.abs(places[rare][:, None] - staying[upwards]).argmin(axis=1)]
         into, how = [kept[place] for place in nearest.tolist()], "the nearest level"
-    elif records[rare].sum() < least:
+    elif records[rare].sum() < draw_least(settings, name, "all others", least):
         into, how = (
             [kept[int(records[~rare].argmax())]] * len(few),
             "the most frequent level, too few for one of their own",
@@ -113,6 +134,51 @@ def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] |
         own = {code: label for code, label in labels.items() if code not in gone}
         made = _with_labels(made, {**table.value_labels, name: own})
     return made, Pooled(name, len(few), int(records[rare].sum()), least, how)
+
+
+def draw_least(settings: Settings, name: str, level: str, least: int) -> int:
+    """How many records a level must have, drawn evenly from the seed: none fewer than `least`."""
+    return least + _draw(settings.seed, min(least, _MARGIN), "pooled", name, level)
+
+
+def _draw(seed: int | None, number: int, *names: str) -> int:
+    """A number from 0 up to one below that; 0 without a seed."""
+    return 0 if seed is None else int(np.random.default_rng(named_seed(seed, *names)).integers(number))
+
+
+def write_in_units(table: Table, settings: Settings) -> Table:
+    """Write every released number in its unit: the few that are no multiples of it as the nearest that is one.
+
+    How many may be none is drawn from the seed of the settings: the usual number (`count_others`), or up to twice as
+    many and one.
+
+    Examples
+    --------
+    >>> people = Table(pd.DataFrame({"pay": [*range(100, 40_100, 100), 12_345, 30]}))
+    >>> made = write_in_units(people, Settings(synthesize=["pay"], known=[], seed=1))
+    >>> made.frame["pay"].tolist()[-2:]
+    [12300, 100]
+    """
+    made = {}
+    for name in (*settings.synthesize, *settings.derived):
+        column = table.frame[name]
+        if _is_category(table, settings, name) or not (pd.api.types.is_numeric_dtype(column) or holds_dates(column)):
+            continue
+        values = column_numbers(table, name)
+        usual = count_others(int((np.isfinite(values) & (values != 0)).sum()))
+        unit = resolution(values, usual + _draw(settings.seed, usual + 2, "unit", name))
+        off = np.isfinite(values) & ~are_multiples(values, unit) if unit else np.zeros(len(values), dtype=bool)
+        if off.any():
+            # Nothing becomes zero, which means something else.
+            written = np.sign(values) * np.maximum(np.abs(round_to_unit(values, unit)), unit)
+            made[name] = _write(column, np.where(off, written, values))
+    return with_columns(table, made) if made else table
+
+
+def _write(column: pd.Series, values: Floats) -> pd.Series:
+    if holds_dates(column):
+        return dates_like(values, column)
+    return pd.Series(values, index=column.index).astype(column.dtype)
 
 
 def _with_labels(table: Table, labels: Mapping[str, Mapping[float | str, str]]) -> Table:

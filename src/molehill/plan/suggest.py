@@ -53,10 +53,10 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     """Suggest settings for a table: a fate for every column, what an intruder may know, limits of what is replaced.
 
     Amounts, and what looks sensitive, are replaced: all of them up to `MOST_REPLACED`. What may name people or says
-    which records belong together is dropped, and so is what nobody can compare. A sensitive category of many levels or
-    of none that enough records have, a long list, exact dates, a possible survey weight, and numbers but for some cells
-    are left to be decided; all others are kept. Cells that probably stand for a missing value are named. `path` and
-    `reading` say where the table comes from, for the settings.
+    which records belong together is dropped, and so is what nobody can compare. A sensitive category of many levels, or
+    of fewer than two that enough records have, a long list, exact dates, a possible survey weight, and numbers but for
+    some cells are left to be decided; all others are kept. Cells that probably stand for a missing value are named.
+    `path` and `reading` say where the table comes from, for the settings.
 
     Examples
     --------

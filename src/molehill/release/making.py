@@ -37,7 +37,7 @@ from molehill.plan.plan import (
     read_formulas,
     take_table,
 )
-from molehill.plan.pooling import pool_levels
+from molehill.plan.pooling import draw_least, pool_levels, write_in_units
 from molehill.plan.predictors import predictors_of
 from molehill.plan.settings import Settings
 from molehill.release.release import Release
@@ -198,7 +198,8 @@ def prepare(
     set_rules(settings.thresholds, measures)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=synthesizer is not None)
-    table, pooled = pool_levels(table, settings)
+    settings = settings if settings.seed is not None else settings.but(seed=secrets.randbits(62))
+    table, pooled = pool_levels(write_in_units(table, settings), settings)
     settings = _complete(settings, table, synthesizer)
     view = settings.intruder.look(table)
     infer_schema(
@@ -256,9 +257,8 @@ def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | No
         problem = "they were made with a synthesizer that was given in Python"
         raise InputError("settings", problem, "Give it again: synthesize(data, settings, synthesizer=...)")
     own = {} if synthesizer is None else {"synthesizer": "custom"}
-    seed = secrets.randbits(62) if settings.seed is None else settings.seed
     # Where it was made decides nothing of a release, and is not told by it.
-    return complete_settings(settings, table).but(seed=seed, scheduler=None, **own)
+    return complete_settings(settings, table).but(scheduler=None, **own)
 
 
 def choose_synthesizer(view: View, settings: Settings, rules: Rules = NO_RULES) -> AnySynthesizer:
@@ -278,7 +278,8 @@ def _choose_one(view: View, settings: Settings, place: int, rules: Rules) -> Any
     given = {setting: settings.of_column(setting, column) for setting in BUILT_IN[name].takes}
     chosen = BUILT_IN[name].choose(view.table, column)
     given |= {argument: value for argument, value in chosen.items() if given[argument] == "auto"}
-    given |= {"min_level_records": settings.least_records(column)} if "min_level_records" in given else {}
+    least = draw_least(settings, column, "missing values", settings.least_records(column))
+    given |= {"min_level_records": least} if "min_level_records" in given else {}
     modelled = settings.missing_values == "model" and view.table.frame[column].isna().any()
     modelled = modelled and may_be_empty(rules.empty, column)
     if BUILT_IN[name].any_kind:

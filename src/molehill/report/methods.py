@@ -219,7 +219,8 @@ def _tell_pooling(settings: Settings, public: Dossier) -> str:
     least = {name: settings.least_records(name) for name in settings.synthesize if kinds.get(name) == "categorical"}
     told = [
         f" Levels of {_list(name for name, own in least.items() if own == number)} that fewer than {number} records "
-        'have are pooled: into "other", or into the nearest or the most frequent level.'
+        'have are pooled: into "other", or into the nearest or the most frequent level. '
+        "Some that a few more have are, too."
         for number in sorted({*least.values()} - {1})
     ]
     return "".join(told)

@@ -157,7 +157,8 @@ def _taken(tables: int) -> NDArray[np.int64]:
 
 def _risk_of_medians(view: View, own: _Own) -> Floats:
     """Risk of every record in the table of medians: of all tables in the first row, then of resampled ones."""
-    cells = most_frequent(own.cells)
+    # Of the types that whole tables have: for others every kernel would be compiled once more, here and below.
+    cells = most_frequent(own.cells).astype(view.cells.dtype)
     # Where values may be missing, the tables in which as many are there as mostly.
     told = own.cells >= 0 if view.complete else own.cells == cells
     present = np.broadcast_to(told[:, :, None], own.values.shape)

@@ -7,6 +7,7 @@ the same number everywhere.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 import pandas as pd
@@ -85,10 +86,16 @@ def match_patterns(patterns: Patterns, table: Table, argument: str = "released",
     A column of which no value was learned is an error, unless this is not the whole of the tables.
     """
     columns = [table.frame[coding.name].array for coding in patterns.codings]
-    if len(table.frame) == len(patterns.codes) and all(map(_same_values, columns, patterns.columns)):
-        return patterns.codes
-    codes, known = np.zeros(len(table.frame), dtype=np.int64), np.ones(len(table.frame), dtype=bool)
-    for coding, keys in zip(patterns.codings, patterns.keys, strict=True):
+    codes, known, alike = np.zeros(len(table.frame), dtype=np.int64), np.ones(len(table.frame), dtype=bool), 0
+    if len(table.frame) == len(patterns.codes):
+        alike = len([*takewhile(bool, map(_same_values, columns, patterns.columns))])
+        if alike == len(columns):
+            return patterns.codes
+        # The first columns, mostly those that nobody replaces, need not be looked up: the pattern says what they are.
+        codes = patterns.codes
+        for place in reversed(range(alike, len(columns))):
+            codes = patterns.keys[place][codes] // patterns.codings[place].number
+    for coding, keys in zip(patterns.codings[alike:], patterns.keys[alike:], strict=True):
         column_codes = _match_column(coding, table, argument)
         if whole and (column_codes < 0).all():
             raise coded_otherwise(coding.name, argument)
@@ -114,7 +121,8 @@ def _join(codes: Codes, number: int, column: np.ndarray, levels: int) -> tuple[C
     """Join a column to the patterns so far: new dense codes, and the combination that each stands for."""
     if number * levels <= max(4 * len(codes), 2**16):
         seen = np.zeros(number * levels, dtype=bool)
-        _fold(codes, column, levels, seen)
+        # Of one type, or it is compiled for each.
+        _fold(codes, column.astype(np.int64), levels, seen)
         _renumber(codes, np.cumsum(seen, dtype=codes.dtype) - 1)
         return codes, np.flatnonzero(seen)
     # Too many possible combinations for a table of them: hash those that occur.

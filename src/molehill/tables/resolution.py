@@ -21,12 +21,13 @@ _DAY = pd.Timedelta(days=1)
 _YEAR = 365.2425
 
 
-def resolution(values: ArrayLike) -> float:
+def resolution(values: ArrayLike, others: int | None = None) -> float:
     """Give the largest unit of which 99% of the finite values are multiples, within floating error.
 
     Units are 10^k and 5 * 10^k with k from -6 to 6. It is 0 where there is no such unit, or nothing but zeros and
     missing values. Zeros count nowhere. Of fewer than 300 values two may be no multiples, of fewer than 40 one, of
-    fewer than 20 none: no single record makes the unit another, unless the others lie exactly at this threshold.
+    fewer than 20 none: no single record makes the unit another, unless the others lie exactly at this threshold. With
+    `others` so many may be none: a release draws how many (`molehill.plan.pooling.write_in_units`).
 
     Examples
     --------
@@ -43,7 +44,7 @@ def resolution(values: ArrayLike) -> float:
     numbers = numbers[np.isfinite(numbers) & (numbers != 0)]
     if not len(numbers):
         return 0.0
-    others = max(len(numbers) // _ONE_IN, min(_FEW, len(numbers) // _OF))
+    others = count_others(len(numbers)) if others is None else others
     # The first values mostly show already that it is another unit.
     first = numbers[: max(_FIRST, 3 * others)]
     for exponent in range(_LARGEST, _SMALLEST - 1, -1):
@@ -52,6 +53,11 @@ def resolution(values: ArrayLike) -> float:
             if all(np.sum(~are_multiples(some, unit, tolerance)) <= others for some in (first, numbers)):
                 return unit
     return 0.0
+
+
+def count_others(number: int) -> int:
+    """Of so many numbers, how many at most are no multiples of their unit."""
+    return max(number // _ONE_IN, min(_FEW, number // _OF))
 
 
 def column_unit(column: pd.Series) -> float:

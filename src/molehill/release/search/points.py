@@ -413,7 +413,8 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
         unconverged="allow",
     )
     drawn = job.derive(draw(posterior, datasets=looked_at, seed=named_seed(seed, "drawn"), unconverged="allow"))
-    risk = release_risk(view, drawn)
+    readings = read_released(view, drawn)
+    risk = release_risk(view, readings)
     linked = risk.linked.sum(axis=0)
     coverage = np.divide(risk.by_table.sum(axis=0), linked, out=np.array(bench.confidential.risk), where=linked > 0)
     # Of several columns, the one that is furthest away counts.
@@ -425,10 +426,10 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     lost = np.maximum(pairs.sets["distance"] - np.sqrt(2) * pairs.sets["fresh"], 0.0).to_numpy(dtype=np.float64)
     released = drawn[: settings.datasets]
     overlaps = _overlaps(job, released) if job.analyses else {}
-    rates = match_rates(view, drawn)
+    rates = match_rates(view, readings)
     of_tables = {"matches": rates.true, "picks": rates.expected / view.part.sum()}
     figures = {name: (float(one.mean()), float(one.std(ddof=1) / np.sqrt(len(one)))) for name, one in of_tables.items()}
-    pooled = pooled_mean(view, released)
+    pooled = pooled_mean(view, readings[: settings.datasets])
     error = (pooled.high - pooled.low) / 4
     figures["pooled"] = (pooled.value, 0.0 if np.isnan(error) else float(error))
     if not bench.rules_risk:

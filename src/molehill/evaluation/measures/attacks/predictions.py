@@ -8,6 +8,7 @@ import numpy as np
 from molehill.attacks.prediction import Prediction
 from molehill.evaluation.measure import Measure, Value
 from molehill.evaluation.scene import Scene
+from molehill.evaluation.telling import cut_name
 from molehill.tables.intervals import Figure
 
 PREDICTION = "Synthesized values predicted from other released variables"
@@ -21,6 +22,20 @@ def _predicted(choose: Callable[[Prediction], Figure]) -> Callable[[Scene], Iter
     return compute
 
 
+def _gain(id_: str, words: str, choose: Callable[[Prediction], tuple[Figure, str]]) -> Measure:
+    """A gain, with what alone predicts as well."""
+
+    def compute(scene: Scene) -> Iterable[Value]:
+        found = [(one.column, *choose(one)) for one in scene.attacks.predictions]
+        return [
+            Value(figure, column, of=f" (by {cut_name(by)} alone)" if by and figure.low > 0 else "")
+            for column, figure, by in found
+            if not np.isnan(figure.value)
+        ]
+
+    return Measure(id_, words, "risk", PREDICTION, "share", compute, "lower", part_of="prediction")
+
+
 def _measure(id_: str, words: str, choose: Callable[[Prediction], Figure], better: Literal["lower", ""]) -> Measure:
     return Measure(id_, words, "risk", PREDICTION, "share", _predicted(choose), better, part_of="prediction")
 
@@ -28,7 +43,7 @@ def _measure(id_: str, words: str, choose: Callable[[Prediction], Figure], bette
 PREDICTION_MEASURES: Sequence[Measure] = (
     _measure("predicted", "predicted right", lambda one: one.rate, "lower"),
     _measure("predicted_baseline", "predicted right from the key variables", lambda one: one.baseline, ""),
-    _measure("predicted_gain", "predicted right, gain over the key variables", lambda one: one.risk, "lower"),
+    _gain("predicted_gain", "predicted right{of}, gain over the key variables", lambda one: (one.risk, one.by)),
     _measure("predicted_fine", "predicted within 1% of the true value", lambda one: one.fine, "lower"),
     _measure(
         "predicted_fine_baseline",
@@ -36,11 +51,10 @@ PREDICTION_MEASURES: Sequence[Measure] = (
         lambda one: one.fine_baseline,
         "",
     ),
-    _measure(
+    _gain(
         "predicted_fine_gain",
-        "predicted within 1%, gain over the key variables",
-        lambda one: one.fine_risk,
-        "lower",
+        "predicted within 1%{of}, gain over the key variables",
+        lambda one: (one.fine_risk, one.fine_by),
     ),
     _measure(
         "level_gain",
