@@ -188,7 +188,7 @@ def test_what_is_no_multiple_is_written_as_the_nearest_and_never_as_zero():
 )
 def test_other_models_than_forests_are_refused_where_few_records_decide_what_is_released(model, values, what):
     people = pd.DataFrame({"town": ["A", "B"] * 50, "pay": np.array(values) * 1.5})
-    about: dict[str, Any] = {"missing": "model", "lower": -1e4, "upper": 1e4}
+    about: dict[str, Any] = {"missing_values": "model", "lower": -1e4, "upper": 1e4}
     settings = Settings(synthesize=["pay"], keep=["town"], known=["town"], synthesizer=model, **about)
     assert f"has few {what}, and {model} would release some" in refusal(
         lambda: plan_settings(people, settings), "synthesizer"

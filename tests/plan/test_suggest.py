@@ -70,11 +70,11 @@ def test_real_files(shared):
     together = ["records belong together" in one.notes.get("columns", "") for one in found]
     assert together == [False, False, True]
     sample, people, persons = (one.settings for one in found)
-    assert {*sample.replace} == {"Income", "Expenditure"}
+    assert {*sample.synthesize} == {"Income", "Expenditure"}
     assert sample.known == ("Age", "Urban", "Marital", "Educ", "Tenure")
-    assert sample.decide == ()
-    assert {"PINCP", "POVPIP", "DPHY", "DREM", "DEYE", "DEAR"} == {*people.replace}
-    assert people.decide == ("DVET",)
+    assert sample.undecided == ()
+    assert {"PINCP", "POVPIP", "DPHY", "DREM", "DEYE", "DEAR"} == {*people.synthesize}
+    assert people.undecided == ("DVET",)
     assert {"AGEP", "SEX", "PUMA", "MSP", "HISP", "RAC1P", "NOC"} <= {*people.known}
     assert {*persons.drop} == {"db030", "rb030", "rb050"}
     assert persons.survey_design == SurveyDesign("db090")
