@@ -136,7 +136,7 @@ def judge(case: Case, confidential: pd.DataFrame, tables: Sequence[pd.DataFrame]
     columns = [name for name in confidential.columns if name != "PWGTP"]
     near = agreement(confidential, tables, case.settings.synthesize, columns=columns, breaks=case.breaks)
     row = {f"agreement_{ways}": near.value(f"agreement_{ways}") for ways in (2, 3)}
-    row |= {f"fresh_{ways}": near.value(f"agreement_{ways}_fresh") for ways in (2, 3)}
+    row |= {f"fresh_{ways}": near.value(f"agreement_{ways}_benchmark") for ways in (2, 3)}
     paid = confidential[case.alone].notna().to_numpy()
     seen, released = _as_levels(confidential, paid), [_as_levels(table, paid) for table in tables]
     for name, sensitive in ((case.alone, [case.alone]), ("box", list(case.settings.synthesize))):
@@ -149,8 +149,8 @@ def judge(case: Case, confidential: pd.DataFrame, tables: Sequence[pd.DataFrame]
             count_self=True,
             missing_values="keep",
         )
-        view = intruder.look(seen)
-        risk = np.nanmean(release_risk(view, released).by_table, axis=0)
+        view = intruder.view(seen)
+        risk = np.nanmean(release_risk(view, released).by_dataset, axis=0)
         row |= {f"{name} mean": risk.mean(), f"{name} 99%": np.quantile(risk, 0.99), f"{name} largest": risk.max()}
         # Who is alone in a pattern has risk 1 in a table that hits: one of 15 without income is hit in nearly all.
         row |= {f"{name} of two": risk[view.size > 1].max(), f"{name} above 0.5": float((risk > 0.5).sum())}

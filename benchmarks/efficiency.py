@@ -28,10 +28,10 @@ import numpy as np
 import pandas as pd
 
 from molehill import InputError, Settings, confidential_risk, evaluate, read_table, risk_weights, synthesize
-from molehill.baselines import BASELINES
 from molehill.models import forest
 from molehill.plan.plan import complete_settings
 from molehill.plan.suggest import suggest_settings
+from molehill.sdc_methods import BASELINES
 from molehill.synthesis.fitting import draw, fit
 from molehill.tables.cells import declare_missing
 from molehill.tables.populations import consumer_survey, nb_mixture
@@ -40,10 +40,10 @@ from molehill.utility import estimate, mean, median, quantile, regression, sd
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 RISKS = (
-    *("expected_mean", "expected_q99", "expected_largest", "isolated_mean", "pooled_mean", "matches_true"),
+    *("expected_mean", "expected_q99", "expected_largest", "isolated_mean", "combined_mean", "matches_true"),
     *("matches_expected", "risk_mean", "risk_largest"),
 )
-UTILITIES = ("U_m", "U_m_pooled", "agreement", "pmse_ratio", "overlap", "spread_ratio")
+UTILITIES = ("U_m", "U_m_combined", "agreement", "pmse_ratio", "overlap", "spread_ratio")
 BINS = 15
 
 
@@ -107,7 +107,7 @@ def compare(case: Case) -> list[dict[str, Any]]:
     for name, make in BASELINES.items():
         tables[name] = [make(frame, [column], seed) for seed in range(20)]
     tables |= {name: [one.drop(columns=list(own.drop)) for one in made] for name, made in case.others.items()}
-    view = own.intruder.look(frame)
+    view = own.intruder.view(frame)
     found = evaluate(
         view,
         tables,
@@ -128,7 +128,7 @@ def compare(case: Case) -> list[dict[str, Any]]:
     for name, made in tables.items():
         own_rows = figures[figures["scheme"] == name]
         row = {"scheme": name, "seconds": seconds.get(name, np.nan), **row_of.get(name, {})}
-        for measure in (*RISKS, *UTILITIES, "U_m_fresh"):
+        for measure in (*RISKS, *UTILITIES, "U_m_benchmark"):
             some = own_rows[own_rows["measure"] == measure]
             if len(some):
                 worst = some["value"].idxmin() if measure == "overlap" else some["value"].idxmax()
@@ -175,7 +175,7 @@ def measure_coverage(samples: int) -> None:
     hits: dict[str, list[np.ndarray]] = {}
     for number in range(samples):
         sample = consumer_survey(seed=50_000 + number)
-        view = first.settings.intruder.look(sample)
+        view = first.settings.intruder.view(sample)
         model = forest(income, ["region", "urban", "earner"], min_leaf_size=parts, lower=-1e5, upper=2e6)
         risks = {order: confidential_risk(view, order=order) for order in (1, 2)}
         weights = {
@@ -206,7 +206,7 @@ def tell(replicates: list[list[dict[str, Any]]]) -> None:
     with pd.option_context("display.width", 250, "display.max_columns", 40, "display.float_format", "{:.4f}".format):
         print(means[shown].T.to_string())
     number = len(replicates)
-    nulls = {"U_m": "U_m_fresh", "U_m_pooled": "fresh U_m_pooled", "agreement": "fresh agreement"}
+    nulls = {"U_m": "U_m_benchmark", "U_m_combined": "fresh U_m_pooled", "agreement": "fresh agreement"}
     told = ", ".join(f"{name} {float(means[null].max()):.4f}" for name, null in nulls.items())
     print(f"\n{number} replicate(s). Nulls: {told}")
     for theirs in ("pairwise", "marginal"):

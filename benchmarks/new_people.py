@@ -70,7 +70,7 @@ def measure_parts(name: str) -> None:
         kept = agreement(own.table, tables, settings.synthesize, **pairs)
         told = held.members(), held.members(isolated(own)), held.share()
         shares = [f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in told]
-        fresh = {k: round(kept.value(f"agreement_{k}_fresh"), 1) for k in (2, 3)}
+        fresh = {k: round(kept.value(f"agreement_{k}_benchmark"), 1) for k in (2, 3)}
         ways = [f"{kept.value(f'agreement_{k}'):.1f}" for k in (2, 3)]
         mark = " (chosen)" if leaf == chosen else ""
         print(f"| {leaf:g}{mark} | {' | '.join([*shares, *ways])} | {seconds:.0f} |", flush=True)

@@ -28,9 +28,9 @@ from numba import njit
 from numpyro.infer import MCMC, NUTS
 
 import molehill
-from molehill.machine import prepare_jax
 from molehill.models import tdp_engine
 from molehill.models.mixtures import tdp_mixture
+from molehill.runtime import prepare_jax
 from molehill.synthesis.sampling.chains import Run, sample
 from molehill.synthesis.sampling.diagnostics import diagnose
 from molehill.synthesis.synthesizer import Data
@@ -125,7 +125,7 @@ def run_numpyro() -> None:
         numpyro.set_host_device_count(2)
         begun = time.perf_counter()
         chains = MCMC(
-            NUTS(molehill.weighted(synthesizer.model, counted)),
+            NUTS(molehill.weight_likelihood(synthesizer.model, counted)),
             num_warmup=1000,
             num_samples=1000,
             num_chains=2,

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import Chain, draw, fit
+from molehill import SequentialSynthesizer, draw, fit
 from molehill.models import forest, normal_linear
 from molehill.surveys import SurveyDesign, weighted_mean, weighted_quantile, weighted_regression
 from molehill.tables.populations import consumer_survey
@@ -110,10 +110,10 @@ def fit_chain(*columns: str, given: Sequence[str] = PREDICTORS, weighted: bool =
     return fit_to
 
 
-def chain(columns: Sequence[str], given: Sequence[str], leaf: float) -> Chain:
+def chain(columns: Sequence[str], given: Sequence[str], leaf: float) -> SequentialSynthesizer:
     ends = {"income": LIMITS, "weight": WEIGHTS}
     before = [[*given, *columns[:place]] for place in range(len(columns))]
-    return Chain(
+    return SequentialSynthesizer(
         tuple(
             forest(name, own, min_leaf_size=leaf, **ends.get(name, {}))
             for name, own in zip(columns, before, strict=True)

@@ -21,11 +21,11 @@ from typer.testing import CliRunner
 import molehill
 from agreement import assert_agrees
 from drawing import in_words  # noqa: F401
-from molehill import Chain, Settings, models, read_settings, write_table
-from molehill.baselines import multiply_noise, topcode
+from molehill import SequentialSynthesizer, Settings, models, read_settings, write_table
 from molehill.cli.main import app
 from molehill.cli.options import read_given
 from molehill.parts.dataset import write_dataset
+from molehill.sdc_methods import multiply_noise, topcode
 from molehill.synthesis import fitting
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import as_table, to_arrow
@@ -102,7 +102,7 @@ def by_forests(monkeypatch):
 
     def grow(synthesizer: Any, table: Any, weights: Any, how: Any) -> Any:
         forests = tuple(models.forest(name, []) for name in synthesizer.sensitive)
-        return fitting._fit(forests[0] if len(forests) == 1 else Chain(forests), table, weights, how)
+        return fitting._fit(forests[0] if len(forests) == 1 else SequentialSynthesizer(forests), table, weights, how)
 
     monkeypatch.setattr(fitting, "_sample", grow)
 

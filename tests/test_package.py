@@ -9,15 +9,14 @@ import sys
 import molehill
 
 NAMES = [
-    "Chain",
     "Evaluation",
     "InputError",
     "Intruder",
     "Measure",
+    "SequentialSynthesizer",
     "Settings",
     "Synthesizer",
     "Table",
-    "baselines",
     "charts",
     "confidential_risk",
     "consumer_survey",
@@ -34,9 +33,10 @@ NAMES = [
     "release_risk",
     "risk_weights",
     "run",
+    "sdc_methods",
     "synthesize",
     "utility",
-    "weighted",
+    "weight_likelihood",
     "write_table",
 ]
 

@@ -1,6 +1,6 @@
 """Pieces of work on a Dask cluster, of this machine or of others. The results are those of working here, to the byte.
 
-What `molehill.machine.spread` is given becomes tasks of Dask. Functions and their arguments are packed here and opened
+What `molehill.runtime.spread` is given becomes tasks of Dask. Functions and their arguments are packed here and opened
 where they run, so that a scheduler, its log and its dashboard see packets with numbers for names and nothing in them.
 A worker that dies takes nothing along: what it held is made again by another. A scheduler that is restarted is given
 again what is still to do. What goes wrong in a piece is raised here, as if it had run here.
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from molehill.errors import InputError
-from molehill.machine import call_alone, executing, hash_code, is_running, is_spreading, prepare_xla, workers
+from molehill.runtime import call_alone, executing, hash_code, is_running, is_spreading, prepare_xla, workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -343,7 +343,7 @@ def _pack_error(error: Exception) -> Packet:
 
 @dataclass(eq=False)
 class Cluster:
-    """A cluster to which pieces of work are handed: a `molehill.machine.Executor`.
+    """A cluster to which pieces of work are handed: a `molehill.runtime.Executor`.
 
     Attributes
     ----------

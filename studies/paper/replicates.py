@@ -164,7 +164,7 @@ def measure_scheme(data: pd.DataFrame, study: Study, scheme: PaperScheme, refit:
         "effective_size": np.array(told.effective_size),
         "converged": np.array(not told.problems),
     }
-    distances = ecdf_distances(data, released, column).by_table
+    distances = ecdf_distances(data, released, column).by_dataset
     for name in ("U_m", "U_a"):
         found[name] = distances.loc[distances["measure"] == name, "value"].to_numpy()[usual].mean(axis=1)
     found |= _measure_risk(data, study, released, usual)
@@ -262,7 +262,7 @@ def _fit(data: pd.DataFrame, study: Study, weights: Floats, seed: int, *, quick:
 def _measure_risk(data: pd.DataFrame, study: Study, released: list[Any], places: np.ndarray) -> dict[str, np.ndarray]:
     found = {}
     for radius in study.radii:
-        risk = release_risk(data, released, study.intruder(radius)).by_table
+        risk = release_risk(data, released, study.intruder(radius)).by_dataset
         # Neighbours in the chains share a block, so that the spread of the blocks holds their autocorrelation.
         blocks = np.stack([part.mean(axis=0) for part in np.array_split(risk, BLOCKS)])
         found[f"risk/{radius}"] = np.stack([risk[row].mean(axis=0) for row in places]).astype(np.float32)

@@ -8,13 +8,13 @@ import pytest
 
 from agreement import assert_mean
 from molehill.attacks.prediction import predict_synthesized
-from molehill.baselines import swap_ranks
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measures.attacks.predictions import PREDICTION_MEASURES
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.verdict import judge
 from molehill.risk.intruder import Intruder
+from molehill.sdc_methods import swap_ranks
 from processes import run_command
 
 KEYS = ["sex", "region"]

@@ -77,7 +77,7 @@ RED = {
 ALONE = (
     "isolated_mean",
     "largest_mean",
-    "guess_right_gain",
+    "attribution_gain",
     "singling_out",
     "linkability",
     "inference",

@@ -24,7 +24,7 @@ def files(tmp_path):
 def test_a_name_is_given_once():
     for call, given in (
         (parse_breaks, ["age=25,35", "age=40"]),
-        (parse_bounds, ["members=off", "a=1,2", "a=1,2"]),
+        (parse_bounds, ["membership_distance=off", "a=1,2", "a=1,2"]),
         (parse_kinds, ["pay=count", "pay=continuous"]),
         (lambda texts: parse_pairs(texts, "compare", "x=y"), ["a=1", "b=2", "a=1"]),
     ):
@@ -51,10 +51,10 @@ def test_bounds_that_cannot_be_are_told(given, words):
 
 
 def test_either_bound_may_be_left_out():
-    assert parse_bounds(["matches_true=,0.1", "members=0.65", "nearer=0.6,never"]) == {
+    assert parse_bounds(["matches_true=,0.1", "membership_distance=0.65", "closer_to_participants=0.6,never"]) == {
         "matches_true": {"red": 0.1},
-        "members": {"amber": 0.65},
-        "nearer": {"amber": 0.6, "red": "never"},
+        "membership_distance": {"amber": 0.65},
+        "closer_to_participants": {"amber": 0.6, "red": "never"},
     }
 
 

@@ -114,8 +114,8 @@ def test_its_draws_are_finite_and_say_whether_they_can_be_trusted(name):
     assert len(table)
     assert np.isfinite(table[["mean", "sd"]].to_numpy()).all()
     assert any("weighted_loglik" in functional for functional in table.index)
-    assert 0 <= posterior.outside <= 1
-    assert (posterior.outside > 0) == np.isfinite(case.high)
+    assert 0 <= posterior.mass_outside_range <= 1
+    assert (posterior.mass_outside_range > 0) == np.isfinite(case.high)
     assert posterior.learned.facts
     state = "NOT converged" if posterior.diagnostics.problems else "converged"
     assert repr(posterior) == f"Posterior({case.column}: {case.chains} chains x {case.draws} draws, {state})"

@@ -80,7 +80,7 @@ ASKED = Settings(
 def test_settings_ask_for_it_where_values_are_missing():
     asked = ASKED.but(synthesizer="normal_linear")
     gaps = WHOLE.assign(pay=WHOLE["pay"].where(WHOLE.index >= 36))
-    chosen, plain = (choose_synthesizer(asked.intruder.look(frame), asked) for frame in (gaps, WHOLE))
+    chosen, plain = (choose_synthesizer(asked.intruder.view(frame), asked) for frame in (gaps, WHOLE))
     assert isinstance(chosen, Composite)
     assert list(chosen.parts(Table(gaps))) == ["missing", "value"]
     assert isinstance(plain, Synthesizer)

@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from molehill import InputError, Intruder, confidential_risk, match_rates, release_risk, risk_weights
-from molehill.machine import executing
 from molehill.parts import buckets as parts_buckets
 from molehill.parts import risk as parts_risk
 from molehill.parts.dataset import as_whole, open_dataset, read_batches, write_dataset
 from molehill.parts.risk import confidential_risk_in_parts, release_risk_in_parts
 from molehill.risk.identification import risk_floor
 from molehill.risk.profile import profile_release, profile_risk
+from molehill.runtime import executing
 from molehill.tables.populations import consumer_survey
 from molehill.tables.schema import column_numbers
 from molehill.utility import ecdf_distances, wasserstein
@@ -193,7 +193,7 @@ def check_release(
     rates = match_rates(whole, tables, intruder)
     for name in ("expected", "true", "false", "unique"):
         same(getattr(result.rates, name), getattr(rates, name))
-    profile = profile_release(expected.by_table)
+    profile = profile_release(expected.by_dataset)
     assert list(result.profile) == list(profile)
     for name, figure in profile.items():
         assert result.profile[name].value == figure.value
@@ -205,8 +205,8 @@ def check_release(
 
 def check_column(whole, tables, name, result):
     for measure in (ecdf_distances, wasserstein):
-        found = measure(whole, tables, name, missing="keep").by_table
-        ours = result.utility.distances.by_table
+        found = measure(whole, tables, name, missing="keep").by_dataset
+        ours = result.utility.distances.by_dataset
         for row in found.itertuples():
             of = ours[(ours["table"] == row.table) & (ours["column"] == name) & (ours["measure"] == row.measure)]
             same(of["value"], [row.value])

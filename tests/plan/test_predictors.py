@@ -54,7 +54,7 @@ def settings_of(model, **changes):
 def test_the_plan_tells_what_the_model_will_learn(model):
     table, settings = as_table(PEOPLE.assign(y=OUTCOMES[model])), settings_of(model)
     sketches = sketch_predictors(table, settings, {"y": model})
-    synthesizer: Any = choose_synthesizer(settings.intruder.look(table), settings)
+    synthesizer: Any = choose_synthesizer(settings.intruder.view(table), settings)
     parts: Any = synthesizer.parts(table).values() if isinstance(synthesizer, Composite) else [synthesizer]
     learned = [part.learn(table, np.ones(N)).facts["design"] for part in parts]
     assert len(learned) == len(sketches)

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from molehill.baselines import BASELINES
 from molehill.errors import InputError
 from molehill.models import BUILT_IN
 from molehill.plan.settings import (
@@ -27,6 +26,7 @@ from molehill.plan.settings import (
     setting,
     write_settings,
 )
+from molehill.sdc_methods import BASELINES
 from molehill.surveys import SurveyDesign
 from properties import examples
 
@@ -67,8 +67,8 @@ def test_a_file_says_all_that_the_settings_say(tmp_path):
         kinds={"age": "count"},
         thresholds={
             "matches_true": {"amber": 0.02, "red": 0.1},
-            "nearer": {"amber": 0.55, "red": "never"},
-            "members": "off",
+            "closer_to_participants": {"amber": 0.55, "red": "never"},
+            "membership_distance": "off",
         },
     )
     for settings in (PLAIN, full):

@@ -14,7 +14,7 @@ import pytest
 
 from agreement import assert_agrees
 from molehill import Intruder, Settings, confidential_risk, draw, fit, risk_weights, synthesize
-from molehill.arrays import named_seed
+from molehill.arrays import derive_seed
 from molehill.errors import InputError
 from molehill.models import forest, negative_binomial
 from molehill.plan.settings import read_settings
@@ -65,7 +65,7 @@ def looks() -> Iterator[tuple[list[Any], list[Any]]]:
 def made():
     stages = []
     with looks() as counted:
-        release = synthesize(PEOPLE, Settings(**CALL), tell=stages.append, progress=False)
+        release = synthesize(PEOPLE, Settings(**CALL), on_stage=stages.append, progress=False)
     return release, stages, [len(calls) for calls in counted]
 
 
@@ -95,7 +95,7 @@ def test_weights_are_those_of_the_longer_call(made):
 def test_tables_are_those_of_the_longer_calls(made):
     release = made[0]
     # By the name of the scheme, whatever it is compared with.
-    seeds = [named_seed(5, what, "pairwise") for what in ("fit", "draw")]
+    seeds = [derive_seed(5, what, "pairwise") for what in ("fit", "draw")]
     # The regression names sex: so the model conditions on that, and on nothing that nobody asked for.
     synthesizer = forest("visits", ["sex"], lower=0, upper=100_000, seed=5)
     posterior = fit(synthesizer, PEOPLE, release.weights, seed=seeds[0], progress=False)
@@ -154,7 +154,7 @@ def test_without_a_seed_two_releases_differ(monkeypatch):
 def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
     table = Table(pd.DataFrame({"y": values, "x": ["u", "v", "w"] * 20}))
     settings = Settings(synthesize=("y",), known=("x",), predictors=("x",))
-    view = settings.intruder.look(table)
+    view = settings.intruder.view(table)
     assert choose_synthesizer(view, settings).name == "forest"
     # The paper's, where its scheme or something that only a mixture has is asked for.
     for asked in ({"method": "paper"}, {"priors": "paper"}):
@@ -303,7 +303,7 @@ def test_a_fit_that_fails_stops_the_run_before_anything_is_compared_with_it():
     stages = []
     model = Synthesizer(lost, "visits")
     with pytest.raises(InputError, match="the fit of the release has not converged") as caught:
-        synthesize(PEOPLE, Settings(**CALL), synthesizer=model, tell=stages.append, progress=False)
+        synthesize(PEOPLE, Settings(**CALL), synthesizer=model, on_stage=stages.append, progress=False)
     assert stages == ["measuring the risk", "fitting: pairwise"]
     assert "synthesizer =" in str(caught.value)
 

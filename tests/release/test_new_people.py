@@ -17,7 +17,7 @@ from molehill.release.search.new_people import find_parts
 from molehill.report.dossier import read_dossier
 from molehill.report.page.page import render_report
 from molehill.synthesis.fitting import draw, fit
-from molehill.synthesis.synthesizer import Chain
+from molehill.synthesis.synthesizer import SequentialSynthesizer
 from molehill.utility import combine
 
 
@@ -72,7 +72,7 @@ def test_every_table_has_as_many_new_people_as_asked_for_and_nothing_else(releas
         assert (table["pay"].isna() == (table["age"] == "child")).all()
     assert release.settings.min_leaf_size != "auto"
     assert not release.evaluation.is_linked
-    assert {"members", "nearer", "alike_gain"} <= set(release.evaluation.risk["measure"])
+    assert {"membership_distance", "closer_to_participants", "lookup_gain"} <= set(release.evaluation.risk["measure"])
     assert "risk_mean" not in set(release.evaluation.risk["measure"])
     assert set(release.evaluation.shapes["column"]) == set(COLUMNS)
 
@@ -150,7 +150,9 @@ def test_values_that_come_from_collected_people_make_no_new_ones():
     posterior = fit(forest("rent", ["pay"], lower=0, upper=10**6), table, seed=1, progress=False)
     with pytest.raises(InputError, match="given 'pay', which new people do not have"):
         draw(posterior, datasets=1, seed=1, records=10)
-    chain = Chain((forest("pay", [], lower=0, upper=10**6), forest("rent", ["pay"], lower=0, upper=10**6)))
+    chain = SequentialSynthesizer(
+        (forest("pay", [], lower=0, upper=10**6), forest("rent", ["pay"], lower=0, upper=10**6))
+    )
     whole = fit(chain, table, seed=1, progress=False)
     assert len(draw(whole, datasets=1, seed=1, records=7)[0]) == 7
     gaps = fit(forest("pay", [], lower=0, upper=10**6), people(), seed=1, progress=False)
@@ -220,15 +222,15 @@ def test_anybodys_tables_of_new_people_can_be_judged():
     table = people().drop(columns="id").fillna({"pay": 0.0})
     intruder = Intruder(known=["sex", "age"], sensitive=["pay", "rent"], radius=0.2)
     fresh = [people(700, seed=seed).drop(columns="id").fillna({"pay": 0.0}) for seed in (11, 12, 13)]
-    with pytest.raises(InputError, match="linked=False"):
+    with pytest.raises(InputError, match="fully_synthetic=True"):
         evaluate(table, fresh, intruder)
-    found = evaluate(table, {"fresh": fresh, "itself": table}, intruder, linked=False)
-    gain = found.risk[found.risk["measure"] == "alike_gain"].set_index(["scheme", "column"])["value"]
+    found = evaluate(table, {"fresh": fresh, "itself": table}, intruder, fully_synthetic=True)
+    gain = found.risk[found.risk["measure"] == "lookup_gain"].set_index(["scheme", "column"])["value"]
     # The table itself tells of everybody, a fresh sample of nobody.
     assert gain["itself", "rent"] > 0.01 > abs(gain["fresh", "rent"])
     # Whose record stands where says nothing.
-    shuffled = evaluate(table, {"itself": table.sample(frac=1, random_state=1)}, intruder, linked=False).risk
-    again = shuffled[shuffled["measure"] == "alike_gain"].set_index(["scheme", "column"])["value"]
+    shuffled = evaluate(table, {"itself": table.sample(frac=1, random_state=1)}, intruder, fully_synthetic=True).risk
+    again = shuffled[shuffled["measure"] == "lookup_gain"].set_index(["scheme", "column"])["value"]
     assert again["itself", "rent"] == pytest.approx(gain["itself", "rent"])
 
 
@@ -238,6 +240,6 @@ def test_a_column_that_is_constant_in_half_of_the_records_stops_nothing_and_leav
     limits = {end: {"rent": HOW[end]["rent"], "prize": value} for end, value in (("lower", 0), ("upper", 5000))}
     own = {"synthesize": ["sex", "rent", "prize"], "drop": ["id", "age", "pay"], "known": ["sex"], "min_leaf_size": 50}
     made = synthesize(table, settings(**own, **limits, attacks="none"), progress=False)
-    assert "members" not in set(made.evaluation.risk["measure"])
+    assert "membership_distance" not in set(made.evaluation.risk["measure"])
     page = render_report(make_dossier(made), edition="internal")
     assert "Whether tables show who was in the data was not measured" in page

@@ -86,7 +86,7 @@ def release_planted(tmp_path, capsys, planted, seed):
     }
     chosen = suggested.but(undecided=(), drop=(*suggested.drop, "diagnosis"), **quick)
     told: list[str] = []
-    run(table, chosen, tmp_path / "out", progress=False, tell=told.append)
+    run(table, chosen, tmp_path / "out", progress=False, on_stage=told.append)
     said = "\n".join(told) + capsys.readouterr().out
     for path in (tmp_path / "out" / "release").iterdir():
         text = path.read_text(encoding="utf-8") + said

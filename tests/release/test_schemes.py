@@ -47,7 +47,7 @@ def test_feedback_reaches_just_those_that_shape_the_prediction(columns):
     )
     people.loc[7, "pay"] = np.nan
     radius, floor = (0.1, 10.0) if columns != ["town"] else (None, 0.0)
-    view = Intruder(known=["age"], sensitive=columns, missing_values="keep", radius=radius, min_radius=floor).look(
+    view = Intruder(known=["age"], sensitive=columns, missing_values="keep", radius=radius, min_radius=floor).view(
         people
     )
     weights, breaking = random.uniform(0.2, 1, 200), random.random(200) < 0.05

@@ -84,7 +84,7 @@ def test_no_two_public_numbers_give_the_standard_deviation():
     told = public.evaluation.utility
     assert not set(told["measure"]) & {"wasserstein", "wasserstein_sd", "width_ratio", "relative_bias"}
     grids = {"overlap": {0.25, 0.75}, "pmse_ratio": {1.5, 6.5, 15.0}, "U_m": set(np.arange(0.05, 1.01, 0.05).round(2))}
-    for measure, rows in told[~told["measure"].isin(["estimate", "U_m_fresh"])].groupby("measure"):
+    for measure, rows in told[~told["measure"].isin(["estimate", "U_m_benchmark"])].groupby("measure"):
         assert set(rows["value"]) <= grids[f"{measure}"], measure
         assert rows[["low", "high"]].isna().all(axis=None)
 
@@ -271,7 +271,7 @@ def test_every_number_of_the_page_is_one_that_may_be_known():
     # Weights in fifths, their counts in tens, and how far the release is from a fresh sample.
     weights = np.histogram(dossier.weights["weight"], bins=5, range=(0, 1))[0]
     add("0.0 0.2 0.4 0.6 0.8 1.0", *(teller.count(float(number)) for number in weights))
-    gaps = [figures(public, "utility", name, "this release")["value"].iloc[0] for name in ("U_m", "U_m_fresh")]
+    gaps = [figures(public, "utility", name, "this release")["value"].iloc[0] for name in ("U_m", "U_m_benchmark")]
     add(f"{gaps[0] / gaps[1]:.1f}", "4 of 4", "scheme 1")
     text = re.sub(r"&#\d+;", "'", words_of(page("public"))).replace("scheme 1", "")
     found = {number.strip(",") for number in re.findall(r"\d[\d,]*(?:\.\d+)*", text)}

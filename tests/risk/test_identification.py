@@ -45,7 +45,7 @@ def test_betty(close_by, own_close, risk):
     data, released = betty(close_by, own_close)
     result = release_risk(data, released, neighbour(count_self=True))
     assert result.realised[0] == pytest.approx(risk, abs=1e-15)
-    assert result.linked[0, 0] == own_close
+    assert result.is_close[0, 0] == own_close
     # The others are twelve.
     assert release_risk(data, released, NEIGHBOUR).realised[0] == pytest.approx(risk * 13 / 12, abs=1e-15)
 
@@ -178,9 +178,9 @@ def test_joint_risk_of_a_release_is_the_definition_with_categories_and_gaps(numb
         )
         share = (size - within) / np.maximum(size - (not cover), 1)
         expected = np.where(linked, np.where(size == 1, 1.0, share), 0.0)
-        np.testing.assert_allclose(result.by_table[row][there], expected[there], rtol=0, atol=1e-15)
-        assert (result.linked[row][there] == linked[there]).all()
-    assert np.isnan(result.by_table[:, ~there]).all()
+        np.testing.assert_allclose(result.by_dataset[row][there], expected[there], rtol=0, atol=1e-15)
+        assert (result.is_close[row][there] == linked[there]).all()
+    assert np.isnan(result.by_dataset[:, ~there]).all()
 
 
 def test_a_gap_is_close_to_a_gap_by_hand():
@@ -199,7 +199,7 @@ def test_a_gap_is_close_to_a_gap_by_hand():
 @given(tables(), SENSITIVE, COVER)
 @examples(40)
 def test_weights_rise_with_the_order(data, sensitive, cover):
-    view = Intruder(known=[], sensitive=sensitive, radius=0.3, kinds=only(sensitive), count_self=cover).look(data)
+    view = Intruder(known=[], sensitive=sensitive, radius=0.3, kinds=only(sensitive), count_self=cover).view(data)
     # As long as somebody is left to be covered.
     most = len(data) - (not cover)
     weights = [risk_weights(confidential_risk(view, order=order)) for order in range(1, most + 1)]
@@ -216,10 +216,10 @@ def test_release_risk_is_the_definition(data, sensitive, cover, random):
     result = release_risk(data, [released, data], replace(intruder, count_self=cover))
     share = (size - within) / np.maximum(size - (not cover), 1)
     expected = np.where(linked, np.where(size == 1, 1.0, share), 0.0)
-    np.testing.assert_allclose(result.by_table[0], expected, rtol=0, atol=1e-15)
-    assert (result.linked[0] == linked).all()
-    assert result.linked[1].all()
-    np.testing.assert_allclose(result.realised, result.by_table.mean(axis=0), rtol=0, atol=0)
+    np.testing.assert_allclose(result.by_dataset[0], expected, rtol=0, atol=1e-15)
+    assert (result.is_close[0] == linked).all()
+    assert result.is_close[1].all()
+    np.testing.assert_allclose(result.realised, result.by_dataset.mean(axis=0), rtol=0, atol=0)
 
     rates = match_rates(data, [released, data], intruder)
     unique = within == 1
@@ -246,7 +246,7 @@ def test_draws_from_small_patterns_are_matched_by_chance_and_copies_are_not(data
         town = random.integers(30, size=120)
         pay, *drawn = np.exp(10 + 0.4 * town / 30 + 0.6 * random.normal(size=(1 + datasets, 120)))
         own = np.arange(120) % 2 == 0
-        view = neighbour(radius=0.2).look(frame(pay, town))
+        view = neighbour(radius=0.2).view(frame(pay, town))
         gains = [
             matches_beyond_chance(view, [frame(one, town) for one in made])[1]
             for made in (drawn, [np.where(own, pay, one) for one in drawn])
@@ -377,7 +377,7 @@ def test_the_floor_is_the_mean_over_all_tables_drawn_within_the_pattern(cover):
     drawn = [
         frame([*one, *two], ["A"] * 4 + ["B"] * 2) for one in product(pay, repeat=4) for two in product(other, repeat=2)
     ]
-    view = neighbour(count_self=cover).look(data)
+    view = neighbour(count_self=cover).view(data)
     np.testing.assert_allclose(release_risk(view, drawn).realised, risk_floor(view), rtol=0, atol=1e-14)
 
 
@@ -385,18 +385,18 @@ def test_the_floor_is_the_mean_over_all_tables_drawn_within_the_pattern(cover):
 def test_the_floor_of_a_box_by_simulation(cover):
     random = np.random.default_rng(4)
     data = pd.DataFrame({"town": list("AAB") * 20, "pay": random.lognormal(3, 0.3, 60), "job": list("xxxyy") * 12})
-    view = Intruder("town", ["pay", "job"], 0.3, count_self=cover).look(data)
+    view = Intruder("town", ["pay", "job"], 0.3, count_self=cover).view(data)
     rows = np.arange(60)
     towns = [rows[data["town"] == town] for town in data["town"]]
     number = 1000
     taken = np.column_stack([random.choice(town, number) for town in towns])
     pay, job = (data[name].to_numpy()[taken] for name in ("pay", "job"))
     drawn = [data.assign(pay=pay[table], job=job[table]) for table in range(number)]
-    by_table = release_risk(view, drawn).by_table
+    by_dataset = release_risk(view, drawn).by_dataset
     # A record that is never close to its own value, or of which nobody covers it, is off by more.
-    assert_mean(by_table, risk_floor(view), detects=0.15)
+    assert_mean(by_dataset, risk_floor(view), detects=0.15)
     # On average over the records, that the own value is left out of the pattern: one of twenty, or of forty.
-    assert_mean(by_table.mean(axis=1), risk_floor(view).mean(), detects=0.02)
+    assert_mean(by_dataset.mean(axis=1), risk_floor(view).mean(), detects=0.02)
 
 
 def test_the_floor_of_real_tables(shared):
@@ -479,22 +479,22 @@ def test_missing_categorical_sensitive_value():
 def test_records_are_linked_by_key():
     data = frame([100, 200, 300]).assign(id=[7, 8, 9])
     released = pd.DataFrame({"id": [9, 7], "town": "A", "pay": [300.0, 500.0]})
-    result = release_risk(data, released, NEIGHBOUR, key="id")
-    assert result.linked.tolist() == [[False, False, True]]
+    result = release_risk(data, released, NEIGHBOUR, id_column="id")
+    assert result.is_close.tolist() == [[False, False, True]]
     assert result.realised.tolist() == [0.0, 0.0, 1.0]
     with pytest.raises(InputError, match=r"released: it has 2 records .* has 3"):
         release_risk(data, released, NEIGHBOUR)
-    with pytest.raises(InputError, match="key: column 'id' of a released table has repeated"):
-        release_risk(data, released.assign(id=[7, 7]), NEIGHBOUR, key="id")
-    with pytest.raises(InputError, match="key: "):
-        release_risk(data, released, NEIGHBOUR, key="idd")
+    with pytest.raises(InputError, match="id_column: column 'id' of a released table has repeated"):
+        release_risk(data, released.assign(id=[7, 7]), NEIGHBOUR, id_column="id")
+    with pytest.raises(InputError, match="id_column: "):
+        release_risk(data, released, NEIGHBOUR, id_column="idd")
 
 
 def test_a_record_whose_known_columns_changed_is_not_in_its_pattern():
     data = frame([100, 101, 200])
     released = data.assign(town=["B", "A", "A"])
     result = release_risk(data, released, NEIGHBOUR)
-    assert result.linked.tolist() == [[False, True, True]]
+    assert result.is_close.tolist() == [[False, True, True]]
     assert result.realised.tolist() == [0.0, 1.0, 1.0]
 
 
@@ -505,7 +505,7 @@ def test_known_numbers_are_cut_into_left_closed_groups():
     assert result.pattern_size.tolist() == [1, 2, 2, 1, 1]
     assert set(result.patterns.labels()["age"]) == {"under 25", "25 to under 35", "35 and over", "missing"}
     older = data.assign(age=[24, 26, 30, 90, np.nan])
-    assert release_risk(data, older, intruder).linked.all()
+    assert release_risk(data, older, intruder).is_close.all()
 
 
 def test_polars_and_pandas_agree():
@@ -519,8 +519,8 @@ def test_polars_and_pandas_agree():
 def test_text_columns_of_any_type_form_the_same_patterns(kind):
     data = frame([10, 11, 12, 90]).assign(town=pd.Series(["A", "B", "A", "B"], dtype=kind))
     plain = frame([10, 11, 12, 90], ["A", "B", "A", "B"])
-    assert release_risk(data, plain, NEIGHBOUR).linked.all()
-    assert release_risk(plain, data, NEIGHBOUR).linked.all()
+    assert release_risk(data, plain, NEIGHBOUR).is_close.all()
+    assert release_risk(plain, data, NEIGHBOUR).is_close.all()
 
 
 def test_released_columns_coded_otherwise_are_refused():
@@ -644,13 +644,13 @@ def test_many_columns_of_many_values_do_not_overflow():
     twice = pd.concat([data, data], ignore_index=True)
     result = confidential_risk(twice, neighbour(known=[f"k{j}" for j in range(8)]))
     assert (result.pattern_size == 2).all()
-    assert release_risk(twice, twice[::1].copy(), neighbour(known=["k0", "k7"])).linked.all()
+    assert release_risk(twice, twice[::1].copy(), neighbour(known=["k0", "k7"])).is_close.all()
 
 
 def test_a_value_that_a_dataset_gives_nobody_is_no_risk_and_no_mistake():
     # Of few people it may be drawn for nobody.
     data = pd.DataFrame({"town": ["A"] * 6, "pay": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "rank": [None] * 4 + ["x", "y"]})
     released = data.assign(rank=pd.Series([None] * 6, dtype=data["rank"].dtype))
-    view = Intruder(known="town", sensitive=["pay", "rank"], radius=0.1, missing_values="keep").look(data)
+    view = Intruder(known="town", sensitive=["pay", "rank"], radius=0.1, missing_values="keep").view(data)
     found = release_risk(view.alone("rank"), released)
     np.testing.assert_array_equal(found.realised, [np.nan] * 4 + [0.0, 0.0])

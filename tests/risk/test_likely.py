@@ -39,7 +39,7 @@ def test_the_risk_is_the_mean_over_what_may_be_known(order):
 def test_of_a_release_and_of_the_floor_it_is_the_same():
     intruder = seen(COLUMNS, knowledge_probability={"rent": 0.3})
     parts = {("pay", "rent", "job"): 0.3, ("pay", "job"): 0.7}
-    for measure in (lambda who: release_risk(PEOPLE, RELEASED, who).by_table, lambda who: risk_floor(PEOPLE, who)):
+    for measure in (lambda who: release_risk(PEOPLE, RELEASED, who).by_dataset, lambda who: risk_floor(PEOPLE, who)):
         mean = sum(chance * measure(seen(list(names))) for names, chance in parts.items())
         np.testing.assert_allclose(measure(intruder), mean)
 
@@ -49,9 +49,9 @@ def test_who_may_know_nothing_sensitive_finds_only_who_is_alone():
     found = confidential_risk(PEOPLE, seen(["pay"], knowledge_probability={"pay": 0.25})).risk
     np.testing.assert_allclose(found[1:], 0.25 * whole[1:])
     assert found[0] == whole[0] == 1.0
-    released = release_risk(PEOPLE, RELEASED, seen(["rent"], knowledge_probability={"rent": 0.25})).by_table
+    released = release_risk(PEOPLE, RELEASED, seen(["rent"], knowledge_probability={"rent": 0.25})).by_dataset
     assert (released[:, 0] == 1.0).all()
-    np.testing.assert_allclose(released[:, 1:], 0.25 * release_risk(PEOPLE, RELEASED, seen(["rent"])).by_table[:, 1:])
+    np.testing.assert_allclose(released[:, 1:], 0.25 * release_risk(PEOPLE, RELEASED, seen(["rent"])).by_dataset[:, 1:])
 
 
 def test_what_is_sure_need_not_be_said_and_no_chance_is_refused():

@@ -29,7 +29,11 @@ SETTINGS = Settings(
     expected_risk_draws=0,
     kinds={"visits": "count"},
     seed=SEED,
-    thresholds={"matches_true": {"amber": TUNED}, "pooled_picks": {"amber": 0.5, "red": "never"}, "tail_ratio": "off"},
+    thresholds={
+        "matches_true": {"amber": TUNED},
+        "combined_match_rate": {"amber": 0.5, "red": "never"},
+        "tail_ratio": "off",
+    },
 )
 
 

@@ -23,7 +23,7 @@ import molehill
 from molehill.cli.entry import StoppedError, answer_signals, still_wanted, stop, tell_stop
 from molehill.cli.options import SettingsCommand, read_given
 from molehill.errors import InputError
-from molehill.machine import find_stop
+from molehill.runtime import find_stop
 
 if TYPE_CHECKING:
     from molehill.parts.dataset import Dataset
@@ -323,10 +323,14 @@ def evaluate(
         people = None if control is None else declare_missing(molehill.read_table(control, encoding=encoding), codes)
     with connect(scheduler):
         intruder = _intruder(table, known, sensitive, radius, min_radius, breaks, kind, policies)
-        view = intruder.look(table)
+        view = intruder.view(table)
         analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]
-        about: dict[str, Any] = {"key": id_column, "linked": not fully_synthetic, "survey": parse_design(survey or [])}
-        about |= {"control": people, "without": skip or (), "bounds": bounds}
+        about: dict[str, Any] = {
+            "id_column": id_column,
+            "fully_synthetic": fully_synthetic,
+            "survey": parse_design(survey or []),
+        }
+        about |= {"control": people, "skip": skip or (), "thresholds": bounds}
         result = molehill.evaluate(view, releases, analyses=analyses, **about)
     if out is not None:
         result.save(out)
@@ -430,7 +434,7 @@ def run(
     how["release_anyway"] = release_anyway
     expected = 0.0 if planned is None else planned.seconds
     with _stages(quiet=quiet) as said, watched(progress, said, estimate=expected) as tell:
-        release = molehill.run(table, chosen, folder, tell=tell, **how)
+        release = molehill.run(table, chosen, folder, on_stage=tell, **how)
     _report_release(release, folder, as_json=as_json, quiet=quiet, release_anyway=release_anyway)
 
 
@@ -440,7 +444,7 @@ def report(folder: Annotated[Path, typer.Argument(help="Folder of a saved releas
     from molehill.release.release import rebuild_report
 
     with _working("Making the report"):
-        written = rebuild_report(folder, tell=lambda text: typer.echo(text, err=True))
+        written = rebuild_report(folder, on_stage=lambda text: typer.echo(text, err=True))
     typer.echo(f"Written: {' and '.join(map(str, written))}")
 
 
@@ -522,7 +526,7 @@ def demo(
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     how["release_anyway"] = release_anyway
     with _stages(quiet=quiet) as tell:
-        release = molehill.run(survey, chosen, out, tell=tell, **how)
+        release = molehill.run(survey, chosen, out, on_stage=tell, **how)
     _report_release(release, out, as_json=False, quiet=quiet, release_anyway=release_anyway)
 
 

@@ -14,10 +14,10 @@ from molehill.evaluation.evaluation import tell_figures
 from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Value
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scene import fixed_ends
-from molehill.machine import available_memory
 from molehill.parts.dataset import Dataset
 from molehill.parts.risk import ReleaseInParts, RiskInParts
 from molehill.risk.profile import ABOVE, QUANTILES, SHARES
+from molehill.runtime import available_memory
 from molehill.tables.intervals import Figure
 from molehill.tables.table import Table, memory_needed
 
@@ -77,7 +77,7 @@ def lay_out_figures(
     for scheme, found in releases.items():
         mean = found.profile["mean"]
         figures = {f"risk_{name}": figure for name, figure in found.profile.items()}
-        figures |= {"risk_floor": Figure(found.floor, np.nan, np.nan)}
+        figures |= {"risk_baseline": Figure(found.floor, np.nan, np.nan)}
         figures |= {"risk_excess": Figure(*(end - found.floor for end in mean))}
         figures |= {f"matches_{name}": figure for name, figure in found.match_figures().items()}
         risk += [(scheme, column, name, figure) for name, figure in figures.items()]

@@ -309,10 +309,10 @@ def plain_search(found: "Searched") -> dict[str, Any]:
         "targets": list(map(str, found.targets)),
         "verdict": found.verdict,
         "found": found.fit_to_publish,
-        "chosen": rows_of(found.points.iloc[[found.place]])[0],
-        "runners_up": rows_of(found.runners_up),
-        "points": rows_of(found.points),
-        "standing_in_the_way": rows_of(found.standing_in_the_way),
+        "chosen": rows_of(found.candidates.iloc[[found.place]])[0],
+        "next_best": rows_of(found.next_best),
+        "points": rows_of(found.candidates),
+        "blocking_records": rows_of(found.blocking_records),
         "probability": _number(found.probability),
         "probability_low": _number(found.probability_low),
         "probability_high": _number(found.probability_high),
@@ -339,7 +339,7 @@ def print_release(release: Any) -> None:
     figures = pd.concat([evaluation.risk, evaluation.utility]).drop_duplicates(["scheme", "measure"])
     figures = figures.set_index(["scheme", "measure"])["value"]
     there = set(figures.index.get_level_values("measure"))
-    shown = [name for name in (*SHOWN, "members", "nearer") if name in there]
+    shown = [name for name in (*SHOWN, "membership_distance", "closer_to_participants") if name in there]
     grid = _grid("scheme", *(about["words"][name] for name in shown))
     for scheme in ("confidential", *evaluation.schemes):
         cells = [_tell(about["unit"][name], figures.get((scheme, name), np.nan)) for name in shown]

@@ -11,11 +11,11 @@ from statistics import median
 
 import numpy as np
 
-from molehill.baselines import BASELINES
 from molehill.models.forests.trees import SWEEPS, UNDER_DESIGN, count_trees, grow_tree
 from molehill.plan.settings import Settings
 from molehill.risk.identification import release_risk
 from molehill.risk.intruder import Intruder
+from molehill.sdc_methods import BASELINES
 from molehill.tables.populations import consumer_survey
 from molehill.tables.schema import is_number
 from molehill.tables.table import Table
@@ -107,7 +107,7 @@ def _count_terms(settings: Settings, table: Table) -> int:
 def slowness() -> float:
     """How much longer trees and tables of a simulated survey take here and now than they took us."""
     random, people = np.random.default_rng(1), consumer_survey(_PEOPLE)
-    view = Intruder(known=("gender", "age", "region"), sensitive="income", radius=0.2).look(people)
+    view = Intruder(known=("gender", "age", "region"), sensitive="income", radius=0.2).view(people)
     tables = [people.assign(income=random.permutation(people["income"])) for _ in range(10)]
     codes, outcome = random.integers(0, 8, (_PEOPLE, 6)).astype(np.uint8), random.integers(0, 20, _PEOPLE)
     kinds = (np.full(6, 8), np.zeros(6, dtype=bool), outcome, 20, np.arange(20) / 20, 10.0, 3)

@@ -16,7 +16,6 @@ from scipy.special import entr
 from molehill.errors import InputError
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import set_rules, tell_bounds
-from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.cost import estimate_seconds
 from molehill.plan.derivable import Derivable, find_derivable, find_ties, tell_remedies
@@ -30,6 +29,7 @@ from molehill.rules.emptiness import find_emptiness
 from molehill.rules.formulas import Formula, check_formula, read_formula_of
 from molehill.rules.reading import read_constraints
 from molehill.rules.rules import Rules
+from molehill.runtime import available_memory
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.design import Design, find_levels
 from molehill.tables.cells import declare_missing
@@ -141,7 +141,7 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     findings = check_columns(settings, table, own=settings.synthesizer == "custom")
     table, pooled = pool_levels(write_in_units(table, settings), settings)
     settings = complete_settings(settings, table)
-    plan = make_plan(settings, settings.intruder.look(table), findings, pooled=pooled)
+    plan = make_plan(settings, settings.intruder.view(table), findings, pooled=pooled)
     if all(model == "forest" for model in plan.columns.loc[plan.columns["fate"] == "synthesize", "model"]):
         plan = replace(plan, seconds=estimate_seconds(settings, table))
     stated = [{*one.columns} for one in read_constraints(settings.constraints, table)] if settings.constraints else []

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, named_seed
+from molehill.arrays import Floats, derive_seed
 from molehill.errors import InputError
 from molehill.plan.settings import Settings
 from molehill.synthesis.design import find_levels
@@ -143,7 +143,7 @@ def draw_least(settings: Settings, name: str, level: str, least: int) -> int:
 
 def _draw(seed: int | None, number: int, *names: str) -> int:
     """A number from 0 up to one below that; 0 without a seed."""
-    return 0 if seed is None else int(np.random.default_rng(named_seed(seed, *names)).integers(number))
+    return 0 if seed is None else int(np.random.default_rng(derive_seed(seed, *names)).integers(number))
 
 
 def write_in_units(table: Table, settings: Settings) -> Table:

@@ -18,12 +18,12 @@ import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, field_validator, model_validator
 
 from molehill.arrays import FrozenDict
-from molehill.baselines import BASELINES
 from molehill.errors import MOST_ORDER, InputError, nearest
 from molehill.evaluation.scorecard import read_bounds
 from molehill.files import write_text
 from molehill.plan.targets import EXAMPLES, parse_targets
 from molehill.risk.intruder import Intruder
+from molehill.sdc_methods import BASELINES
 from molehill.surveys.design import SurveyDesign
 from molehill.tables.resolution import day_of
 from molehill.tables.schema import Kind

@@ -16,7 +16,7 @@ from molehill.plan.pooling import count_rare
 from molehill.plan.settings import FEWEST, Settings
 from molehill.rules.formulas import read_formula_of
 from molehill.surveys.design import SurveyDesign
-from molehill.surveys.recognising import recognise_design
+from molehill.surveys.recognising import detect_design
 from molehill.tables.cells import declare_missing, explain_missing_codes
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.schema import column_numbers
@@ -318,7 +318,7 @@ def _synthesize_too(table: Table, settings: Settings, chosen: Sequence[Finding],
 
 def _recognise(table: Table, usable: Sequence[str]) -> tuple[SurveyDesign | None, str, dict[str, str]]:
     """Propose how the table was sampled, as far as it can be read, and say why; and what else may be of the survey."""
-    found = recognise_design(replace(table, frame=table.frame[list(usable)]))
+    found = detect_design(replace(table, frame=table.frame[list(usable)]))
     told = [
         f"{one.role} {one.columns[0]}{' and others' if len(one.columns) > 1 else ''}: {one.reason}"
         f"{'' if one.taken else ' (not taken)'}."

@@ -28,7 +28,7 @@ EXAMPLES = (
 )
 # Subjects that are one figure of what was measured: the words of the rule, and the measure that tells it.
 _WORDS: dict[Subject, str] = {"pooled": "pooled mean", "matches": "unique matches", "picks": "right picks"}
-FIGURES: dict[Subject, str] = {"pooled": "pooled_mean", "matches": "matches_true", "picks": "matches_expected"}
+FIGURES: dict[Subject, str] = {"pooled": "combined_mean", "matches": "matches_true", "picks": "matches_expected"}
 # What no release has none of: chance alone brings values near the true ones.
 _NEVER_ZERO: tuple[Subject, ...] = ("maximum", "mean", "isolated", "pooled", "matches", "picks")
 _BASES: tuple[Basis, ...] = ("expected", "realised", "pick", "population")

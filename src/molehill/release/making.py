@@ -13,8 +13,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, named_seed
-from molehill.baselines import BASELINES
+from molehill.arrays import Floats, derive_seed
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import Measure
@@ -49,11 +48,12 @@ from molehill.risk.intruder import View
 from molehill.rules.emptiness import may_be_empty
 from molehill.rules.formulas import derive
 from molehill.rules.rules import Rules
+from molehill.sdc_methods import BASELINES
 from molehill.surveys.rarity import population_risk
 from molehill.synthesis.fitting import fit
 from molehill.synthesis.posterior import Posterior, as_given
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
-from molehill.synthesis.synthesizer import AnySynthesizer, Chain
+from molehill.synthesis.synthesizer import AnySynthesizer, SequentialSynthesizer
 from molehill.tables.resolution import column_unit
 from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table, whole_if_whole
@@ -181,7 +181,7 @@ class Job:
 
     def seed(self, *names: str | int) -> int:
         """Give the seed of something that is done at random, by what that is called."""
-        return named_seed(self.settings.seed or 0, *names)
+        return derive_seed(self.settings.seed or 0, *names)
 
 
 def prepare(
@@ -201,7 +201,7 @@ def prepare(
     settings = settings if settings.seed is not None else settings.but(seed=secrets.randbits(62))
     table, pooled = pool_levels(write_in_units(table, settings), settings)
     settings = _complete(settings, table, synthesizer)
-    view = settings.intruder.look(table)
+    view = settings.intruder.view(table)
     infer_schema(
         table,
         known=settings.known,
@@ -268,7 +268,7 @@ def choose_synthesizer(view: View, settings: Settings, rules: Rules = NO_RULES) 
     column that has rules to keep.
     """
     links = [_choose_one(view, settings, place, rules) for place in range(len(settings.synthesize))]
-    return links[0] if len(links) == 1 and not rules else Chain(tuple(links), rules)
+    return links[0] if len(links) == 1 and not rules else SequentialSynthesizer(tuple(links), rules)
 
 
 def _choose_one(view: View, settings: Settings, place: int, rules: Rules) -> Any:
@@ -358,7 +358,7 @@ def choose_scheme(evaluation: Evaluation, names: Sequence[str]) -> str:
     # What no board would believe is no choice, however safe it is. By our bounds: tables do not depend on those by
     # which they are judged.
     alike = {name for name in names if not any(one.weight == "stop" for one in remark_shape(evaluation, name, RULES))}
-    for measure in ("U_m", "U_m_pooled", "variation"):
+    for measure in ("U_m", "U_m_combined", "variation"):
         for row in list_figures(evaluation.utility, first, measure):
             of = {name: find_figure(evaluation.utility, name, measure, row["column"]) for name in names}
             known = {name: figure for name, figure in of.items() if figure is not None}

@@ -19,10 +19,10 @@ from molehill.evaluation.measure import Measure, describe_measures, leave_out
 from molehill.evaluation.measures import ATTACK_MEASURES
 from molehill.evaluation.scenery.attacking import TABLES, Trial
 from molehill.evaluation.scorecard import describe_rules, set_rules
-from molehill.machine import doing, spread
 from molehill.plan.predictors import uncarried_relations
 from molehill.release.making import Job, fit_quietly
 from molehill.risk.holdout import Holdout, compare_halves
+from molehill.runtime import doing, parallel_map
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.tables.table import Table, as_table
@@ -50,7 +50,7 @@ def evaluate_schemes(
         survey=settings.survey_design,
         hidden=settings.drop,
         population=settings.weighs == "weights",
-        rules=job.rules,
+        edit_rules=job.rules,
         shuffled=settings.shuffle,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
@@ -123,7 +123,7 @@ def evaluate_new_people(
     job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior], *, progress: bool = False
 ) -> Evaluation:
     """Measure tables of new people: risk by what can be asked of them, utility of all columns alike."""
-    about: dict[str, Any] = {"linked": False, "seed": job.seed("evaluation"), "progress": progress}
+    about: dict[str, Any] = {"fully_synthetic": True, "seed": job.seed("evaluation"), "progress": progress}
     measures = measures_of(job)
     risks = [one for one in measures if one.family == "risk"]
     utilities = [one for one in measures if one.family == "utility"]
@@ -135,11 +135,11 @@ def evaluate_new_people(
     found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, trials=trials, **about)
     # Who uses the tables makes no difference between what is known and what is not.
     intruder, columns = job.view.intruder, job.settings.synthesize
-    everything = replace(intruder, known=(), breaks={}, sensitive=columns, radius=_RADIUS, min_radius=0.0).look(
+    everything = replace(intruder, known=(), breaks={}, sensitive=columns, radius=_RADIUS, min_radius=0.0).view(
         job.view
     )
     about |= {"survey": job.settings.survey_design, "hidden": job.settings.drop}
-    about |= {"population": job.settings.weighs == "weights", "rules": job.rules}
+    about |= {"population": job.settings.weighs == "weights", "edit_rules": job.rules}
     kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
     own: dict[str, Any] = {"measures": describe_measures(measures), "rules": rules_of(job)}
     return replace(found, utility=kept.utility, shapes=kept.shapes, **own)
@@ -149,7 +149,7 @@ def hold_out(job: Job, posterior: Posterior, name: str) -> tuple[Holdout, Trial]
     """Fit the same to either half of the records, and see whether tables lie nearer to those that were fitted to."""
     half = choose_half(job, name)
     calls = [(name, number, side) for number, side in enumerate((half, ~half))]
-    first, second = spread(fit_half, calls, shared=(job, job.table, posterior))
+    first, second = parallel_map(fit_half, calls, shared=(job, job.table, posterior))
     seed = job.seed("asked", name)
     found = compare_halves(job.table, half, first, second, job.settings.synthesize, seed=seed)
     return found, set_trial(job, half, first)

@@ -88,7 +88,7 @@ def weigh_down(weights: Floats, breaking: Booleans, view: View, step: float = FE
     >>> import pandas as pd
     >>> from molehill import Intruder
     >>> people = pd.DataFrame({"town": ["A"] * 3, "pay": [10.0, 11.0, 20.0]})
-    >>> view = Intruder(known="town", sensitive="pay", radius=0.2).look(people)
+    >>> view = Intruder(known="town", sensitive="pay", radius=0.2).view(people)
     >>> weigh_down(np.ones(3), np.array([True, False, False]), view)
     array([0.5, 0.5, 1. ])
     """

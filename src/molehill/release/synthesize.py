@@ -15,7 +15,6 @@ from molehill.cluster import connect
 from molehill.errors import InputError
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures import MEASURES
-from molehill.machine import call_alone, is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.release.making import PAPER, Job, Tell, assemble, fit_quietly, make_baselines, prepare, timed_stage
 from molehill.release.measuring import evaluate_new_people, evaluate_schemes
@@ -24,6 +23,7 @@ from molehill.release.schemes import Scheme, weigh
 from molehill.release.search.new_people import find_parts
 from molehill.release.search.search import find_impossible, search
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
+from molehill.runtime import call_alone, is_spreading, parallel_map, sees_files
 from molehill.synthesis.fitting import draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import LEAST_BULK
@@ -41,7 +41,7 @@ def synthesize(
     measures: Sequence[Measure] = MEASURES,
     checkpoint: str | Path | None = None,
     progress: bool = True,
-    tell: Tell | None = None,
+    on_stage: Tell | None = None,
 ) -> Release:
     """Make synthetic tables of a confidential one, and measure what they give away and what they keep.
 
@@ -49,8 +49,8 @@ def synthesize(
 
         view = settings.intruder.look(data)
         weights = risk_weights(confidential_risk(view, order=settings.order), scale=settings.scale)
-        posterior = fit(synthesizer, data, weights, seed=named_seed(settings.seed, "fit", "pairwise"))
-        tables = draw(posterior, datasets=settings.datasets, seed=named_seed(settings.seed, "draw", "pairwise"))
+        posterior = fit(synthesizer, data, weights, seed=derive_seed(settings.seed, "fit", "pairwise"))
+        tables = draw(posterior, datasets=settings.datasets, seed=derive_seed(settings.seed, "draw", "pairwise"))
         evaluation = evaluate(view, {"pairwise": tables, ...})
 
     and the same for every scheme that it is compared with.
@@ -79,7 +79,7 @@ def synthesize(
         raise InputError("release_criteria", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
     job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
     with connect(settings.scheduler):
-        return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, tell=tell))
+        return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, tell=on_stage))
 
 
 def _make(job: Job, **how: Any) -> Release:
@@ -117,7 +117,7 @@ def _make_fixed(
     pieces = is_spreading() and len(beside) > 1
     how: tuple[Any, ...] = (0, progress and not pieces)
     shared = (job, job.table, first, folder if sees_files() or not pieces else None)
-    fits = spread(_fit_named, [(name, schemes[name], *how) for name in beside], shared=shared)
+    fits = parallel_map(_fit_named, [(name, schemes[name], *how) for name in beside], shared=shared)
     for name in beside:
         if tell is not None:
             tell(f"fitting: {name}")

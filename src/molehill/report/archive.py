@@ -102,7 +102,7 @@ def _describe_search(found: Searched) -> dict[str, Any]:
         "fits": found.cost["fits"],
         "chosen": found.place,
         "next": list(found.next_places),
-        "points": _rows(found.points),
+        "points": _rows(found.candidates),
         "baselines": _rows(found.baselines),
     }
 

@@ -14,7 +14,7 @@ from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier
 from molehill.report.page.page import render_report
 from molehill.risk.identification import confidential_risk
-from molehill.risk.intruder import Intruder, View, look
+from molehill.risk.intruder import Intruder, View, as_view
 from molehill.tables.schema import infer_kind
 from molehill.tables.table import Table, as_table
 
@@ -46,7 +46,7 @@ def gather_evidence(
     data: Any, released: Any, evaluation: Evaluation, intruder: Intruder | None = None, *, scheme: str | None = None
 ) -> Dossier:
     """Make a dossier of an evaluation and of the tables that it is about: see `report_tables`."""
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     named = released if isinstance(released, Mapping) else {"released": released}
     name = scheme or evaluation.schemes[0]
     if name not in named or name not in evaluation.schemes:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from molehill.arrays import Booleans, Floats, Integers, freeze
 from molehill.errors import InputError
 from molehill.risk import balls, kernels
-from molehill.risk.intruder import Intruder, Reading, View, look, read_released
+from molehill.risk.intruder import Intruder, Reading, View, as_view, read_released
 from molehill.sorting import count_below, count_up_to
 from molehill.tables.intervals import Figure, figure_of_runs, mean_over_tables, resampled_counts
 from molehill.tables.schema import column_numbers
@@ -87,7 +87,7 @@ def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, k
     >>> pooled_risk(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).risk
     array([0.5, 0.5, 1. ])
     """
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     own = _gather(read_released(view, released, key))
     risk, mean = _tell_medians(view, own)
     picks, targets = _share_picked(view, own)
@@ -96,7 +96,7 @@ def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, k
 
 def pooled_mean(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Figure:
     """Give the mean risk of `pooled_risk` alone, without searching every table."""
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     return _tell_medians(view, _gather(read_released(view, released, key)))[1]
 
 
@@ -336,7 +336,7 @@ def guess_values(
     >>> guess_values(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
     Guesses(pay: 66.7% right, 16.7% without)
     """
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     if len(view.intruder.sensitive) != 1:
         raise InputError("sensitive", "guesses are of one column at a time", "Name one sensitive column")
     column = view.intruder.sensitive[0]
@@ -528,18 +528,18 @@ class Attribution:
 
     Attributes
     ----------
-    by_table
+    by_dataset
         (tables, records): the share of the released records with the person's known values that are close to the person
         in all sensitive columns; of all released records, where none has those known values. NaN for who takes no part.
     without
         The same share among the other people of the confidential table: what is known without any release.
     """
 
-    by_table: Floats
+    by_dataset: Floats
     without: Floats
 
     def __repr__(self) -> str:
-        return f"Attribution({np.nanmean(self.by_table):.3f}, {np.nanmean(self.without):.3f} without the release)"
+        return f"Attribution({np.nanmean(self.by_dataset):.3f}, {np.nanmean(self.without):.3f} without the release)"
 
 
 def attribution(data: Any, released: Any, intruder: Intruder | None = None) -> Attribution:
@@ -563,11 +563,11 @@ def attribution(data: Any, released: Any, intruder: Intruder | None = None) -> A
     >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 105.0, 110.0, 900.0]})
     >>> released = pd.DataFrame({"town": ["A", "A", "B"], "pay": [102.0, 890.0, 5.0]})
     >>> found = attribution(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
-    >>> found.by_table, found.without
+    >>> found.by_dataset, found.without
     (array([[0.5, 0.5, 0.5, 0.5]]), array([0.66666667, 0.66666667, 0.66666667, 0.        ]))
     """
-    view = look(data, intruder)
-    anybody = replace(view.intruder, known=(), breaks={}).look(view)
+    view = as_view(data, intruder)
+    anybody = replace(view.intruder, known=(), breaks={}).view(view)
     readings = read_released(view, released, linked=False)
     rows = [_share_close(view, anybody, reading) for reading in readings]
     size, everyone = view.size, int(view.part.sum())

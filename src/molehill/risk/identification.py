@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from molehill.arrays import Booleans, Floats, Integers, freeze
 from molehill.errors import InputError, check_order
 from molehill.risk import balls, kernels
-from molehill.risk.intruder import Intruder, Reading, View, look, read_released
+from molehill.risk.intruder import Intruder, Reading, View, as_view, read_released
 from molehill.tables.intervals import Figure
 from molehill.tables.patterns import Patterns
 from molehill.tables.schema import Schema
@@ -66,7 +66,7 @@ class ReleaseRisk:
 
     Attributes
     ----------
-    by_table
+    by_dataset
         (tables, records): the risk of every record in every table.
     realised
         One per record: the mean over the tables.
@@ -75,12 +75,12 @@ class ReleaseRisk:
         its true pattern.
     """
 
-    by_table: Floats
+    by_dataset: Floats
     realised: Floats
-    linked: Booleans
+    is_close: Booleans
 
     def __repr__(self) -> str:
-        tables, records = self.by_table.shape
+        tables, records = self.by_dataset.shape
         mean = float(np.nanmean(self.realised))
         return f"ReleaseRisk({tables} tables, {records:,} records, mean risk {mean:.4f})"
 
@@ -151,7 +151,7 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
     array([0.66666667, 0.33333333, 0.66666667, 1.        ])
     """
     order = check_order(order)
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     found = _measure_confidential(view, order)
     if not view.intruder.knowledge_probability:
         return found
@@ -194,7 +194,9 @@ def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
     return ConfidentialRisk(*frozen, _count_policies(view, order), order, view.patterns, view.schema)
 
 
-def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> ReleaseRisk:
+def release_risk(
+    data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None
+) -> ReleaseRisk:
     """Measure how exposed every confidential record is once tables are released.
 
     The intruder draws the ball around the TRUE value and looks in the released table, among the records with the
@@ -225,8 +227,8 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
     >>> release_risk(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).realised
     array([1., 0., 1., 0.])
     """
-    view = look(data, intruder)
-    readings = read_released(view, released, key)
+    view = as_view(data, intruder)
+    readings = read_released(view, released, id_column)
     found = _measure_released(view, readings)
     if not view.intruder.knowledge_probability:
         return found
@@ -237,24 +239,24 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
     )
     nobody = (sizes == 1) & (own == view.patterns.codes)
     parts = [
-        (chance, nobody if part is None else _measure_released(part, read_released(part, readings)).by_table)
+        (chance, nobody if part is None else _measure_released(part, read_released(part, readings)).by_dataset)
         for chance, part in view.may_know
     ]
-    by_table = _mean_over_sets(view, parts)
-    return replace(found, by_table=by_table, realised=freeze(by_table.mean(axis=0)))
+    by_dataset = _mean_over_sets(view, parts)
+    return replace(found, by_dataset=by_dataset, realised=freeze(by_dataset.mean(axis=0)))
 
 
 def _measure_released(view: View, readings: Sequence[Reading]) -> ReleaseRisk:
     matches = _match_tables(view, readings)
-    by_table = np.empty((len(matches), view.records))
+    by_dataset = np.empty((len(matches), view.records))
     others = not view.intruder.count_self
     for number, match in enumerate(matches):
-        alone = kernels.risk_from_counts(match.within, match.size, match.linked, others, by_table[number])
+        alone = kernels.risk_from_counts(match.within, match.size, match.linked, others, by_dataset[number])
         if view.intruder.small_patterns == "error":
             refuse_alone(number + 1, alone)
     linked = np.stack([match.linked for match in matches])
-    by_table[:, ~view.part] = np.nan
-    return ReleaseRisk(freeze(by_table), freeze(by_table.mean(axis=0)), freeze(linked))
+    by_dataset[:, ~view.part] = np.nan
+    return ReleaseRisk(freeze(by_dataset), freeze(by_dataset.mean(axis=0)), freeze(linked))
 
 
 def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
@@ -281,7 +283,7 @@ def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
     >>> risk_floor(data, Intruder(known="town", sensitive="pay", radius=0.1))
     array([0.25  , 0.1875, 0.25  , 0.1875])
     """
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     if not view.intruder.knowledge_probability:
         return _measure_floor(view)
     # Who knows no sensitive column learns nothing from any.
@@ -296,7 +298,9 @@ def _measure_floor(view: View) -> Floats:
     return freeze(outside if not view.intruder.count_self else outside * (size - 1) / size)
 
 
-def match_rates(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> MatchRates:
+def match_rates(
+    data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None
+) -> MatchRates:
     """Count an intruder's right and wrong matches in released tables.
 
     For every record let c be the number of released records with its true pattern in the ball around its true
@@ -319,9 +323,9 @@ def match_rates(data: Any, released: Any, intruder: Intruder | None = None, *, k
     >>> match_rates(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).mean()
     {'expected': 2.0, 'true': 0.5, 'false': 0.0, 'unique': 2.0}
     """
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     rows = []
-    for match in _match_tables(view, read_released(view, released, key)):
+    for match in _match_tables(view, read_released(view, released, id_column)):
         unique = match.within == 1
         number = int(unique.sum())
         right = int((unique & match.linked).sum())
@@ -360,13 +364,13 @@ def matches_beyond_chance(
     >>> by_chance.tolist(), gain.value
     ([0.0625], 0.1875)
     """
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     readings = read_released(view, released, key)
     matches = _match_tables(view, readings)
     chances = np.stack([(match.within == 1) / np.maximum(match.size, 1) for match in matches])
     alone = np.stack([match.size == 1 for match in matches])
     if alone.any():
-        anybody = replace(view.intruder, known=(), breaks={}).look(view)
+        anybody = replace(view.intruder, known=(), breaks={}).view(view)
         for place, match in enumerate(_match_tables(anybody, read_released(anybody, readings))):
             others = (match.within - match.linked) / np.maximum(match.size - 1, 1)
             chances[place] = np.where(alone[place], others, chances[place])
@@ -378,7 +382,7 @@ def matches_beyond_chance(
     return freeze(by_chance.mean(axis=1)), Figure(gain, gain - reach, min(gain + reach, 1.0))
 
 
-def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Floats:
+def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None) -> Floats:
     """Give every record's chance to be picked by who picks at random among the close: T / c, (tables, records).
 
     c and T are those of `match_rates`. NaN for a record that takes no part.
@@ -396,8 +400,8 @@ def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, 
     >>> pick_chances(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
     array([[0.5, 0. , 1. , 0. ]])
     """
-    view = look(data, intruder)
-    matches = _match_tables(view, read_released(view, released, key))
+    view = as_view(data, intruder)
+    matches = _match_tables(view, read_released(view, released, id_column))
     chances = np.stack([match.linked / np.maximum(match.within, 1) for match in matches])
     return freeze(np.where(view.part, chances, np.nan))
 

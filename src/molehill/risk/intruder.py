@@ -110,7 +110,7 @@ class Intruder:
             self, "knowledge_probability", FrozenDict(_check_likely(self.knowledge_probability, self.sensitive))
         )
 
-    def look(self, data: Any, *, schema: Schema | None = None) -> "View":
+    def view(self, data: Any, *, schema: Schema | None = None) -> "View":
         """Read, type and pattern a confidential table; every argument that concerns it is checked before any work.
 
         What another intruder saw is looked at anew, as far as need be: the patterns of the same known columns are
@@ -267,7 +267,7 @@ class View:
             by_name = isinstance(given, Mapping)
             told = {column: given[column] for column in columns if column in given} if by_name else given
             only[name] = (told or nothing) if by_name else told
-        return replace(own, sensitive=columns, kinds={**own.kinds, **kinds}, **only).look(self)
+        return replace(own, sensitive=columns, kinds={**own.kinds, **kinds}, **only).view(self)
 
     @cached_property
     def may_know(self) -> "list[tuple[float, View | None]]":
@@ -320,17 +320,17 @@ class Reading:
         return np.concatenate([self.values, np.zeros((1, self.values.shape[1]))])[self.rows]
 
 
-def look(data: Any, intruder: Intruder | None) -> View:
+def as_view(data: Any, intruder: Intruder | None) -> View:
     """See a table as an intruder does; what was looked at already says itself who looked."""
     if intruder is None and isinstance(data, View):
         return data
     if not isinstance(intruder, Intruder):
         problem = "it is not an Intruder"
         raise InputError("intruder", problem, "Write Intruder(known=['age'], sensitive='income', radius=0.2)")
-    return intruder.look(data)
+    return intruder.view(data)
 
 
-def read_released(view: View, released: Any, key: str | None = None, *, linked: bool = True) -> list[Reading]:
+def read_released(view: View, released: Any, id_column: str | None = None, *, linked: bool = True) -> list[Reading]:
     """Read released tables by what was learned from the confidential one.
 
     Tables that were read already are taken as they are, if what they were read by cuts the confidential table into the
@@ -351,7 +351,7 @@ def read_released(view: View, released: Any, key: str | None = None, *, linked: 
         return [one if _alike(one.view, view) else _read(view, one.table, one.rows) for one in released]
     nobody = None if linked else np.full(view.records, -1)
     tables = as_tables(released)
-    return [_read(view, table, _link_records(view, table, key) if linked else nobody) for table in tables]
+    return [_read(view, table, _link_records(view, table, id_column) if linked else nobody) for table in tables]
 
 
 def read_part(view: View, table: Table, rows: NDArray[np.intp]) -> Reading:
@@ -426,16 +426,18 @@ def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp]
             raise InputError(
                 "released",
                 f"it has {len(table.frame):,} records where the confidential table has {view.records:,}",
-                "Give the column that names the record as `key`; or, of fully synthetic data, linked=False "
-                "(--fully-synthetic)",
+                "Give the column that names the record as `id_column` (--id); or, for fully synthetic data, "
+                "fully_synthetic=True (--fully-synthetic)",
             )
         return None
-    find_columns(view.table, key, "key")
-    find_columns(table, key, "key")
+    find_columns(view.table, key, "id_column")
+    find_columns(table, key, "id_column")
     ours, theirs = pd.Index(view.table.frame[key]), pd.Index(table.frame[key])
     for index, name in ((ours, "the confidential table"), (theirs, "a released table")):
         if not index.is_unique or index.hasnans:
-            raise InputError("key", f"column {key!r} of {name} has repeated or missing values", "Use a unique key")
+            raise InputError(
+                "id_column", f"column {key!r} of {name} has repeated or missing values", "Use a unique key"
+            )
     return theirs.get_indexer(ours)
 
 

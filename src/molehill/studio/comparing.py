@@ -15,7 +15,6 @@ from molehill.errors import InputError
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.telling import Teller
 from molehill.files import write_text, written_whole
-from molehill.machine import call_alone
 from molehill.plan.settings import Settings
 from molehill.plan.targets import read_targets
 from molehill.report.dossier import Dossier, read_dossier
@@ -25,6 +24,7 @@ from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import list_group_tables
 from molehill.report.trail import Verification, describe_maker, show_fingerprint, verify_release
 from molehill.risk.identification import confidential_risk, release_risk, risk_floor
+from molehill.runtime import call_alone
 from molehill.studio.looking import look
 from molehill.studio.projects import Project
 from molehill.studio.running import Run
@@ -123,7 +123,7 @@ def list_points(dossier: Dossier) -> list[dict[str, Any]]:
     """Give the points that a search tried, each with its figures and whether settings can fix it."""
     if dossier.search is None:
         return []
-    return lay_out_points(dossier.search.points.to_dict("records"), chosen=dossier.search.place)
+    return lay_out_points(dossier.search.candidates.to_dict("records"), chosen=dossier.search.place)
 
 
 def lay_out_points(points: Sequence[Mapping[Any, Any]], *, chosen: int | None = None) -> list[dict[str, Any]]:
@@ -156,7 +156,7 @@ def lay_out_points(points: Sequence[Mapping[Any, Any]], *, chosen: int | None = 
 def settle_point(settings: Settings, run: Run, number: Any) -> Settings:
     """Give settings that fix a point of a run's search, which a run then makes without searching."""
     dossier = read_run(run)
-    rows = [] if dossier.search is None else dossier.search.points.to_dict("records")
+    rows = [] if dossier.search is None else dossier.search.candidates.to_dict("records")
     found = [row for row in rows if f"{row['point']}" == f"{number}"]
     if not found:
         raise InputError("point", "there is no such point", "Choose one that is listed")
@@ -189,7 +189,7 @@ def tell_other_intruder(project: Project, run: Run, known: Sequence[str], radius
 
 
 def _measure_other(table: Table, tables: Sequence[Table], settings: Settings) -> dict[str, Any]:
-    view = settings.intruder.look(table)
+    view = settings.intruder.view(table)
     before, after = confidential_risk(view), release_risk(view, list(tables))
     return {
         "patterns": int((view.sizes > 0).sum()),

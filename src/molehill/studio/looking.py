@@ -12,13 +12,13 @@ import pandas as pd
 
 from molehill.arrays import FrozenDict
 from molehill.errors import InputError
-from molehill.machine import call_alone
 from molehill.plan.columns import Finding, look_at_columns
 from molehill.plan.plan import Plan, plan_settings, tell_derivable
 from molehill.plan.settings import FATES, Settings, gather_columns
 from molehill.plan.suggest import Suggestion, suggest_settings
 from molehill.risk.identification import confidential_risk, risk_floor
 from molehill.risk.profile import count_bins, profile_risk
+from molehill.runtime import call_alone
 from molehill.studio.projects import Project, read_reasons
 from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import FORMATS, read_table
@@ -243,7 +243,7 @@ def tell_figures(looked: Looked, settings: Settings) -> dict[str, Any]:
 
 
 def _measure(table: Table, settings: Settings) -> dict[str, Any]:
-    view = settings.intruder.look(table)
+    view = settings.intruder.view(table)
     risk = confidential_risk(view, order=1)
     profile = profile_risk(risk, table, patterns=5)
     sizes = view.sizes[view.sizes > 0]

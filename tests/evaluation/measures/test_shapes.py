@@ -56,7 +56,7 @@ def test_the_pooled_gap_is_that_of_all_tables_together():
     high.loc[:99, "pay"] = np.repeat(1000.0 * np.arange(51, 101), 2)
     found = evaluate(PEOPLE, [low, high], TOWN, propensity_methods=())
     assert value(found, "U_m") == pytest.approx(50 / 104)
-    assert value(found, "U_m_pooled") < 0.01 + 1e-9
+    assert value(found, "U_m_combined") < 0.01 + 1e-9
 
 
 def test_small_patterns_are_counted(doubled):
@@ -80,7 +80,14 @@ def test_those_who_stand_out_are_the_isolated_and_the_largest():
 def test_before_is_the_same_measure_as_after():
     """What is published as it is has after what it had before, whatever is measured."""
     found = evaluate(PEOPLE, {"as it is": [PEOPLE, PEOPLE]}, TOWN, propensity_methods=())
-    for measure in ("risk_mean", "matches_true", "pooled_mean", "pooled_picks", "isolated_mean", "largest_mean"):
+    for measure in (
+        "risk_mean",
+        "matches_true",
+        "combined_mean",
+        "combined_match_rate",
+        "isolated_mean",
+        "largest_mean",
+    ):
         assert value(found, measure, "as it is") == pytest.approx(value(found, measure, "confidential")), measure
 
 

@@ -33,7 +33,7 @@ from molehill.surveys.design import SurveyDesign
 from molehill.synthesis.fitting import draw, fit, refit_without
 from molehill.synthesis.sampling.removal import log_contributions, spread_places
 from molehill.synthesis.sandwich import correct_draws
-from molehill.synthesis.synthesizer import Chain, DirectSynthesizer, Synthesizer
+from molehill.synthesis.synthesizer import DirectSynthesizer, SequentialSynthesizer, Synthesizer
 from molehill.tables.table import Table
 
 VALUES = np.r_[4.0, 0.0, 1.0, np.random.default_rng(2).normal(0, 1, 27)]
@@ -202,7 +202,7 @@ def test_a_fit_without_a_record_is_that_of_the_others(posterior):
 
 def test_columns_of_a_chain_multiply(posterior):
     # Two columns with the same values: each has parameters of its own.
-    twins = Chain((Synthesizer(level, "y"), Synthesizer(level, "z")))
+    twins = SequentialSynthesizer((Synthesizer(level, "y"), Synthesizer(level, "z")))
     other = np.random.default_rng(9).normal(*normal(VALUES, WEIGHTS), (2, 2000))
     chain = joined(twins, {"y": posterior, "z": replace(posterior, draws={"mean": other})})
     found = membership(chain, datasets=1, seed=1, rows=np.array([OUTLIER, TYPICAL]))

@@ -28,7 +28,7 @@ from molehill.models.forests.trees import find_leaves
 from molehill.rules.support import Support
 from molehill.synthesis.fitting import NothingCountsError, draw, fit
 from molehill.synthesis.posterior import Posterior, predict_from
-from molehill.synthesis.synthesizer import Chain
+from molehill.synthesis.synthesizer import SequentialSynthesizer
 from molehill.utility.estimates import combine, mean_and_variance, quantile_and_variance
 from people import HOUSEHOLDS, refusal
 
@@ -258,13 +258,13 @@ def test_a_column_is_drawn_through_a_chain_as_it_is_alone():
     alone = forest("y", ["group", "x"], trees=40)
     later = forest("noise", ["group", "y"], trees=40)
     one = fit(alone, frame.drop(columns="noise"), seed=4, progress=False)
-    for chain in (Chain((alone,)), Chain((alone, later))):
+    for chain in (SequentialSynthesizer((alone,)), SequentialSynthesizer((alone, later))):
         posterior = fit(chain, frame, seed=4, progress=False)
         assert same_draws(one, posterior.parts["y"])
         np.testing.assert_array_equal(tables(posterior, 5), tables(one, 5))
     # The later column is drawn from what was drawn of the one before.
     bound = frame.assign(noise=10 * frame["y"])
-    both = fit(Chain((alone, later)), bound, seed=4, progress=False)
+    both = fit(SequentialSynthesizer((alone, later)), bound, seed=4, progress=False)
     made = draw(both, datasets=8, seed=2)
     # The collected one has three quarters of its variance in common with the drawn one, by the predictors of both.
     # On Fisher's scale 1.65 and 0.89 over four fits, with standard deviations of 0.15 and 0.06 between tables at most.
@@ -589,7 +589,7 @@ def test_a_missing_value_stands_before_all_others_in_the_order():
 def test_the_share_outside_is_told_of_a_tail_that_is_cut_off():
     frame = pd.DataFrame({"y": np.random.default_rng(20).normal(0, 1, 2_000)})
     plain = grown(frame)
-    assert plain.outside == 0
+    assert plain.mass_outside_range == 0
     free = tables(plain, 50)
     for lower, upper in ((None, 2.5), (-3.0, None), (None, 0.0), (-1.0, 0.5), (-9.0, 9.0)):
         posterior = grown(frame, lower=lower, upper=upper)
@@ -597,7 +597,7 @@ def test_the_share_outside_is_told_of_a_tail_that_is_cut_off():
         share = ((free < low) | (free > high)).mean()
         # Of 100,000 draws, and of the 200 trees that they are from.
         error = np.sqrt(max(share, 1e-5) * (1 / 100_000 + 1 / 2_000 / 200))
-        assert_agrees(posterior.outside, share, error, detects=0.03)
+        assert_agrees(posterior.mass_outside_range, share, error, detects=0.03)
         values = tables(posterior, 5)
         assert ((values >= low) & (values <= high)).all()
 

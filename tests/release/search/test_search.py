@@ -86,7 +86,7 @@ def short():
 
 
 def bare(found: Found) -> pd.DataFrame:
-    return found.points.drop(columns=["seconds", "fit_seconds"])
+    return found.candidates.drop(columns=["seconds", "fit_seconds"])
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +97,13 @@ def lowered():
 
 @pytest.mark.slow
 def test_membership_is_tried_before_anything_else(lowered):
-    points = lowered.points.set_index("membership")
+    points = lowered.candidates.set_index("membership")
     assert points.index.tolist() == ["posterior", "prior"]
     assert (points["mean_expected_risk"] > 0.43).tolist() == [True, False]
     assert lowered.met
     assert lowered.cost["fits"] == 1
     assert lowered.chosen["scheme"] == "unweighted"
-    assert len(lowered.standing_in_the_way) == 0
+    assert len(lowered.blocking_records) == 0
     assert len(lowered.datasets) == 5
     assert np.isnan(lowered.probability)
     assert "Found: unweighted keeps mean expected <= 0.43" in lowered.verdict
@@ -128,7 +128,7 @@ def test_what_is_as_near_as_a_fresh_sample_is_good_enough(monkeypatch):
 @pytest.mark.slow
 def test_what_settings_fix_is_one_point():
     found = find(MIXTURE, "mean expected <= 0.001", method="risk_weighted", risk_order=1, weight_scale=0.7, max_fits=5)
-    assert found.points["scheme"].tolist() == ["marginal, scale 0.7, posterior membership"]
+    assert found.candidates["scheme"].tolist() == ["marginal, scale 0.7, posterior membership"]
     assert not found.met
     assert find(MIXTURE, "mean expected <= 0.999", risk_order=1, weight_scale=0.7).met
 
@@ -168,7 +168,7 @@ def test_rules_are_judged_with_cover_by_others():
     )
     keeps = replace(MIXTURE, options={"component_draw": "posterior", "off": 0.0})
     found = search(prepare(pairs, settings, synthesizer=keeps), progress=False)
-    assert found.points["target_1_value"].iloc[0] > 0.9
+    assert found.candidates["target_1_value"].iloc[0] > 0.9
 
 
 @pytest.mark.slow
@@ -176,8 +176,8 @@ def test_a_fit_that_has_converged_is_preferred(monkeypatch):
     monkeypatch.setattr("molehill.release.search.points.Fitted.converged", property(lambda self: self.scheme.order > 0))
     found = find(MIXTURE, "mean expected <= 1", max_fits=2)
     # The unweighted fit keeps the target, with either membership, but cannot be trusted: the search goes on.
-    assert found.points["met"].all()
-    assert found.points["converged"].tolist()[:3] == [False, False, True]
+    assert found.candidates["met"].all()
+    assert found.candidates["converged"].tolist()[:3] == [False, False, True]
     assert found.chosen is not None
     assert found.chosen["converged"]
     assert found.fit_to_publish
@@ -213,15 +213,15 @@ def test_a_budget_that_runs_out_gives_the_closest_point_and_who_stands_in_the_wa
     assert not missed.met
     assert missed.cost["fits"] == 2
     assert missed.chosen is not None
-    assert missed.chosen["gap"] == missed.points["gap"].min()
+    assert missed.chosen["gap"] == missed.candidates["gap"].min()
     assert missed.chosen["membership"] == "prior"
-    assert missed.points["warm"].tolist() == [False, False, True, True]
-    way = missed.standing_in_the_way
+    assert missed.candidates["warm"].tolist() == [False, False, True, True]
+    way = missed.blocking_records
     assert 0 < way["records"].sum() <= 120
     assert set(way["pattern"]) <= {"town A", "town B"}
     assert len(missed.datasets) == 0
     # Between round numbers only: no value of the table is in the answer.
-    told = missed.verdict + way.to_string() + missed.note + missed.points.to_string()
+    told = missed.verdict + way.to_string() + missed.note + missed.candidates.to_string()
     for value in PEOPLE["pay"]:
         assert f"{value}" not in told
         assert f"{value:,.2f}" not in told
@@ -407,7 +407,7 @@ def test_a_found_release_stands_beside_what_was_fitted_anyway(missed, closest, t
     monkeypatch.setattr(saving, "render_report", lambda *_, **__: "this is about the dossier")
     release = closest
     # Two fits: unweighted, and pairwise with shift 0.5, which is not the paper's.
-    assert release.scheme == missed.points["scheme"][3] == "pairwise, shift 0.5"
+    assert release.scheme == missed.candidates["scheme"][3] == "pairwise, shift 0.5"
     assert list(release.comparisons) == ["unweighted", "topcoding"]
     assert set(release.diagnostics) == {release.scheme, "unweighted"}
     assert "moles" in set(release.evaluation.risk["measure"])
@@ -421,7 +421,7 @@ def test_a_found_release_stands_beside_what_was_fitted_anyway(missed, closest, t
 @pytest.mark.usefixtures("in_words")
 def test_what_has_not_converged_is_not_released(missed, closest, tmp_path):
     assert replace(missed, met=True).fit_to_publish
-    doubtful = replace(missed, met=True, points=missed.points.assign(converged=False))
+    doubtful = replace(missed, met=True, candidates=missed.candidates.assign(converged=False))
     replace(closest, search=doubtful).save(tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["internal"]
     assert "its fit has not converged" in (tmp_path / "out" / "internal" / "report.html").read_text()

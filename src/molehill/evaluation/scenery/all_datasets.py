@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from molehill.arrays import Floats, named_seed
+from molehill.arrays import Floats, derive_seed
 from molehill.attacks.copies import copied_anywhere, copied_together
 from molehill.attacks.repeats import Repeats, code_values, repeated_values
 from molehill.attacks.transformations import TurnedBack, avoided, in_radii, turned_back
@@ -42,7 +42,7 @@ class AllDatasets:
         """Released records, and joint values, that are true ones of anybody, in any order; beyond chance."""
         scene, view = self.scene, self.scene.view
         released = [(reading.cells, reading.values) for reading in scene.readings]
-        seed = named_seed(scene.options.seed, "copied")
+        seed = derive_seed(scene.options.seed, "copied")
         return copied_anywhere(view.cells, view.values, released, view.patterns.codes, seed=seed) if released else {}
 
     @cached_property
@@ -106,7 +106,7 @@ class AllDatasets:
         """By variable and intruder, true values found by what was learned from other people."""
         scene, found = self.scene, {}
         for name, both in self._in_radii.items():
-            seed = named_seed(scene.options.seed, "turned back", name)
+            seed = derive_seed(scene.options.seed, "turned back", name)
             alike = scene.attacks.alike.get(name)
             for how, one in turned_back(*both, scene.view.patterns.codes, alike=alike, seed=seed).items():
                 found[name, how] = one

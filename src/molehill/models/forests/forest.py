@@ -31,15 +31,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from molehill.arrays import Booleans, Floats, named_seed
+from molehill.arrays import Booleans, Floats, derive_seed
 from molehill.errors import InputError, is_whole
-from molehill.machine import in_threads, workers
 from molehill.models.amounts import check_support, find_amounts
 from molehill.models.forests.grid import Grid, learn_grid
 from molehill.models.forests.guesses import compare_guesses
 from molehill.models.forests.masses import draw_masses
 from molehill.models.forests.trees import SWEEPS, UNDER_DESIGN, count_trees, find_leaves, grow_tree, lean_tree, walk
 from molehill.models.forests.without import compare_releases
+from molehill.runtime import in_threads, workers
 from molehill.synthesis.design import (
     Design,
     code_levels,
@@ -131,7 +131,7 @@ def forest(
 
     def cut(table: Table, values: Floats, weights: Floats, survey: Survey | None) -> Grid:
         times, dated = (None if survey is None else survey.times), holds_dates(table.frame[column])
-        counted, own = np.where(np.isnan(values), 0.0, weights), named_seed(seed or 0, "grid", column)
+        counted, own = np.where(np.isnan(values), 0.0, weights), derive_seed(seed or 0, "grid", column)
         return learn_grid(values, counted, support, repr(column), times, seed=own, zero=not dated)
 
     def learn(table: Table, weights: Floats, survey: Survey | None = None) -> Learned:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from molehill.machine import is_spreading, spread
 from molehill.models import BUILT_IN
 from molehill.plan.cost import LEAVES
 from molehill.plan.plan import model_of
 from molehill.release.making import Job, fit_quietly
+from molehill.runtime import is_spreading, parallel_map
 from molehill.synthesis.fitting import draw
 from molehill.tables.table import Table
 from molehill.utility import agreement
@@ -38,7 +38,7 @@ def find_parts(job: Job, *, progress: bool) -> Job:
     leaves = sorted((leaf for leaf in LEAVES if leaf <= max(job.view.records / 4, LEAVES[0])), reverse=True)
     tried, fresh = dict[float, float](), 0.0
     calls = [(leaf, progress and not is_spreading()) for leaf in leaves]
-    for leaf, found in zip(leaves, spread(_try_parts, calls, shared=(job, job.table)), strict=False):
+    for leaf, found in zip(leaves, parallel_map(_try_parts, calls, shared=(job, job.table)), strict=False):
         tried[leaf], fresh = found
         if tried[leaf] <= _TENTH * fresh:
             break

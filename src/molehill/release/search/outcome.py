@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.baselines import BASELINES
 from molehill.charts.style import CONFIDENTIAL
 from molehill.release.making import PAPER, Tell, assemble, make_baselines, timed_stage
 from molehill.release.measuring import evaluate_schemes
@@ -27,6 +26,7 @@ from molehill.release.search.ranking import decide_points, rank_points
 from molehill.report.dossier import Searched
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.profile import range_ends, value_range
+from molehill.sdc_methods import BASELINES
 from molehill.synthesis.fitting import draw
 from molehill.tables.intervals import mean_over_tables
 from molehill.tables.labels import short_label
@@ -90,8 +90,8 @@ def measure_baselines(bench: Bench) -> pd.DataFrame:
     for name, number in _COMPARED.items() if job.view.numeric else ():
         column = job.view.numeric[0]
         tables = [BASELINES[name](job.table, list(job.view.numeric), seed) for seed in range(number)]
-        by_table = np.nanmean(release_risk(job.view, tables).by_table, axis=1)
-        risk = mean_over_tables(by_table, least=0.0, most=1.0)
+        by_dataset = np.nanmean(release_risk(job.view, tables).by_dataset, axis=1)
+        risk = mean_over_tables(by_dataset, least=0.0, most=1.0)
         found = ecdf_distances(job.table, tables, column, missing=missing).summary.set_index("measure").loc["U_m"]
         ends = {"": "value", "_low": "low", "_high": "high"}
         rows.append(
@@ -161,10 +161,10 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
         met=met,
         verdict=_tell_verdict(bench, chosen, frame, way, probability=probability, drawn=(releases, redrawn)),
         targets=bench.targets,
-        points=frame,
+        candidates=frame,
         place=chosen.number,
         next_places=tuple(point.number for point in others),
-        standing_in_the_way=way,
+        blocking_records=way,
         baselines=measure_baselines(bench),
         cost=_count_cost(bench),
         probability=probability[0],

@@ -19,7 +19,9 @@ def find_impossible(settings: Settings) -> list[str]:
     return impossible(read_targets(settings.release_criteria)) if settings.release_criteria else []
 
 
-def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = True, tell: Tell | None = None) -> Found:
+def search(
+    job: Job, *, checkpoint: str | Path | None = None, progress: bool = True, on_stage: Tell | None = None
+) -> Found:
     """Find the release that keeps the most utility under the targets of the settings, or say why there is none.
 
     What settings fix is one point, which is judged; with `scheme = "auto"` moves are tried, the least distorting first.
@@ -44,13 +46,13 @@ def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = T
         _check_targets(read_targets(job.settings.release_criteria), job)
     bench = open_bench(job, checkpoint=checkpoint, progress=progress)
     for point in try_moves(bench):
-        if tell is not None:
+        if on_stage is not None:
             state = f"{'meets the targets' if point.met else 'misses them'}, " if bench.targets else ""
             risk = f"mean expected risk {float(np.nanmean(point.measured.risk)):.3f}"
             distance = f", U_m {point.distance:.4f}" if job.view.numeric else ""
             words = f"point {point.number + 1}: {point}: {state}{risk}{distance}"
-            tell(Stage(words, list_points([point], bench.fresh).iloc[0].to_dict()))
-    return conclude(bench, tell)
+            on_stage(Stage(words, list_points([point], bench.fresh).iloc[0].to_dict()))
+    return conclude(bench, on_stage)
 
 
 def _check_targets(targets: Sequence[Target], job: Job) -> None:

@@ -180,7 +180,7 @@ def _tell_search(searched: Searched | None) -> dict[str, Any]:
     return {
         "search": searched,
         "cost": tell_cost(searched),
-        "runners_up": tell_runners_up(searched),
+        "next_best": tell_runners_up(searched),
     }
 
 

@@ -29,9 +29,9 @@ from molehill.charts.style import evaluation_looks, is_shown
 from molehill.charts.values import weights_scatter
 from molehill.evaluation.measure import CONFIDENTIAL
 from molehill.evaluation.telling import Edition, cut_name
-from molehill.machine import doing
 from molehill.report.dossier import Dossier
 from molehill.report.public import public_bins
+from molehill.runtime import doing
 
 # Height of a panel of the histogram: low, as there is one for every scheme.
 _PANEL = 80
@@ -143,7 +143,7 @@ def _search(dossier: Dossier) -> Iterator[Picture]:
     searched = dossier.search
     if searched is not None:
         about: dict[str, Any] = {"fresh": searched.fresh, "chosen": searched.place, "rule": bool(searched.targets)}
-        figure = search_map(searched.points, searched.baselines, **about, column=dossier.settings.column)
+        figure = search_map(searched.candidates, searched.baselines, **about, column=dossier.settings.column)
         caption = (
             "Risk is the expected one for a synthesizer, and that of the tables themselves for topcoding and noise. "
             "Left of the fresh sample nothing is gained: so much would another sample of the same size differ."
@@ -240,8 +240,8 @@ def _shared(dossier: Dossier) -> Iterator[Picture]:
 
 
 # What the map of any two measures shows at first, the first that there is: upwards a risk, across a loss.
-_FIRST_UP = ("risk_mean", "members", "nearer", "inference_risk")
-_FIRST_ACROSS = ("U_m_pooled", "agreement_2", "U_m", "variation", "overlap")
+_FIRST_UP = ("risk_mean", "membership_distance", "closer_to_participants", "inference_risk")
+_FIRST_ACROSS = ("U_m_combined", "agreement_2", "U_m", "variation", "overlap")
 
 
 def _two_measures(dossier: Dossier) -> Iterator[Picture]:

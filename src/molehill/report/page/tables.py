@@ -414,12 +414,12 @@ def list_search_tables(searched: Searched | None) -> list[TableView]:
     if searched is None:
         return []
     kept = "targets kept" if searched.targets else "keeps as much as the best"
-    decided = ("decided by",) if "decided_why" in searched.points else ()
+    decided = ("decided by",) if "decided_why" in searched.candidates else ()
     first = (kept, *decided, "mean expected risk", "99% of expected risk", "largest realised risk", "U_m")
-    first += ("pairs of columns",) if "agreement" in searched.points else ()
+    first += ("pairs of columns",) if "agreement" in searched.candidates else ()
     headings = map(Heading, (*first, *(cut_name(f"{target}") for target in searched.targets), "fit"))
     rows = []
-    for place, point in enumerate(searched.points.to_dict("records")):
+    for place, point in enumerate(searched.candidates.to_dict("records")):
         marked = place == searched.place
         name = f"{point['point'] + 1}: {point['scheme']}"
         name += f" ({'chosen' if searched.met else 'closest'})" if marked else ""
@@ -443,7 +443,7 @@ def list_search_tables(searched: Searched | None) -> list[TableView]:
 
 def list_standing_tables(searched: Searched | None) -> list[TableView]:
     """Who stands in the way of the targets: patterns and ranges of values, never a value."""
-    way = pd.DataFrame() if searched is None else searched.standing_in_the_way
+    way = pd.DataFrame() if searched is None else searched.blocking_records
     rows = [
         Row(cut_measure(f"{row['pattern']}"), (Told(f"{row['range']}"), Told(f"{row['records']:,}")))
         for row in way.head(_STANDING).to_dict("records")
