@@ -47,7 +47,7 @@ def synthesize(
 
     It abbreviates, for a release with pairwise weights:
 
-        view = settings.intruder.look(data)
+        view = settings.intruder.view(data)
         weights = risk_weights(confidential_risk(view, order=settings.order), scale=settings.scale)
         posterior = fit(synthesizer, data, weights, seed=derive_seed(settings.seed, "fit", "pairwise"))
         tables = draw(posterior, datasets=settings.datasets, seed=derive_seed(settings.seed, "draw", "pairwise"))
