@@ -23,7 +23,7 @@ os.environ.setdefault("MOLEHILL_CORES", "1")
 import numpy as np
 import pandas as pd
 
-from molehill.attacks.attribute import correct_attribution, disclosive, l_diversity
+from molehill.attacks.attribute import correct_attribution, disco, l_diversity
 from molehill.attacks.closeness import closest_records
 from molehill.attacks.consistency import check_heaps, check_pairs, check_ranges
 from molehill.attacks.criteria import inference, linkability, singling_out
@@ -31,7 +31,7 @@ from molehill.attacks.digits import shared_digits
 from molehill.attacks.identity import k_anonymity, linkage, replicated_uniques
 from molehill.attacks.prediction import predict_synthesized
 from molehill.attacks.rates import Attack, wilson
-from molehill.attacks.reconstruction import reconstruct
+from molehill.attacks.reconstruction import infer_unchanged
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measures import ATTACK_MEASURES
 from molehill.evaluation.scorecard import COLOURS, score
@@ -136,8 +136,8 @@ def measure_all(tables: int, shared: Path) -> None:
         "replicated_uniques": lambda made: replicated_uniques(people, made, known),
         "linkage, by the replaced columns but incomes": lambda made: linkage(people, made, REPLACED[:3]),
         "l_diversity MSP": lambda _: l_diversity(people, known, "MSP"),
-        "disclosive MSP": lambda made: disclosive(people, made, known, "MSP"),
-        "disclosive PINCP in 7 groups": lambda made: disclosive(people, made, known, "PINCP", breaks=INCOMES),
+        "disclosive MSP": lambda made: disco(people, made, known, "MSP"),
+        "disclosive PINCP in 7 groups": lambda made: disco(people, made, known, "PINCP", breaks=INCOMES),
         "correct_attribution MSP": lambda made: correct_attribution(people, made, known, "MSP"),
         "singling_out, 1 column": lambda made: singling_out(people, made, every, size=1, seed=1),
         "singling_out, 3 columns": lambda made: singling_out(people, made, every, size=3, seed=1),
@@ -150,7 +150,7 @@ def measure_all(tables: int, shared: Path) -> None:
         "closest_records (half stands in for a holdout)": lambda made: closest_records(
             people[half], made, people[~half], REPLACED, seed=1
         ),
-        "reconstruct": lambda made: reconstruct(people, made, known),
+        "reconstruct": lambda made: infer_unchanged(people, made, known),
         "check_pairs": lambda made: check_pairs(people, made, every),
         "check_ranges": lambda made: check_ranges(people, made, ["PINCP", "POVPIP"]),
         "check_heaps": lambda made: check_heaps(people, made, ["PINCP", "POVPIP"]),
@@ -173,11 +173,11 @@ def measure_evaluation(tables: int, shared: Path) -> None:
     people = read_people(shared)[[*KNOWN, *REPLACED]]
     ten = [one[[*KNOWN, *REPLACED]] for one in read_released(read_people(shared), shared)]
     released = {"synthpop": [ten[number % len(ten)] for number in range(tables)]}
-    view = Intruder(known=KNOWN, sensitive=REPLACED, radius=0.2, missing="keep").look(people)
+    view = Intruder(known=KNOWN, sensitive=REPLACED, radius=0.2, missing_values="keep").view(people)
     attacks = [one.id for one in ATTACK_MEASURES]
     half = people.sample(frac=0.5, random_state=1)
     evaluate(view, {"few": ten[:1]}, control=half)  # what is compiled is compiled before
-    calls = {"without attacks": {"without": attacks}, "with them": {}, "with a control": {"control": half}}
+    calls = {"without attacks": {"skip": attacks}, "with them": {}, "with a control": {"control": half}}
     for name, about in calls.items():
         found, seconds = timed(lambda about=about: evaluate(view, released, **about))
         print(f"{seconds:7.2f} s  evaluate {name}, {tables} tables of {len(people):,} records")
@@ -209,10 +209,10 @@ def calibrate(shared: Path, splits: int) -> None:
             ]
             data, control, fresh = parts
             noise = data.assign(**{name: _redraw(data[name], 0.5, random) for name in intruder.sensitive})
-            view = intruder.look(data)
+            view = intruder.view(data)
             own = {"control": control, "seed": split}
             linked = evaluate(view, {"the data": data, "half redrawn": noise}, **own)
-            unlinked = evaluate(view, {"fresh sample": fresh}, linked=False, **own)
+            unlinked = evaluate(view, {"fresh sample": fresh}, fully_synthetic=True, **own)
             for name, evaluation in (("the data", linked), ("half redrawn", linked), ("fresh sample", unlinked)):
                 for one in score(evaluation, name):
                     key = (one.family, name)
@@ -225,7 +225,7 @@ def calibrate(shared: Path, splits: int) -> None:
 
 
 def _people_of_nist(shared: Path, known: list[str]) -> tuple[pd.DataFrame, Intruder]:
-    intruder = Intruder(known=known, sensitive=REPLACED, radius=0.2, missing="keep")
+    intruder = Intruder(known=known, sensitive=REPLACED, radius=0.2, missing_values="keep")
     return read_people(shared)[[*known, *REPLACED]], intruder
 
 

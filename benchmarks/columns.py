@@ -84,19 +84,19 @@ def read_cases() -> dict[str, tuple[Table, Case]]:
     kept = [name for name in people.frame.columns if name not in REPLACED]
     empty = {name: ("N",) for name in people.frame.columns if (people.frame[name].astype(str) == "N").any()}
     of_people = Settings(
-        replace=REPLACED,
+        synthesize=REPLACED,
         keep=kept,
         predictors=[name for name in kept if name != "PWGTP"],
         known=("PUMA", "AGEP", "SEX", "RAC1P"),
         breaks={"AGEP": AGES},
         kinds=dict.fromkeys(CATEGORIES, "categorical"),
         missing_codes=empty,
-        missing="model",
+        missing_values="model",
         lower={"PINCP": -20_000.0, "POVPIP": 0.0},
         upper={"PINCP": 2_000_000.0, "POVPIP": 501.0},
     )
     of_homes = Settings(
-        replace=("Tenure", "Expenditure", "Income"),
+        synthesize=("Tenure", "Expenditure", "Income"),
         keep=("Age", "Urban", "Educ", "Marital"),
         known=("Age", "Urban", "Marital"),
         breaks={"Age": AGES[1:]},
@@ -134,23 +134,23 @@ def read_synthpop(confidential: pd.DataFrame) -> list[pd.DataFrame]:
 def judge(case: Case, confidential: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> Row:
     """Agreement, risk of one column and of all, and impossible records a table."""
     columns = [name for name in confidential.columns if name != "PWGTP"]
-    near = agreement(confidential, tables, case.settings.replace, columns=columns, breaks=case.breaks)
+    near = agreement(confidential, tables, case.settings.synthesize, columns=columns, breaks=case.breaks)
     row = {f"agreement_{ways}": near.value(f"agreement_{ways}") for ways in (2, 3)}
-    row |= {f"fresh_{ways}": near.value(f"agreement_{ways}_fresh") for ways in (2, 3)}
+    row |= {f"fresh_{ways}": near.value(f"agreement_{ways}_benchmark") for ways in (2, 3)}
     paid = confidential[case.alone].notna().to_numpy()
     seen, released = _as_levels(confidential, paid), [_as_levels(table, paid) for table in tables]
-    for name, sensitive in ((case.alone, [case.alone]), ("box", list(case.settings.replace))):
+    for name, sensitive in ((case.alone, [case.alone]), ("box", list(case.settings.synthesize))):
         intruder = Intruder(
             known=case.settings.known,
             sensitive=sensitive,
             radius=0.2,
             breaks=case.settings.breaks,
             kinds={column: kind for column, kind in case.settings.kinds.items() if column in sensitive},
-            cover="paper",
-            missing="keep",
+            count_self=True,
+            missing_values="keep",
         )
-        view = intruder.look(seen)
-        risk = np.nanmean(release_risk(view, released).by_table, axis=0)
+        view = intruder.view(seen)
+        risk = np.nanmean(release_risk(view, released).by_dataset, axis=0)
         row |= {f"{name} mean": risk.mean(), f"{name} 99%": np.quantile(risk, 0.99), f"{name} largest": risk.max()}
         # Who is alone in a pattern has risk 1 in a table that hits: one of 15 without income is hit in nearly all.
         row |= {f"{name} of two": risk[view.size > 1].max(), f"{name} above 0.5": float((risk > 0.5).sum())}
@@ -185,7 +185,7 @@ def make(
     job: Job, leaf: float, seed: int, *, grouped: bool = False, **constants: float
 ) -> tuple[list[pd.DataFrame], Row]:
     """Fit and draw, and measure the seconds of both."""
-    settings = job.settings.but(leaf=leaf, **({} if grouped else {"breaks": {}}))
+    settings = job.settings.but(min_leaf_size=leaf, **({} if grouped else {"breaks": {}}))
     with changed(constants):
         model = choose_synthesizer(job.view, settings, job.rules)
         begun = time.perf_counter()
@@ -233,10 +233,10 @@ def measure(
     table: Table, case: Case, *, leaves: Sequence[float], seeds: Sequence[int], families: Sequence[str]
 ) -> None:
     """Print the table of a case: its leaves or families, and what stands beside them."""
-    job = prepare(table, case.settings.but(seed=1, leaf=leaves[0]))
+    job = prepare(table, case.settings.but(seed=1, min_leaf_size=leaves[0]))
     confidential = job.table.frame
     rules = [str(rule) for rule in job.rules.empty if rule.by is not None]
-    print(f"\n## {case.name}: {len(confidential):,} records, {', '.join(case.settings.replace)}")
+    print(f"\n## {case.name}: {len(confidential):,} records, {', '.join(case.settings.synthesize)}")
     print("\n".join(f"- {rule}" for rule in rules))
     print("\n| | " + " | ".join(words.replace("PINCP", case.alone) for words, _ in SHOWN.values()) + " |")
     print("|---" * (1 + len(SHOWN)) + "|")

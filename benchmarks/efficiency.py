@@ -28,10 +28,10 @@ import numpy as np
 import pandas as pd
 
 from molehill import InputError, Settings, confidential_risk, evaluate, read_table, risk_weights, synthesize
-from molehill.baselines import BASELINES
 from molehill.models import forest
 from molehill.plan.plan import complete_settings
 from molehill.plan.suggest import suggest_settings
+from molehill.sdc_methods import BASELINES
 from molehill.synthesis.fitting import draw, fit
 from molehill.tables.cells import declare_missing
 from molehill.tables.populations import consumer_survey, nb_mixture
@@ -40,10 +40,10 @@ from molehill.utility import estimate, mean, median, quantile, regression, sd
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 RISKS = (
-    *("expected_mean", "expected_q99", "expected_largest", "isolated_mean", "pooled_mean", "matches_true"),
+    *("expected_mean", "expected_q99", "expected_largest", "isolated_mean", "combined_mean", "matches_true"),
     *("matches_expected", "risk_mean", "risk_largest"),
 )
-UTILITIES = ("U_m", "U_m_pooled", "agreement", "pmse_ratio", "overlap", "spread_ratio")
+UTILITIES = ("U_m", "U_m_combined", "agreement", "pmse_ratio", "overlap", "spread_ratio")
 BINS = 15
 
 
@@ -57,20 +57,20 @@ class Case:
 
 
 def read_case(name: str, replicate: int) -> Case:
-    how: dict[str, Any] = {"seed": replicate + 1, "compare": (), "expected_tables": 200, "shuffle": False}
+    how: dict[str, Any] = {"seed": replicate + 1, "compare": (), "expected_risk_draws": 200, "shuffle": False}
     if name == "counts":
-        settings = Settings(replace="outcome", known=(), radius=0.15, lower=0, upper=10_000, **how)
+        settings = Settings(synthesize="outcome", known=(), radius=0.15, lower=0, upper=10_000, **how)
         return Case(nb_mixture(1000, seed=replicate + 1), settings, {})
     if name == "survey":
         survey = consumer_survey(seed=2017 + replicate)
         kept = [column for column in survey.columns if column != "income"]
         how |= {"lower": -100_000.0, "upper": 2_000_000.0, "regressions": ("income ~ region + urban + earner",)}
-        return Case(survey, Settings(replace="income", keep=kept, known=("gender", "age", "region"), **how), {})
+        return Case(survey, Settings(synthesize="income", keep=kept, known=("gender", "age", "region"), **how), {})
     table = read_table(SHARED / f"{'ce_sample' if name == 'ce' else 'nist_ma'}.csv")
     found = suggest_settings(table).settings
     table = declare_missing(table, found.missing_codes)
-    settings = found.but(decide=(), drop=(*found.drop, *found.decide), data=None, missing_codes={}, **how)
-    column = settings.replace[0]
+    settings = found.but(undecided=(), drop=(*found.drop, *found.undecided), data=None, missing_codes={}, **how)
+    column = settings.synthesize[0]
     if name == "ce":
         made = pd.read_csv(SHARED / "ce_synthpop_income.csv")
         values = [made[one] for one in made.columns]
@@ -84,8 +84,8 @@ def read_case(name: str, replicate: int) -> Case:
 def compare(case: Case) -> list[dict[str, Any]]:
     """Make and measure every release; one row a scheme."""
     own = case.settings
-    paper: dict[str, Any] = {"scheme": "paper", "regressions": own.regressions}
-    asked = {"default": own, "pairwise": own.but(**paper, order=2), "marginal": own.but(**paper, order=1)}
+    paper: dict[str, Any] = {"method": "paper", "regressions": own.regressions}
+    asked = {"default": own, "pairwise": own.but(**paper, risk_order=2), "marginal": own.but(**paper, risk_order=1)}
     tables, posteriors, seconds, row_of = {}, {}, {}, {}
     for name, settings in asked.items():
         begun = time.perf_counter()
@@ -100,14 +100,14 @@ def compare(case: Case) -> list[dict[str, Any]]:
             "predictors": ", ".join(release.settings.predictors or ()),
             "variant": release.posterior.variant,
         }
-    table, column = as_table(case.data), own.replace[0]
+    table, column = as_table(case.data), own.synthesize[0]
     frame = table.frame.drop(columns=list(own.drop))
     # Only what is declared is promised, and looked at; where nothing is, every kept column counts.
     promised = complete_settings(own, table).predictors or own.keep
     for name, make in BASELINES.items():
         tables[name] = [make(frame, [column], seed) for seed in range(20)]
     tables |= {name: [one.drop(columns=list(own.drop)) for one in made] for name, made in case.others.items()}
-    view = own.intruder.look(frame)
+    view = own.intruder.view(frame)
     found = evaluate(
         view,
         tables,
@@ -128,7 +128,7 @@ def compare(case: Case) -> list[dict[str, Any]]:
     for name, made in tables.items():
         own_rows = figures[figures["scheme"] == name]
         row = {"scheme": name, "seconds": seconds.get(name, np.nan), **row_of.get(name, {})}
-        for measure in (*RISKS, *UTILITIES, "U_m_fresh"):
+        for measure in (*RISKS, *UTILITIES, "U_m_benchmark"):
             some = own_rows[own_rows["measure"] == measure]
             if len(some):
                 worst = some["value"].idxmin() if measure == "overlap" else some["value"].idxmax()
@@ -175,8 +175,8 @@ def measure_coverage(samples: int) -> None:
     hits: dict[str, list[np.ndarray]] = {}
     for number in range(samples):
         sample = consumer_survey(seed=50_000 + number)
-        view = first.settings.intruder.look(sample)
-        model = forest(income, ["region", "urban", "earner"], leaf=parts, lower=-1e5, upper=2e6)
+        view = first.settings.intruder.view(sample)
+        model = forest(income, ["region", "urban", "earner"], min_leaf_size=parts, lower=-1e5, upper=2e6)
         risks = {order: confidential_risk(view, order=order) for order in (1, 2)}
         weights = {
             "default": np.ones(len(sample)),
@@ -206,7 +206,7 @@ def tell(replicates: list[list[dict[str, Any]]]) -> None:
     with pd.option_context("display.width", 250, "display.max_columns", 40, "display.float_format", "{:.4f}".format):
         print(means[shown].T.to_string())
     number = len(replicates)
-    nulls = {"U_m": "U_m_fresh", "U_m_pooled": "fresh U_m_pooled", "agreement": "fresh agreement"}
+    nulls = {"U_m": "U_m_benchmark", "U_m_combined": "fresh U_m_pooled", "agreement": "fresh agreement"}
     told = ", ".join(f"{name} {float(means[null].max()):.4f}" for name, null in nulls.items())
     print(f"\n{number} replicate(s). Nulls: {told}")
     for theirs in ("pairwise", "marginal"):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import Intruder, baselines, confidential_risk, draw, evaluate, fit, risk_weights
+from molehill import Intruder, confidential_risk, draw, evaluate, fit, risk_weights, sdc_methods
 from molehill.models import semicontinuous
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.tables.populations import consumer_survey
@@ -25,15 +25,15 @@ ROWS = (
     ("risk_q99", ""),
     ("risk_above_50", ""),
     ("expected_mean", ""),
-    ("pooled_mean", ""),
-    ("pooled_picks", ""),
+    ("combined_mean", ""),
+    ("combined_match_rate", ""),
     ("matches_true", ""),
-    ("guess_right", ""),
-    ("guess_right_without", ""),
+    ("attribution_correct", ""),
+    ("attribution_leave_one_out", ""),
     ("overlap", "mean of Income"),
     ("overlap", "sd of Income"),
     ("U_m", ""),
-    ("U_m_fresh", ""),
+    ("U_m_benchmark", ""),
     ("pmse_ratio", "logistic"),
 )
 
@@ -52,7 +52,7 @@ def side_by_side() -> None:
     breaks = {"Age": [25, 35, 50, 65]}
     model = semicontinuous("Income", ["Age", *categorical], breaks=breaks, lower=-1e5, upper=2e6)
     known = ["Age", "Urban", "Marital"]
-    view = Intruder(known, "Income", radius=0.2, breaks=breaks, small_patterns="marginal").look(sample)
+    view = Intruder(known, "Income", radius=0.2, breaks=breaks, small_patterns="marginal").view(sample)
     risk = confidential_risk(view, order=2)
     posteriors, releases = {}, {}
     for name, weights in (("pairwise", risk_weights(risk)), ("unweighted", None)):
@@ -69,7 +69,7 @@ def side_by_side() -> None:
                 f"evaluating its 20 tables, every default measure: {evaluating:.1f} s, {evaluating / seconds:.2f} fits"
             )
     releases["synthpop"] = [sample.assign(Income=synthetic[name]) for name in synthetic]
-    releases["topcoded"] = baselines.topcode(sample, "Income", percentile=97.5)
+    releases["topcoded"] = sdc_methods.topcode(sample, "Income", percentile=97.5)
     evaluation = evaluate(view, releases, posteriors=posteriors, reference="unweighted", unconverged="allow")
     figures = pd.concat([evaluation.risk, evaluation.utility])
     schemes = ["confidential", *evaluation.schemes]

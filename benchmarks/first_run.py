@@ -21,9 +21,9 @@ SHOWN = {
     "expected_mean": "mean expected risk",
     "isolated_mean": "isolated 1%",
     "matches_true": "unique and right",
-    "pooled_mean": "pooled risk",
+    "combined_mean": "pooled risk",
     "U_m": "U_m",
-    "U_m_pooled": "U_m pooled",
+    "U_m_combined": "U_m pooled",
     "spread_ratio": "sd ratio",
     "pmse_ratio": "pMSE ratio",
     "overlap": "least overlap",
@@ -34,12 +34,12 @@ def read_case(name: str) -> tuple[Any, Settings]:
     if name != "survey":
         table = read_table(SHARED / f"{name}.csv")
         settings = suggest_settings(table).settings
-        return table, settings.but(decide=(), drop=(*settings.drop, *settings.decide), seed=1)
+        return table, settings.but(undecided=(), drop=(*settings.drop, *settings.undecided), seed=1)
     survey = consumer_survey()
     kept = [column for column in survey.columns if column != "income"]
     about: dict[str, Any] = {"regressions": ("income ~ region + urban + earner",), "seed": 1}
     limits: dict[str, Any] = {"lower": -100_000.0, "upper": 2_000_000.0}
-    return survey, Settings(replace="income", keep=kept, known=("gender", "age", "region"), **limits, **about)
+    return survey, Settings(synthesize="income", keep=kept, known=("gender", "age", "region"), **limits, **about)
 
 
 def measure(name: str, *, cold: bool) -> None:

@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 
 from molehill import Intruder, Settings, evaluate
-from molehill.baselines import swap_ranks
 from molehill.evaluation.telling import Teller
 from molehill.evaluation.verdict import Verdict, judge, list_findings
 from molehill.release.making import fit_quietly, prepare
+from molehill.sdc_methods import swap_ranks
 from molehill.synthesis.fitting import draw
 from molehill.tables.table import as_table
 
@@ -191,10 +191,10 @@ def by_forest(world: World, datasets: int, seed: int, *, everything: bool = Fals
     how: dict[str, Any] = {"keep": [] if everything else names, "known": KEYS, "seed": seed, **limits, **given}
     if world.column in numeric:
         how["radius"] = 0.2
-    how |= {"records": len(world.data)} if everything else {"predictors": names}
-    job = prepare(world.data, Settings(replace=replaced, **how))
+    how |= {"fully_synthetic_records": len(world.data)} if everything else {"predictors": names}
+    job = prepare(world.data, Settings(synthesize=replaced, **how))
     posterior = fit_quietly(job.model, job.table, np.ones(len(world.data)), seed=seed, progress=False)
-    more: dict[str, Any] = {"records": len(world.data)} if everything else {}
+    more: dict[str, Any] = {"fully_synthetic_records": len(world.data)} if everything else {}
     return [as_table(one).frame for one in draw(posterior, datasets=datasets, seed=seed, **more)]
 
 
@@ -514,7 +514,11 @@ def recommend(release: Release) -> tuple[Verdict, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = evaluate(
-            release.world.data, list(release.datasets), release.world.intruder(), linked=release.linked, progress=False
+            release.world.data,
+            list(release.datasets),
+            release.world.intruder(),
+            fully_synthetic=not release.linked,
+            progress=False,
         )
     verdict = judge(found)
     remarks = list_findings(found, found.schemes[0], Teller("internal", len(release.world.data)))

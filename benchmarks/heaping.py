@@ -30,11 +30,11 @@ def main() -> None:
     data = pd.read_csv(given.data)
     income = data["Income"].to_numpy(dtype=np.float64)
     known = {"known": ["Age", "Urban", "Marital"], "breaks": {"Age": [25, 35, 50, 65]}}
-    intruder = Intruder(sensitive="Income", radius=0.2, floor=1.0, **known)
+    intruder = Intruder(sensitive="Income", radius=0.2, min_radius=1.0, **known)
     predictors = [f"{name}" for name in data if name != "Income"]
     rows = []
     for seed in given.seeds:
-        model = forest("Income", predictors, leaf=25, lower=-20_000, upper=2_000_000, seed=seed)
+        model = forest("Income", predictors, min_leaf_size=25, lower=-20_000, upper=2_000_000, seed=seed)
         posterior = fit(model, data, np.ones(len(data)), seed=seed, progress=False)
         tables = draw(posterior, datasets=20, seed=seed)
         values = [table["Income"].to_numpy(dtype=np.float64) for table in tables]

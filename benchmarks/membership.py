@@ -46,7 +46,7 @@ def tell_sample(sample: pd.DataFrame) -> None:
     weights = risk_weights(risk)
     schemes = {
         "forest": (forest("Income", PREDICTORS), None),
-        "forest, leaf 300": (forest("Income", PREDICTORS, leaf=300), None),
+        "forest, leaf 300": (forest("Income", PREDICTORS, min_leaf_size=300), None),
         "forest, pairwise weights": (forest("Income", PREDICTORS), weights),
         "normal regression": (normal_linear("Income", PREDICTORS, transform="signed"), None),
     }
@@ -69,7 +69,7 @@ def tell_values(sample: pd.DataFrame) -> None:
     others = [name for name in PREDICTORS if name != "Educ"]
     schemes = {
         "forest": (forest("Income", PREDICTORS), None),
-        "forest, leaf 300": (forest("Income", PREDICTORS, leaf=300), None),
+        "forest, leaf 300": (forest("Income", PREDICTORS, min_leaf_size=300), None),
         "forest, pairwise weights": (forest("Income", PREDICTORS), risk_weights(risk)),
         "normal regression": (normal_linear("Income", PREDICTORS, transform="signed"), None),
         "Educ: forest": (forest("Educ", others), None),

@@ -46,9 +46,9 @@ def read_case(name: str) -> tuple[Table, Settings]:
         chosen = {one: ends.get(one, (0.0, 1e6)) for one in numbers}
         limits = {"lower": {one: float(low) for one, (low, _) in chosen.items()}}
         limits["upper"] = {one: float(high) for one, (_, high) in chosen.items()}
-        limits |= {"missing": "model", "missing_codes": found.missing_codes}
+        limits |= {"missing_values": "model", "missing_codes": found.missing_codes}
     columns = list(table.frame.columns)
-    return table, Settings(replace=columns, known=known, records=len(table.frame), seed=1, **limits)
+    return table, Settings(synthesize=columns, known=known, fully_synthetic_records=len(table.frame), seed=1, **limits)
 
 
 def measure_parts(name: str) -> None:
@@ -58,19 +58,19 @@ def measure_parts(name: str) -> None:
     )
     print("|---|---|---|---|---|---|---|")
     job = prepare(table, settings)
-    pairs: dict[str, Any] = {"columns": settings.replace}
-    chosen, fresh = find_parts(job, progress=False).settings.leaf, {}
+    pairs: dict[str, Any] = {"columns": settings.synthesize}
+    chosen, fresh = find_parts(job, progress=False).settings.min_leaf_size, {}
     for leaf in dict.fromkeys((*LEAVES, chosen)):
         begun = time.perf_counter()
-        own = prepare(table, settings.but(leaf=leaf))
+        own = prepare(table, settings.but(min_leaf_size=leaf))
         posterior = fit_quietly(own.model, own.table, np.ones(own.view.records), seed=1, progress=False)
-        tables = draw(posterior, datasets=TABLES, seed=1, records=settings.records)
+        tables = draw(posterior, datasets=TABLES, seed=1, records=settings.fully_synthetic_records)
         seconds = time.perf_counter() - begun
         held = hold_out(own, posterior, "parts")[0]
-        kept = agreement(own.table, tables, settings.replace, **pairs)
+        kept = agreement(own.table, tables, settings.synthesize, **pairs)
         told = held.members(), held.members(isolated(own)), held.share()
         shares = [f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in told]
-        fresh = {k: round(kept.value(f"agreement_{k}_fresh"), 1) for k in (2, 3)}
+        fresh = {k: round(kept.value(f"agreement_{k}_benchmark"), 1) for k in (2, 3)}
         ways = [f"{kept.value(f'agreement_{k}'):.1f}" for k in (2, 3)]
         mark = " (chosen)" if leaf == chosen else ""
         print(f"| {leaf:g}{mark} | {' | '.join([*shares, *ways])} | {seconds:.0f} |", flush=True)
@@ -90,7 +90,9 @@ def measure_coverage(samples: int) -> None:
     for number in range(samples):
         sample = population.sample(2_000, random_state=number).reset_index(drop=True)
         limits: dict[str, Any] = {"lower": {"income": -100_000.0}, "upper": {"income": 2_000_000.0}}
-        settings = Settings(replace=list(sample), known=["age"], records=2_000, seed=number, **limits)
+        settings = Settings(
+            synthesize=list(sample), known=["age"], fully_synthetic_records=2_000, seed=number, **limits
+        )
         job = find_parts(prepare(sample, settings), progress=False)
         posterior = fit_quietly(job.model, job.table, np.ones(len(sample)), seed=number, progress=False)
         own = estimate_all(sample)

@@ -59,7 +59,7 @@ def measure(how: str, folder: Path, memory: float) -> dict[str, float]:
         elif how == "risk in memory":
             found.update(mean=float(confidential_risk(as_whole(own), EYES, order=2).risk.mean()))
         else:
-            found.update(mean=float(release_risk(as_whole(own), as_whole(other), EYES).by_table[0].mean()))
+            found.update(mean=float(release_risk(as_whole(own), as_whole(other), EYES).by_dataset[0].mean()))
         found.update(seconds=time.perf_counter() - start)
 
     above = peak_above(call)

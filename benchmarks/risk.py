@@ -121,7 +121,7 @@ def definition(y: np.ndarray, order: int) -> np.ndarray:
 def against_definition(n: int) -> None:
     frame = nb_mixture(n, seed=1)
     y = frame["outcome"].to_numpy().astype(float)
-    intruder = Intruder(known=[], sensitive="outcome", radius=RADIUS, cover="paper")
+    intruder = Intruder(known=[], sensitive="outcome", radius=RADIUS, count_self=True)
     print(f"\nagainst the definition, {n:,} records in one pattern")
     print("| order | definition (NumPy), seconds | Molehill, milliseconds | factor | largest difference |")
     print("|---|---|---|---|---|")

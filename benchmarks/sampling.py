@@ -28,9 +28,9 @@ from numba import njit
 from numpyro.infer import MCMC, NUTS
 
 import molehill
-from molehill.machine import prepare_jax
 from molehill.models import tdp_engine
 from molehill.models.mixtures import tdp_mixture
+from molehill.runtime import prepare_jax
 from molehill.synthesis.sampling.chains import Run, sample
 from molehill.synthesis.sampling.diagnostics import diagnose
 from molehill.synthesis.synthesizer import Data
@@ -48,13 +48,13 @@ def problem() -> tuple[str, pd.DataFrame, Any, np.ndarray]:
         codes: Any = dict.fromkeys(("Urban", "Tenure", "Educ", "Marital"), "categorical")
         synthesizer = tdp_mixture("Income", ["Age", *codes], breaks={"Age": AGES}, kinds=codes, priors="paper")
         intruder = molehill.Intruder(
-            ["Age", "Urban", "Marital"], "Income", radius=0.2, breaks={"Age": AGES}, cover="paper"
+            ["Age", "Urban", "Marital"], "Income", radius=0.2, breaks={"Age": AGES}, count_self=True
         )
         name = "the CE sample"
     else:
         data = consumer_survey().query("income > 0").reset_index(drop=True)
         synthesizer = tdp_mixture("income", [str(name) for name in data if name != "income"], priors="paper")
-        intruder = molehill.Intruder(["gender", "age", "region"], "income", radius=0.2, cover="paper")
+        intruder = molehill.Intruder(["gender", "age", "region"], "income", radius=0.2, count_self=True)
         name = "the built-in survey"
     risk = molehill.confidential_risk(data, intruder, order=2)
     return f"{name}, {len(data):,} positive incomes", data, synthesizer, molehill.risk_weights(risk)
@@ -125,7 +125,7 @@ def run_numpyro() -> None:
         numpyro.set_host_device_count(2)
         begun = time.perf_counter()
         chains = MCMC(
-            NUTS(molehill.weighted(synthesizer.model, counted)),
+            NUTS(molehill.weight_likelihood(synthesizer.model, counted)),
             num_warmup=1000,
             num_samples=1000,
             num_chains=2,

@@ -35,18 +35,18 @@ import numpy as np
 import pandas as pd
 from numpyro.infer.util import potential_energy, unconstrain_fn
 
-from molehill import Intruder, Settings, confidential_risk, evaluate, machine, read_table, release_risk, synthesize
+from molehill import Intruder, Settings, confidential_risk, evaluate, read_table, release_risk, runtime, synthesize
 from molehill.cluster import connect
-from molehill.machine import prepare_jax
 from molehill.models import forest, multinomial, normal_linear, poisson, tdp_engine
 from molehill.models.mixtures import tdp_mixture
 from molehill.release.making import prepare
 from molehill.release.search.moves import try_moves
 from molehill.release.search.points import open_bench
+from molehill.runtime import prepare_jax
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.sampling import chains
 from molehill.synthesis.synthesizer import Data
-from molehill.synthesis.weighting import weighted
+from molehill.synthesis.weighting import weight_likelihood
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import as_table
 from risk import best
@@ -61,14 +61,14 @@ def measure(records: int) -> dict[str, float]:
     data = consumer_survey(records, seed=1)
     told = {"gradient of the mixture": gradient(data, times)}
     predictors = [str(name) for name in data if name != "income"]
-    maker = forest("income", predictors, leaf=max(100.0, records / 500), trees=TREES, **LIMITS)
+    maker = forest("income", predictors, min_leaf_size=max(100.0, records / 500), trees=TREES, **LIMITS)
     fit(maker, data.iloc[:1000], seed=1, progress=False)
     begun = time.perf_counter()
     posterior = fit(maker, data, seed=1, progress=False)
     told["ten trees"] = (time.perf_counter() - begun) * 10 / TREES
     tables = draw(posterior, datasets=5, seed=1)
     told["drawing a table"] = best(lambda: draw(posterior, datasets=1, seed=2), times)
-    view = Intruder(KNOWN, "income", radius=0.2).look(data)
+    view = Intruder(KNOWN, "income", radius=0.2).view(data)
     told["risk of the table"] = best(lambda: confidential_risk(view), times)
     told["risk of a synthetic table"] = best(lambda: release_risk(view, tables[:1]), times)
     told["evaluation of five tables"] = best(lambda: evaluate(view, tables, analyses=[], related=predictors), 1)
@@ -157,7 +157,7 @@ def density_calls(synthesizer: Any, data: pd.DataFrame) -> dict[str, Any]:
     @jax.jit
     @jax.value_and_grad
     def density(place: Any, given: Data) -> Any:
-        return potential_energy(weighted(synthesizer.model, given.weights), (), dict(given.inputs), place)
+        return potential_energy(weight_likelihood(synthesizer.model, given.weights), (), dict(given.inputs), place)
 
     calls = {name: ready(density, place, given) for name, given in (("all", whole), ("few", few))}
     return {"calls": calls, "rows": int((few.weights > 0).sum())}
@@ -233,7 +233,7 @@ def search_points(records: int, executor: str | None, *, kill: bool = False) -> 
         for point in try_moves(bench):
             risks.append(point.measured.mean[0])
             if kill and len(risks) == 1:
-                client = machine._EXECUTOR.get().client  # type: ignore[union-attr]
+                client = runtime._EXECUTOR.get().client  # type: ignore[union-attr]
                 os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
         ended = time.perf_counter()
     return {"points": len(risks), "starting": started - begun, "seconds": ended - started, "risks": risks}
@@ -242,7 +242,7 @@ def search_points(records: int, executor: str | None, *, kill: bool = False) -> 
 def opened_bench(records: int) -> Any:
     data = consumer_survey(records, seed=1)
     kept = [str(name) for name in data if name != "income"]
-    settings = Settings(replace="income", keep=kept, known=KNOWN, compare=(), datasets=5, seed=1, **LIMITS)
+    settings = Settings(synthesize="income", keep=kept, known=KNOWN, compare=(), datasets=5, seed=1, **LIMITS)
     return open_bench(prepare(data, settings), checkpoint=None, progress=False)
 
 
@@ -277,7 +277,7 @@ def run_whole(records: int, kept: Path | None) -> dict[str, Any]:
         table = read_table(path)
         others = [str(name) for name in table.frame if name != "income"]
         how: dict[str, Any] = {"compare": (), "datasets": 5, "seed": 1, **LIMITS}
-        release = synthesize(table, Settings(replace="income", keep=others, known=KNOWN, **how), progress=False)
+        release = synthesize(table, Settings(synthesize="income", keep=others, known=KNOWN, **how), progress=False)
         made = release.save(kept or Path(folder) / "out")
         seconds = time.perf_counter() - begun
         size = (made / "internal" / "report.html").stat().st_size / 2**20

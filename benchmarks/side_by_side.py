@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 
 from molehill import Settings, evaluate, read_table, synthesize
-from molehill.baselines import BASELINES
 from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import CONFIDENTIAL
 from molehill.evaluation.scorecard import COLOURS, score
 from molehill.plan.plan import find_rules
+from molehill.sdc_methods import BASELINES
 from molehill.tables.cells import declare_missing
 from molehill.tables.table import Table
 
@@ -73,12 +73,12 @@ def list_rows(sensitive: Sequence[str]) -> dict[str, list[Row]]:
     return {
         "identity": [
             Row("matched uniquely and rightly", "matches_true"),
-            Row("mean risk; of tables that tell nothing beyond the pattern", "risk_mean", beside="risk_floor"),
+            Row("mean risk; of tables that tell nothing beyond the pattern", "risk_mean", beside="risk_baseline"),
             Row("mean risk of the most isolated 1%", "isolated_mean"),
             Row("alone in the known columns, released as such (repU)", "replicated_uniques"),
         ],
         "attribute": [
-            Row(f"right guesses owed to the own record{', largest' if largest else ''}", "guess_right_gain", largest),
+            Row(f"right guesses owed to the own record{', largest' if largest else ''}", "attribution_gain", largest),
             Row(
                 f"given away and right (DiSCO){', largest' if largest else ''}; by chance",
                 "disclosive",
@@ -97,21 +97,25 @@ def list_rows(sensitive: Sequence[str]) -> dict[str, list[Row]]:
             Row("of a half: nearer to who was used (half: no sign)", "closest_records", halves=True),
             Row("advantage of who knows everybody else and the fitted model", "advantage_random"),
         ],
-        "reconstruction": [Row("of a kept column, owed to the own record, largest", "reconstruction_gain", "largest")],
+        "unchanged_inference": [
+            Row("of a kept column, owed to the own record, largest", "unchanged_inference_gain", "largest")
+        ],
         "consistency": [
-            Row("records with a pair that nobody has; in a fresh sample", "new_pairs", beside="new_pairs_fresh"),
-            Row("cells of one or two found again; in a fresh sample", "small_cells_kept", beside="small_cells_fresh"),
+            Row("records with a pair that nobody has; in a fresh sample", "new_pairs", beside="new_pairs_benchmark"),
+            Row(
+                "cells of one or two found again; in a fresh sample", "small_cells_kept", beside="small_cells_benchmark"
+            ),
             Row(f"distance in round values{', largest' if largest else ''}", "round_gap", largest),
-            Row(f"written more finely than any{', largest' if largest else ''}", "off_unit", largest),
+            Row(f"written more finely than any{', largest' if largest else ''}", "excess_digits", largest),
             Row("values beyond the range, all columns", "beyond_range", "sum"),
-            Row("records that break a rule", "broken", "any rule"),
+            Row("records that break a rule", "edit_failures", "any rule"),
         ],
         "utility": [
-            Row(f"U_m, tables pooled{', largest' if largest else ''}", "U_m_pooled", largest),
+            Row(f"U_m, tables pooled{', largest' if largest else ''}", "U_m_combined", largest),
             Row("overlap of intervals, mean", "overlap", "mean"),
             Row(f"the worst{', of all columns' if least else ''}", "overlap", "least"),
-            Row("agreement of pairs; in a fresh sample", "agreement_2", beside="agreement_2_fresh"),
-            Row("agreement of triples; in a fresh sample", "agreement_3", beside="agreement_3_fresh"),
+            Row("agreement of pairs; in a fresh sample", "agreement_2", beside="agreement_2_benchmark"),
+            Row("agreement of triples; in a fresh sample", "agreement_3", beside="agreement_3_benchmark"),
         ],
     }
 
@@ -124,7 +128,7 @@ def read_case(name: str, shared: Path, seed: int) -> Case:
         made = pd.read_csv(shared / "ce_synthpop_income.csv")
         others = [table.frame.assign(Income=made[one].to_numpy()) for one in made.columns]
         settings = Settings(
-            replace="Income",
+            synthesize="Income",
             keep=[column for column in table.frame.columns if column != "Income"],
             known=("Age", "Urban", "Marital"),
             breaks={"Age": (25.0, 35.0, 50.0, 65.0)},
@@ -144,12 +148,12 @@ def read_case(name: str, shared: Path, seed: int) -> Case:
         new = {column: pd.to_numeric(cells[column], errors="coerce") for column in (*categories, *numbers)}
         others.append(table.frame.assign(**{one: made.astype(table.frame[one].dtype) for one, made in new.items()}))
     settings = Settings(
-        replace=(*categories, *numbers),
+        synthesize=(*categories, *numbers),
         keep=[column for column in table.frame.columns if column not in (*categories, *numbers)],
         known=("PUMA", "AGEP", "SEX", "RAC1P"),
         breaks={"AGEP": (15.0, 25.0, 35.0, 50.0, 65.0)},
         kinds=dict.fromkeys(categories, "categorical"),
-        missing="model",
+        missing_values="model",
         lower={"PINCP": -20_000.0, "POVPIP": 0.0},
         upper={"PINCP": 2_000_000.0, "POVPIP": 501.0},
         datasets=len(others),
@@ -161,8 +165,8 @@ def read_case(name: str, shared: Path, seed: int) -> Case:
 def make_schemes(table: Table, settings: Settings) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """Make our release, and what agencies do today, of a table."""
     release = synthesize(table, settings, progress=False)
-    schema = settings.intruder.look(table).schema
-    numbers = [name for name in settings.replace if schema[name].kind != "categorical"]
+    schema = settings.intruder.view(table).schema
+    numbers = [name for name in settings.synthesize if schema[name].kind != "categorical"]
     tables: dict[str, list[Any]] = {OURS: list(release.datasets)}
     for name in CHANGED:
         seeds = range(settings.datasets)
@@ -177,21 +181,21 @@ def measure(case: Case, seed: int) -> tuple[Evaluation, Evaluation]:
     tables, posteriors = make_schemes(table, settings)
     made = {OURS: tables[OURS], OTHERS: list(case.others), **{name: tables[name] for name in CHANGED}}
     about: dict[str, Any] = {"datasets": 100, "seed": seed, "unconverged": "allow"}
-    view = settings.intruder.look(table)
-    whole = evaluate(view, made, posteriors=posteriors, rules=_rules(table, settings), **about)
+    view = settings.intruder.view(table)
+    whole = evaluate(view, made, posteriors=posteriors, edit_rules=_rules(table, settings), **about)
     print(f"all records: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     chosen = np.random.default_rng(seed).permutation(len(table.frame)) < len(table.frame) // 2
     inside, outside = (replace(table, frame=table.frame[side].reset_index(drop=True)) for side in (chosen, ~chosen))
     tables, _ = make_schemes(inside, settings)
-    view = settings.intruder.look(inside)
-    halves = evaluate(view, tables, control=outside, rules=_rules(inside, settings), **about)
+    view = settings.intruder.view(inside)
+    halves = evaluate(view, tables, control=outside, edit_rules=_rules(inside, settings), **about)
     print(f"with halves: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     return whole, halves
 
 
 def _rules(table: Table, settings: Settings) -> Any:
-    schema = settings.intruder.look(table).schema
-    return find_rules(table, settings, {name: schema[name].kind for name in settings.replace})
+    schema = settings.intruder.view(table).schema
+    return find_rules(table, settings, {name: schema[name].kind for name in settings.synthesize})
 
 
 def choose(evaluation: Evaluation, scheme: str, row: Row) -> tuple[float, float, float] | None:
@@ -296,7 +300,7 @@ def main() -> None:
         sys.exit("the reference data in ../shared/data are not here")
     case = read_case(given.data, given.shared, given.seed)
     whole, halves = measure(case, given.seed)
-    table = tabulate(whole, halves, case.settings.replace)
+    table = tabulate(whole, halves, case.settings.synthesize)
     show(table, colour(whole, halves))
     if given.keep is not None:
         there = given.keep.exists()

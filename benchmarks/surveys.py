@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import Chain, draw, fit
+from molehill import SequentialSynthesizer, draw, fit
 from molehill.models import forest, normal_linear
 from molehill.surveys import SurveyDesign, weighted_mean, weighted_quantile, weighted_regression
 from molehill.tables.populations import consumer_survey
@@ -94,7 +94,7 @@ def fit_income(
         if normal:
             model: Any = normal_linear("income", PREDICTORS + weight, transform="log", lower=1, upper=10_000_000)
         else:
-            model = forest("income", PREDICTORS + weight, leaf=leaf, **LIMITS)
+            model = forest("income", PREDICTORS + weight, min_leaf_size=leaf, **LIMITS)
         return fit(model, table, survey=DESIGN if weighted else None, seed=seed, progress=False)
 
     return fit_to
@@ -110,11 +110,14 @@ def fit_chain(*columns: str, given: Sequence[str] = PREDICTORS, weighted: bool =
     return fit_to
 
 
-def chain(columns: Sequence[str], given: Sequence[str], leaf: float) -> Chain:
+def chain(columns: Sequence[str], given: Sequence[str], leaf: float) -> SequentialSynthesizer:
     ends = {"income": LIMITS, "weight": WEIGHTS}
     before = [[*given, *columns[:place]] for place in range(len(columns))]
-    return Chain(
-        tuple(forest(name, own, leaf=leaf, **ends.get(name, {})) for name, own in zip(columns, before, strict=True))
+    return SequentialSynthesizer(
+        tuple(
+            forest(name, own, min_leaf_size=leaf, **ends.get(name, {}))
+            for name, own in zip(columns, before, strict=True)
+        )
     )
 
 

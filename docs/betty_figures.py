@@ -12,7 +12,7 @@ import molehill
 
 IMAGES = Path(__file__).parent / "images"
 RADIUS = 0.2
-INTRUDER = molehill.Intruder(known=["gender", "age", "region"], sensitive="income", radius=RADIUS, cover="paper")
+INTRUDER = molehill.Intruder(known=["gender", "age", "region"], sensitive="income", radius=RADIUS, count_self=True)
 
 # Thirteen records with one pattern, incomes in thousands; Betty is the first record of every table.
 CONFIDENTIAL = (60, 52, 66, 70, 24, 28, 33, 37, 41, 45, 80, 90, 104)
@@ -79,7 +79,7 @@ def covered(incomes: Sequence[int], middle: int) -> tuple[bool, ...]:
 def released_case(incomes: tuple[int, ...]) -> tuple[Case, Fraction]:
     """Give one of the paper's cases, and Betty's risk in it."""
     risk = molehill.release_risk(make_table(CONFIDENTIAL), [make_table(incomes)], INTRUDER)
-    share, linked = as_share(float(risk.by_table[0, 0])), int(risk.linked[0, 0])
+    share, linked = as_share(float(risk.by_dataset[0, 0])), int(risk.is_close[0, 0])
     close = covered(incomes, CONFIDENTIAL[0])
     far = close.count(False)
     described = (

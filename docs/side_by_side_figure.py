@@ -16,7 +16,7 @@ PICTURE = Path(__file__).parent / "images" / "side_by_side.svg"
 DATA = {"ce": "CE sample, income", "nist": "nist_ma, five columns"}
 RISKS = {
     "isolated_mean": "mean risk of the most isolated 1%",
-    "guess_right_gain": "right guesses owed to the own record",
+    "attribution_gain": "right guesses owed to the own record",
     "singling_out": "singled out by three columns",
 }
 UTILITY, THREE = "agreement_3", 3.0

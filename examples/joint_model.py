@@ -40,7 +40,7 @@ def couples(n: int, seed: int) -> pd.DataFrame:
 def main() -> None:
     """Measure the joint risk, weigh the records, fit, and draw both wages."""
     data = couples(800, seed=1)
-    view = molehill.Intruder(known="town", sensitive=["hers", "his"], radius={"hers": 0.2, "his": 0.2}).look(data)
+    view = molehill.Intruder(known="town", sensitive=["hers", "his"], radius={"hers": 0.2, "his": 0.2}).view(data)
     risk = molehill.confidential_risk(view, order=2)
     synthesizer = molehill.Synthesizer(wages, sensitive=("hers", "his"))
     posterior = molehill.fit(synthesizer, data, molehill.risk_weights(risk), seed=1)

@@ -28,7 +28,7 @@ def counts(region: Any, outcome: Any = None) -> None:
 def main() -> None:
     """Measure the risk, weigh the records, fit, and draw."""
     data = nb_mixture(1000, seed=1).assign(region=pd.Series(["north", "east", "south", "west"] * 250))
-    view = molehill.Intruder(known="region", sensitive="outcome", radius=0.2).look(data)
+    view = molehill.Intruder(known="region", sensitive="outcome", radius=0.2).view(data)
     risk = molehill.confidential_risk(view, order=2)
     synthesizer = molehill.Synthesizer(counts, sensitive=("outcome",))
     posterior = molehill.fit(synthesizer, data, molehill.risk_weights(risk), seed=1)

@@ -7,15 +7,15 @@ import pickle
 import numpy as np
 import pytest
 
-from molehill.arrays import FrozenDict, named_seed
+from molehill.arrays import FrozenDict, derive_seed
 
 
 def test_a_seed_of_numpy_is_the_same_seed():
-    plain = named_seed(7, "link", 3)
+    plain = derive_seed(7, "link", 3)
     for kind in (np.int64, np.uint8, np.int32):
-        assert named_seed(kind(7), "link", kind(3)) == plain
+        assert derive_seed(kind(7), "link", kind(3)) == plain
     # What a release was made with is made again with the same seed: the number may never change.
-    assert named_seed(1, "fit", "pairwise") == 5152184208473181517
+    assert derive_seed(1, "fit", "pairwise") == 5152184208473181517
 
 
 CHANGES = {

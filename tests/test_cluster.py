@@ -26,10 +26,9 @@ import pytest
 
 import pieces
 from molehill import cluster as clusters
-from molehill import machine
+from molehill import runtime
 from molehill.cluster import Cluster, connect, pack, unpack
 from molehill.errors import InputError
-from molehill.machine import executing, spread
 from molehill.parts import risk as parts_risk
 from molehill.parts.dataset import write_dataset
 from molehill.parts.risk import confidential_risk_in_parts
@@ -39,6 +38,7 @@ from molehill.release.search import points
 from molehill.release.synthesize import synthesize
 from molehill.risk.identification import confidential_risk
 from molehill.risk.intruder import Intruder
+from molehill.runtime import executing, parallel_map
 from molehill.synthesis.sampling import chains
 from molehill.tables.formats.formats import read_table
 from molehill.tables.populations import consumer_survey
@@ -60,7 +60,7 @@ def wait_for(condition: Callable[[], Any]) -> None:
 
 
 def connected() -> Cluster:
-    found = machine._EXECUTOR.get()
+    found = runtime._EXECUTOR.get()
     assert isinstance(found, Cluster)
     return found
 
@@ -127,7 +127,7 @@ def dying(tmp_path, monkeypatch) -> Iterator[Callable[[Any], None]]:
 
     def let_die(module: Any) -> None:
         def spread_and_die(function: Any, calls: Any, *, shared: tuple[Any, ...] = ()) -> Iterator[Any]:
-            return spread(partial(pieces.work_and_die_once, died, os.getpid(), function), calls, shared=shared)
+            return parallel_map(partial(pieces.work_and_die_once, died, os.getpid(), function), calls, shared=shared)
 
         asked.append(module)
         monkeypatch.setattr(module, "spread", spread_and_die)
@@ -153,7 +153,7 @@ def test_what_is_no_address_is_refused(address):
         with connect(address):
             pass
 
-    assert "local" in refusal(call, "executor")
+    assert "local" in refusal(call, "scheduler")
 
 
 @pytest.mark.parametrize("address", ["tcp://192.0.2.1:8786", "192.0.2.1:8786"])
@@ -163,7 +163,7 @@ def test_values_do_not_travel_to_another_machine_in_the_open(address):
         with connect(address):
             pass
 
-    assert "in the open" in refusal(call, "executor")
+    assert "in the open" in refusal(call, "scheduler")
 
 
 @pytest.mark.usefixtures("alone")
@@ -171,7 +171,7 @@ def test_a_worker_on_another_machine_is_refused_without_tls():
     found = Cluster(None, shares_files=False)  # type: ignore[arg-type]
     found._check_reached("tls://192.0.2.1:8786")
     found._check_reached("tcp://127.0.0.1:8786")
-    assert "in the open" in refusal(lambda: found._check_reached("tcp://192.0.2.1:8786"), "executor")
+    assert "in the open" in refusal(lambda: found._check_reached("tcp://192.0.2.1:8786"), "scheduler")
 
 
 @pytest.mark.usefixtures("alone")
@@ -185,7 +185,7 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
             with connect(f"tcp://127.0.0.1:{port}"):
                 pass
 
-        assert "no scheduler answers" in refusal(call, "executor")
+        assert "no scheduler answers" in refusal(call, "scheduler")
 
 
 @pytest.mark.usefixtures("alone")
@@ -196,7 +196,7 @@ def test_without_dask_the_extra_is_named(monkeypatch):
         with connect("local"):
             pass
 
-    assert "molehill[cluster]" in refusal(call, "executor")
+    assert "molehill[cluster]" in refusal(call, "scheduler")
 
 
 # Packets.
@@ -218,32 +218,32 @@ def test_a_packet_shows_nothing_of_what_is_in_it():
 
 @pytest.mark.usefixtures("two")
 def test_pieces_come_in_order_from_other_processes_that_spread_nothing_further():
-    found = list(spread(pieces.say_where, [(number,) for number in range(7)]))
+    found = list(parallel_map(pieces.say_where, [(number,) for number in range(7)]))
     assert [number for number, *_ in found] == list(range(7))
     assert {pid for _, pid, *_ in found} <= set(worker_pids())
-    assert {(cores, spreading) for *_, cores, spreading in found} == {(max(1, machine.workers() // 2), False)}
+    assert {(cores, spreading) for *_, cores, spreading in found} == {(max(1, runtime.workers() // 2), False)}
 
 
 @pytest.mark.usefixtures("two")
 def test_what_is_shared_comes_back_as_itself():
     shared = {"value": 40}
-    assert list(spread(pieces.add, [(1,), (2,)], shared=(shared,))) == [41, 42]
-    for found, number in spread(pieces.give_back, [(1,), (2,)], shared=(shared,)):
+    assert list(parallel_map(pieces.add, [(1,), (2,)], shared=(shared,))) == [41, 42]
+    for found, number in parallel_map(pieces.give_back, [(1,), (2,)], shared=(shared,)):
         assert found is shared
         assert number in (1, 2)
 
 
 @pytest.mark.usefixtures("two")
 def test_a_single_piece_runs_here():
-    assert next(iter(spread(pieces.say_where, [(5,)])))[1] == os.getpid()
+    assert next(iter(parallel_map(pieces.say_where, [(5,)])))[1] == os.getpid()
 
 
 @pytest.mark.usefixtures("two")
 def test_what_a_piece_raises_is_raised_here_after_what_came_before():
     found = []
     with pytest.raises(InputError, match="data: it is bad"):
-        found += spread(pieces.refuse, [(0,), (1,), (2,)])
-    made = spread(pieces.refuse, [(0,), (1,), (2,)])
+        found += parallel_map(pieces.refuse, [(0,), (1,), (2,)])
+    made = parallel_map(pieces.refuse, [(0,), (1,), (2,)])
     assert next(made) == 0
 
 
@@ -262,7 +262,7 @@ def test_a_folder_that_a_killed_process_left_is_removed(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("two")
 def test_an_error_that_cannot_travel_is_told_by_its_kind():
     with pytest.raises(RuntimeError, match=r"failed with AwkwardError$"):
-        list(spread(pieces.raise_awkwardly, [(CANARY,), (CANARY,)]))
+        list(parallel_map(pieces.raise_awkwardly, [(CANARY,), (CANARY,)]))
 
 
 def states_of_pieces() -> list[str]:
@@ -278,7 +278,7 @@ def states_of_pieces() -> list[str]:
 
 @pytest.mark.usefixtures("two")
 def test_who_stops_asking_ends_what_is_not_begun(tmp_path):
-    made = spread(pieces.note_only, [(number,) for number in range(40)], shared=(tmp_path,))
+    made = parallel_map(pieces.note_only, [(number,) for number in range(40)], shared=(tmp_path,))
     assert next(made) == 0
     made.close()  # type: ignore[attr-defined]
     wait_for(lambda: not states_of_pieces())
@@ -289,7 +289,10 @@ def test_who_stops_asking_ends_what_is_not_begun(tmp_path):
 @pytest.mark.usefixtures("two")
 def test_pieces_are_forgotten_in_any_thread(tmp_path):
     # Python may collect what is left of them in the thread that speaks with the workers, which cannot wait for itself.
-    made, closed = spread(pieces.note_only, [(number,) for number in range(8)], shared=(tmp_path,)), threading.Event()
+    made, closed = (
+        parallel_map(pieces.note_only, [(number,) for number in range(8)], shared=(tmp_path,)),
+        threading.Event(),
+    )
     assert next(made) == 0
 
     def forget() -> None:
@@ -300,13 +303,13 @@ def test_pieces_are_forgotten_in_any_thread(tmp_path):
     loop.add_callback(forget)
     assert closed.wait(PATIENCE)
     gc.collect()
-    assert list(spread(pieces.refuse, [(0,), (2,)])) == [0, 2]
+    assert list(parallel_map(pieces.refuse, [(0,), (2,)])) == [0, 2]
 
 
 @pytest.mark.usefixtures("two")
 def test_workers_of_other_versions_are_refused(monkeypatch):
     monkeypatch.setattr(clusters, "_versions", lambda: {"jax": "0.0"})
-    assert "other versions of jax" in refusal(connected().check, "executor")
+    assert "other versions of jax" in refusal(connected().check, "scheduler")
 
 
 @pytest.mark.usefixtures("two")
@@ -315,7 +318,7 @@ def test_workers_lay_what_they_cannot_hold_into_private_folders():
     assert [one["private"] for one in told.values()] == [True, True]
     connected().client.run(lambda dask_worker: Path(dask_worker.local_directory).chmod(0o750))
     try:
-        assert "others can read" in refusal(connected().check, "executor")
+        assert "others can read" in refusal(connected().check, "scheduler")
     finally:
         connected().client.run(lambda dask_worker: Path(dask_worker.local_directory).chmod(0o700))
 
@@ -326,7 +329,7 @@ def test_workers_lay_what_they_cannot_hold_into_private_folders():
 @pytest.mark.usefixtures("doomed")
 def test_a_killed_worker_costs_only_what_it_had_begun(tmp_path):
     calls = [(number,) for number in range(8)]
-    assert list(spread(pieces.note_and_die_once, calls, shared=(tmp_path,))) == list(range(8))
+    assert list(parallel_map(pieces.note_and_die_once, calls, shared=(tmp_path,))) == list(range(8))
     begun = Counter(list_begun(tmp_path))
     assert begun[3] == 2
     # What it had made and nobody had fetched is made again: no more than was under way.
@@ -340,7 +343,7 @@ def test_a_piece_that_ends_every_worker_is_given_up():
 
     asked: Any = connected().client.run_on_scheduler
     asked(allow_one)
-    text = refusal(lambda: list(spread(pieces.die, [(0,), (1,), (2,)])), "executor")
+    text = refusal(lambda: list(parallel_map(pieces.die, [(0,), (1,), (2,)])), "scheduler")
     assert "ended 2 workers" in text
     assert "--resume" in text
 
@@ -357,7 +360,7 @@ def test_a_result_that_takes_long_to_fetch_is_not_asked_for_again(monkeypatch):
         return await fetch(*given)
 
     monkeypatch.setattr(connected().client, "_gather_remote", fetch_late)
-    assert list(spread(pieces.refuse, [(0,), (2,), (4,)])) == [0, 2, 4]
+    assert list(parallel_map(pieces.refuse, [(0,), (2,), (4,)])) == [0, 2, 4]
     assert len(fetched) == 3
 
 
@@ -368,7 +371,7 @@ def test_a_worker_that_hangs_is_replaced(monkeypatch):
     monkeypatch.setattr(clusters, "_CONFIGURED", patience)
     with connect("local:2"):
         made = []
-        for number, *_ in spread(pieces.say_where, [(number,) for number in range(6)]):
+        for number, *_ in parallel_map(pieces.say_where, [(number,) for number in range(6)]):
             made.append(number)
             if number == 0:
                 os.kill(worker_pids()[0], signal.SIGSTOP)
@@ -381,7 +384,7 @@ def small() -> tuple[pd.DataFrame, Settings]:
     survey = consumer_survey(200, seed=2)
     kept = [name for name in survey.columns if name not in ("education", "income")]
     settings = Settings(
-        replace=["education", "income"],
+        synthesize=["education", "income"],
         keep=kept,
         known=["gender", "region"],
         predictors=["age", "region"],
@@ -389,9 +392,9 @@ def small() -> tuple[pd.DataFrame, Settings]:
         upper={"income": 2e6},
         compare=["pairwise"],
         datasets=2,
-        expected_tables=40,
-        search_tables=40,
-        fits=2,
+        expected_risk_draws=40,
+        search_draws=40,
+        max_fits=2,
         attacks="none",
         seed=5,
     )
@@ -460,7 +463,7 @@ def test_a_table_in_parts_is_measured_alike_on_workers(small, tmp_path, dying, w
 @pytest.mark.usefixtures("alone")
 def test_any_number_of_workers_makes_the_same_bytes(small, made_here, tmp_path, workers):
     survey, settings = small
-    assert written((survey, settings.but(executor=f"local:{workers}")), tmp_path / "out") == made_here
+    assert written((survey, settings.but(scheduler=f"local:{workers}")), tmp_path / "out") == made_here
 
 
 # A scheduler of its own, as a cluster has it.
@@ -549,11 +552,11 @@ def test_over_tls_nothing_of_the_data_is_logged_and_nobody_enters_without_keys(t
         # A client that stays could hold up the start of the next one while Python collects it.
         assert count_clients() == before
         with config.set(keys), connect(address):
-            assert [found["value"][0] for found, _ in spread(pieces.give_back, [(1,), (2,)], shared=(shared,))] == [
-                CANARY
-            ] * 2
+            assert [
+                found["value"][0] for found, _ in parallel_map(pieces.give_back, [(1,), (2,)], shared=(shared,))
+            ] == [CANARY] * 2
             with pytest.raises(ValueError, match=CANARY):
-                list(spread(pieces.fail, [(CANARY,), (CANARY,)]))
+                list(parallel_map(pieces.fail, [(CANARY,), (CANARY,)]))
             asked = connected().client.run_on_scheduler
             names: Any = asked(lambda dask_scheduler: list(map(str, dask_scheduler.tasks)))
             assert names
@@ -570,7 +573,7 @@ def test_a_scheduler_that_is_restarted_is_given_the_rest_again(tmp_path, monkeyp
     with ExitStack() as later, scheduler_and_worker(log) as (process, address), connect(address):
         made = []
         # No piece waits for another: in which order a worker begins them is Dask's choice.
-        for number in spread(pieces.note_only, [(number,) for number in range(6)], shared=(tmp_path,)):
+        for number in parallel_map(pieces.note_only, [(number,) for number in range(6)], shared=(tmp_path,)):
             made.append(number)
             if number == 0:
                 process.kill()
@@ -587,10 +590,10 @@ def test_a_scheduler_that_stays_away_is_told_with_the_way_to_go_on(tmp_path, mon
     # How long Dask asks a scheduler that is not there.
     monkeypatch.setattr(clusters, "ANSWER", 20.0)
     with scheduler_and_worker(tmp_path / "log") as (process, address), connect(address):
-        made = spread(pieces.note_only, [(number,) for number in range(6)], shared=(tmp_path,))
+        made = parallel_map(pieces.note_only, [(number,) for number in range(6)], shared=(tmp_path,))
         assert next(made) == 0
         process.kill()
-        assert "--resume" in refusal(lambda: list(made), "executor")
+        assert "--resume" in refusal(lambda: list(made), "scheduler")
 
 
 @pytest.mark.usefixtures("alone")
@@ -608,14 +611,14 @@ def test_a_scheduler_without_workers_is_told(monkeypatch):
             with connect(address):
                 pass
 
-        assert "no worker" in refusal(call, "executor")
+        assert "no worker" in refusal(call, "scheduler")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_a_worker_out_of_memory_is_told(tmp_path):
     with scheduler_and_worker(tmp_path / "log", "--memory-limit", "500MB") as (_, address), connect(address):
-        text = refusal(lambda: list(spread(pieces.fill_memory, [(0,), (1,)])), "executor")
+        text = refusal(lambda: list(parallel_map(pieces.fill_memory, [(0,), (1,)])), "scheduler")
     assert "too little memory" in text
 
 
@@ -625,14 +628,14 @@ WORKING = """
     import os, signal, sys
     from pathlib import Path
     import pieces
-    from molehill import machine
+    from molehill import runtime
     from molehill.cluster import connect
     if __name__ == "__main__":
         # As in a terminal: a shell lets what it starts in the background, these tests perhaps, ignore Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with connect("local:1"):
-            print(*machine._EXECUTOR.get().client.run(os.getpid).values(), flush=True)
-            list(machine.spread(pieces.note_and_stay, [(n,) for n in range(7)], shared=(Path(sys.argv[1]),)))
+            print(*runtime._EXECUTOR.get().client.run(os.getpid).values(), flush=True)
+            list(runtime.spread(pieces.note_and_stay, [(n,) for n in range(7)], shared=(Path(sys.argv[1]),)))
 """
 
 

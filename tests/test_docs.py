@@ -21,11 +21,11 @@ from typer.testing import CliRunner
 import molehill
 from agreement import assert_agrees
 from drawing import in_words  # noqa: F401
-from molehill import Chain, Settings, models, read_settings, write_table
-from molehill.baselines import multiply_noise, topcode
+from molehill import SequentialSynthesizer, Settings, models, read_settings, write_table
 from molehill.cli.main import app
 from molehill.cli.options import read_given
 from molehill.parts.dataset import write_dataset
+from molehill.sdc_methods import multiply_noise, topcode
 from molehill.synthesis import fitting
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import as_table, to_arrow
@@ -53,9 +53,9 @@ WITH_PYTHON = [page for page in PAGES if blocks(page, "python", "pycon")]
 SMALLER = {
     "attacks": {"np.arange(200)": "np.arange(60)"},
     "columns": {
-        "leaf=30": 'leaf=30, attacks="none"',
+        "min_leaf_size=30": 'min_leaf_size=30, attacks="none"',
         "datasets=5": "datasets=2",
-        "records=1_000": 'records=100, leaf=50, attacks="none"',
+        "records=1_000": 'records=100, min_leaf_size=50, attacks="none"',
         "[1_000]": "[100]",
     },
     "evaluation": {
@@ -66,7 +66,10 @@ SMALLER = {
         "range(20)": "range(3)",
     },
     "method": {"1000": "200", "datasets=20": "datasets=2"},
-    "quickstart": {"n=600": "n=150", "expected_tables=0": 'expected_tables=0, leaf=50, attacks="none"'},
+    "quickstart": {
+        "n=600": "n=150",
+        "expected_risk_draws=0": 'expected_risk_draws=0, min_leaf_size=50, attacks="none"',
+    },
     "synthesizers": {"n=400": "n=150", "datasets=20": "datasets=2"},
 }
 
@@ -99,7 +102,7 @@ def by_forests(monkeypatch):
 
     def grow(synthesizer: Any, table: Any, weights: Any, how: Any) -> Any:
         forests = tuple(models.forest(name, []) for name in synthesizer.sensitive)
-        return fitting._fit(forests[0] if len(forests) == 1 else Chain(forests), table, weights, how)
+        return fitting._fit(forests[0] if len(forests) == 1 else SequentialSynthesizer(forests), table, weights, how)
 
     monkeypatch.setattr(fitting, "_sample", grow)
 
@@ -162,7 +165,7 @@ def test_a_command_of_a_page_can_be_given(page, command):
     given = found.make_context(found.name, list(left), parent=context, resilient_parsing=False)
     settings = given.params.get("given") or []
     assert len(settings) == command.count("--set")
-    assert Settings(replace="income", known="age").but(**read_given(settings))
+    assert Settings(synthesize="income", known="age").but(**read_given(settings))
 
 
 def run_command(command: list[str], folder: Path) -> None:

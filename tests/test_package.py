@@ -9,15 +9,14 @@ import sys
 import molehill
 
 NAMES = [
-    "Chain",
     "Evaluation",
     "InputError",
     "Intruder",
     "Measure",
+    "SequentialSynthesizer",
     "Settings",
     "Synthesizer",
     "Table",
-    "baselines",
     "charts",
     "confidential_risk",
     "consumer_survey",
@@ -34,9 +33,10 @@ NAMES = [
     "release_risk",
     "risk_weights",
     "run",
+    "sdc_methods",
     "synthesize",
     "utility",
-    "weighted",
+    "weight_likelihood",
     "write_table",
 ]
 
@@ -64,7 +64,7 @@ except SystemExit:
 print([name for name in ("jax", "altair", "sklearn", "statsmodels") if name in sys.modules])
 import pandas, molehill.release.runs
 table = pandas.DataFrame({"town": ["A", "B"] * 30, "pay": range(60)})
-chosen = molehill.Settings(replace="pay", keep="town", known="town", lower=0, upper=100, leaf=10, datasets=2, seed=1)
+chosen = molehill.Settings(synthesize="pay", keep="town", known="town", lower=0, upper=100, leaf=10, datasets=2, seed=1)
 chosen = chosen.but(compare=(), expected_tables=40)
 molehill.run(table, chosen, sys.argv[2] + "/out", progress=False, release_anyway=True)
 print([name for name in ("jax", "numpyro", "optax", "blackjax") if name in sys.modules])

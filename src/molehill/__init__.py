@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from molehill import baselines, charts, models, utility
+    from molehill import charts, models, sdc_methods, utility
     from molehill.errors import InputError
     from molehill.evaluation.evaluation import Evaluation, evaluate
     from molehill.evaluation.measure import Measure
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from molehill.risk.moles import moles
     from molehill.risk.weights import risk_weights
     from molehill.synthesis.fitting import draw, fit
-    from molehill.synthesis.synthesizer import Chain, Synthesizer
-    from molehill.synthesis.weighting import weighted
+    from molehill.synthesis.synthesizer import SequentialSynthesizer, Synthesizer
+    from molehill.synthesis.weighting import weight_likelihood
     from molehill.tables.formats.formats import read_table, write_table
     from molehill.tables.populations import consumer_survey, nb_mixture
     from molehill.tables.schema import infer_schema
@@ -30,15 +30,14 @@ if TYPE_CHECKING:
 
 __version__ = version("molehill")
 __all__ = [
-    "Chain",
     "Evaluation",
     "InputError",
     "Intruder",
     "Measure",
+    "SequentialSynthesizer",
     "Settings",
     "Synthesizer",
     "Table",
-    "baselines",
     "charts",
     "confidential_risk",
     "consumer_survey",
@@ -55,15 +54,16 @@ __all__ = [
     "release_risk",
     "risk_weights",
     "run",
+    "sdc_methods",
     "synthesize",
     "utility",
-    "weighted",
+    "weight_likelihood",
     "write_table",
 ]
 
 # Where each name is defined. Loaded when asked for: the help of a command must not wait for pandas, nor risk for JAX.
 _ON_DEMAND = {
-    "Chain": "synthesis.synthesizer",
+    "SequentialSynthesizer": "synthesis.synthesizer",
     "Evaluation": "evaluation.evaluation",
     "InputError": "errors",
     "Intruder": "risk.intruder",
@@ -86,7 +86,7 @@ _ON_DEMAND = {
     "risk_weights": "risk.weights",
     "run": "release.runs",
     "synthesize": "release.synthesize",
-    "weighted": "synthesis.weighting",
+    "weight_likelihood": "synthesis.weighting",
     "write_table": "tables.formats.formats",
 }
 

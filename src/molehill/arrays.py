@@ -43,12 +43,12 @@ class FrozenDict(dict[Any, Any]):
     setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
 
 
-def named_seed(seed: SupportsIndex, *names: str | SupportsIndex) -> int:
+def derive_seed(seed: SupportsIndex, *names: str | SupportsIndex) -> int:
     """Give the seed of something by what it is called: the order in which things are done changes nothing.
 
     Examples
     --------
-    >>> named_seed(1, "fit", "pairwise") == named_seed(1, "fit", "pairwise") != named_seed(1, "fit", "marginal")
+    >>> derive_seed(1, "fit", "pairwise") == derive_seed(1, "fit", "pairwise") != derive_seed(1, "fit", "marginal")
     True
     """
     digest = hashlib.sha256(json.dumps([seed, *names], default=index).encode()).digest()

@@ -1,6 +1,6 @@
 """Pieces of work on a Dask cluster, of this machine or of others. The results are those of working here, to the byte.
 
-What `molehill.machine.spread` is given becomes tasks of Dask. Functions and their arguments are packed here and opened
+What `molehill.runtime.spread` is given becomes tasks of Dask. Functions and their arguments are packed here and opened
 where they run, so that a scheduler, its log and its dashboard see packets with numbers for names and nothing in them.
 A worker that dies takes nothing along: what it held is made again by another. A scheduler that is restarted is given
 again what is still to do. What goes wrong in a piece is raised here, as if it had run here.
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from molehill.errors import InputError
-from molehill.machine import call_alone, executing, hash_code, is_running, is_spreading, prepare_xla, workers
+from molehill.runtime import call_alone, executing, hash_code, is_running, is_spreading, prepare_xla, workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -86,7 +86,7 @@ def connect(address: str | None) -> Iterator[None]:
         import distributed  # noqa: F401, PLC0415 (an extra: whoever does without does not need it)
     except ImportError:
         raise InputError(
-            "executor", "Dask is not installed", "Install it: pip install 'molehill[cluster]'; or leave it out"
+            "scheduler", "Dask is not installed", "Install it: pip install 'molehill[cluster]'; or leave it out"
         ) from None
     opened = _start_local if address.partition(":")[0] == "local" else _join
     with _quiet(), opened(address) as client:
@@ -123,7 +123,7 @@ def _start_local(address: str) -> "Iterator[Client]":
 
     _, colon, number = address.partition(":")
     if colon and not (number.isdecimal() and 1 <= int(number) <= 1024):
-        raise InputError("executor", f"{address!r} does not say how many workers", _FORMS)
+        raise InputError("scheduler", f"{address!r} does not say how many workers", _FORMS)
     wanted = int(number) if colon else workers()
     _sweep()
     folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")
@@ -137,7 +137,7 @@ def _start_local(address: str) -> "Iterator[Client]":
         except RuntimeError:
             # Python starts a process by running the script again, up to where this is asked for.
             remedy = 'Put the call of a script under `if __name__ == "__main__":`, or use the command line'
-            raise InputError("executor", "no worker could be started on this machine", remedy) from None
+            raise InputError("scheduler", "no worker could be started on this machine", remedy) from None
         with started as cluster, Client(cluster) as client:
             yield client
     finally:
@@ -181,7 +181,7 @@ def _join(address: str) -> "Iterator[Client]":
         client = Client(place, timeout=ANSWER)
     except (OSError, TimeoutError):
         problem = f"no scheduler answers at {address!r}"
-        raise InputError("executor", problem, "See to it that it runs and can be reached; or leave it out") from None
+        raise InputError("scheduler", problem, "See to it that it runs and can be reached; or leave it out") from None
     except (TypeError, ValueError, RuntimeError):
         raise _keys_refused() from None
     try:
@@ -211,7 +211,7 @@ def _check_keys(place: str) -> None:
 def _keys_refused() -> InputError:
     problem = "the keys for TLS are missing or do not fit"
     remedy = "Name them in Dask's configuration (distributed.comm.tls): docs/cluster.md shows it"
-    return InputError("executor", problem, remedy)
+    return InputError("scheduler", problem, remedy)
 
 
 def _check_address(address: str) -> str:
@@ -223,12 +223,14 @@ def _check_address(address: str) -> str:
     except ValueError:
         parts, complete = None, False
     if parts is None or not complete or parts.scheme not in ("tls", "tcp"):
-        raise InputError("executor", f"{address!r} is no address of a scheduler", _FORMS)
+        raise InputError("scheduler", f"{address!r} is no address of a scheduler", _FORMS)
     if parts.scheme == "tcp" and not _is_here(str(parts.hostname)):
         problem = (
             f"the scheduler at {address!r} is on another machine, and confidential values would travel in the open"
         )
-        raise InputError("executor", problem, "Run scheduler and workers with TLS, and give tls://...: docs/cluster.md")
+        raise InputError(
+            "scheduler", problem, "Run scheduler and workers with TLS, and give tls://...: docs/cluster.md"
+        )
     return place
 
 
@@ -253,7 +255,7 @@ def _await_workers(client: "Client") -> None:
         client.wait_for_workers(1, timeout=FIRST_WORKER)
     except TimeoutError:
         problem = f"the scheduler has had no worker for {FIRST_WORKER:.0f} seconds"
-        raise InputError("executor", problem, "Start workers: dask worker ADDRESS --nthreads 1") from None
+        raise InputError("scheduler", problem, "Start workers: dask worker ADDRESS --nthreads 1") from None
 
 
 class Packet:
@@ -341,7 +343,7 @@ def _pack_error(error: Exception) -> Packet:
 
 @dataclass(eq=False)
 class Cluster:
-    """A cluster to which pieces of work are handed: a `molehill.machine.Executor`.
+    """A cluster to which pieces of work are handed: a `molehill.runtime.Executor`.
 
     Attributes
     ----------
@@ -384,14 +386,14 @@ class Cluster:
             other = [name for name, number in _versions().items() if known.get(name) != number]
             if other:
                 problem = f"a worker has other versions of {', '.join(other)} than this process, or lacks them"
-                raise InputError("executor", problem, "Install the same versions on all machines")
+                raise InputError("scheduler", problem, "Install the same versions on all machines")
             if not about["private"]:
                 problem = "a worker would lay confidential values into a folder that others can read"
-                raise InputError("executor", problem, "Give it a folder of its own: dask worker --local-directory")
+                raise InputError("scheduler", problem, "Give it a folder of its own: dask worker --local-directory")
             if about["threads"] != 1:
                 problem = f"a worker has {about['threads']} threads, which would share what is set for one piece"
                 raise InputError(
-                    "executor", problem, "Start several workers of one: dask worker --nworkers 8 --nthreads 1"
+                    "scheduler", problem, "Start several workers of one: dask worker --nworkers 8 --nthreads 1"
                 )
             self._checked.add(address)
 
@@ -399,7 +401,7 @@ class Cluster:
         parts = urlsplit(address)
         if parts.scheme != "tls" and not _is_here(str(parts.hostname)):
             problem = "a worker is on another machine, and confidential values would travel to it in the open"
-            raise InputError("executor", problem, "Run scheduler and workers with TLS: docs/cluster.md")
+            raise InputError("scheduler", problem, "Run scheduler and workers with TLS: docs/cluster.md")
 
     def spread(
         self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
@@ -445,7 +447,7 @@ class Cluster:
         except KilledWorker as killed:
             problem = f"a piece of work ended {killed.allowed_failures + 1} workers one after the other"
             remedy = "They were killed, or had too little memory: give them more, or have fewer of them, and go on"
-            raise InputError("executor", problem, f"{remedy} (--resume)") from None
+            raise InputError("scheduler", problem, f"{remedy} (--resume)") from None
         except (CancelledError, CommClosedError, OSError):
             raise _ForgottenError from None
         finally:
@@ -480,7 +482,7 @@ class Cluster:
                     missed = 0.0 if self._find_workers() else missed + LOOK
                     if missed > GONE:
                         problem = f"there has been no worker for {GONE:.0f} seconds"
-                        raise InputError("executor", problem, "Start some, and go on (--resume)") from None
+                        raise InputError("scheduler", problem, "Start some, and go on (--resume)") from None
         finally:
             # Also ends a request that nobody waits for any more.
             future.release()
@@ -494,7 +496,7 @@ class Cluster:
                 return
             time.sleep(LOOK / 4)
         raise InputError(
-            "executor", "the scheduler went away in the middle of the work", "Start it, and go on (--resume)"
+            "scheduler", "the scheduler went away in the middle of the work", "Start it, and go on (--resume)"
         )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from molehill import consumer_survey, read_table, release_risk
-from molehill.baselines import topcode
+from molehill.sdc_methods import topcode
 from molehill.utility import ecdf_distances
 from studies.paper.claims import Claim, bias, distance, truth
 from studies.paper.page import (

@@ -226,7 +226,7 @@ def _as_evaluation(results: Results, radii: Mapping[str, float], data_radius: fl
             chance, step = results.chance_rises(radius), results.study.step
             rows.append((*about, "rises", "", step, "", "", float(results.rises(scheme)[0]), np.nan, np.nan))
             ends = (float(chance.mean()), *np.quantile(chance, [0.025, 0.975]))
-            rows.append((*about, "rises_by_chance", "", step, "", "", *ends))
+            rows.append((*about, "increases_by_chance", "", step, "", "", *ends))
     nothing = pd.DataFrame()
     everyone = pd.concat(records, ignore_index=True).assign(expected_risk=np.nan, expected_error=np.nan)
     return Evaluation(pd.DataFrame(rows, columns=_COLUMNS), nothing, nothing, nothing, everyone)

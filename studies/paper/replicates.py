@@ -113,7 +113,7 @@ class Study:
 
     def intruder(self, radius: float) -> Intruder:
         """Give the intruder of the paper, at a radius."""
-        return Intruder(self.survey.known, self.survey.sensitive, radius, cover="paper", small_patterns="marginal")
+        return Intruder(self.survey.known, self.survey.sensitive, radius, count_self=True, small_patterns="marginal")
 
 
 def run_schemes(
@@ -164,7 +164,7 @@ def measure_scheme(data: pd.DataFrame, study: Study, scheme: PaperScheme, refit:
         "effective_size": np.array(told.effective_size),
         "converged": np.array(not told.problems),
     }
-    distances = ecdf_distances(data, released, column).by_table
+    distances = ecdf_distances(data, released, column).by_dataset
     for name in ("U_m", "U_a"):
         found[name] = distances.loc[distances["measure"] == name, "value"].to_numpy()[usual].mean(axis=1)
     found |= _measure_risk(data, study, released, usual)
@@ -249,7 +249,7 @@ def _fit(data: pd.DataFrame, study: Study, weights: Floats, seed: int, *, quick:
     if study.synthesizer == "negative_binomial":
         synthesizer = models.negative_binomial(survey.sensitive)
     else:
-        paper: dict[str, Any] = {"components": 10, "membership": "posterior", "transform": "log"}
+        paper: dict[str, Any] = {"components": 10, "component_draw": "posterior", "transform": "log"}
         ends: dict[str, Any] = {"lower": survey.lower, "upper": survey.upper}
         synthesizer = models.semicontinuous(survey.sensitive, list(survey.predictors), **paper, **ends)
     lengths: dict[str, Any] = {"draws": QUICK_DRAWS, "patience": 0} if quick else {"patience": 1}
@@ -262,7 +262,7 @@ def _fit(data: pd.DataFrame, study: Study, weights: Floats, seed: int, *, quick:
 def _measure_risk(data: pd.DataFrame, study: Study, released: list[Any], places: np.ndarray) -> dict[str, np.ndarray]:
     found = {}
     for radius in study.radii:
-        risk = release_risk(data, released, study.intruder(radius)).by_table
+        risk = release_risk(data, released, study.intruder(radius)).by_dataset
         # Neighbours in the chains share a block, so that the spread of the blocks holds their autocorrelation.
         blocks = np.stack([part.mean(axis=0) for part in np.array_split(risk, BLOCKS)])
         found[f"risk/{radius}"] = np.stack([risk[row].mean(axis=0) for row in places]).astype(np.float32)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from molehill import InputError
-from molehill.attacks.attribute import correct_attribution, disclosive, l_diversity
+from molehill.attacks.attribute import correct_attribution, disco, l_diversity
 
 # Town A: x x y, B: x x, C: y, D: x y, E: z.
 DATA = pd.DataFrame({"town": list("AAABBCDDE"), "job": list("xxyxxyxyz")})
@@ -31,7 +31,7 @@ def test_numbers_are_cut_where_it_is_said():
 
 
 def test_disco_is_that_of_the_definition():
-    found = disclosive(DATA, RELEASED, "town", "job")
+    found = disco(DATA, RELEASED, "town", "job")
     assert found.original.value == pytest.approx(4 / 9)  # B, C and E
     assert found.synthetic.value == pytest.approx(7 / 9)  # all but B
     assert found.found.value == pytest.approx(8 / 9)  # all but E
@@ -46,7 +46,7 @@ def test_disco_is_that_of_the_definition():
 def test_control_records_are_looked_up_in_the_release_too():
     # Of people who were not in the data: x of A is told rightly, z of F too, y of B is not told, x of C told wrongly.
     people = pd.DataFrame({"town": list("AFBC"), "job": list("xzyx")})
-    found = disclosive(DATA, RELEASED, "town", "job", control=people).attack
+    found = disco(DATA, RELEASED, "town", "job", control=people).attack
     assert found.control.value == 0.5
     assert found.rate.value == pytest.approx(4 / 9)
     assert found.risk.value == pytest.approx((4 / 9 - 0.5) / 0.5)
@@ -73,7 +73,7 @@ def test_less_agreement_may_be_enough_to_be_sure():
 
 
 def test_several_tables_are_averaged():
-    found = disclosive(DATA, [RELEASED, DATA], "town", "job")
+    found = disco(DATA, [RELEASED, DATA], "town", "job")
     assert found.correct.value == pytest.approx((4 / 9 + 4 / 9) / 2)
     assert found.synthetic.value == pytest.approx((7 / 9 + 4 / 9) / 2)
     assert found.synthetic.low < found.synthetic.high
@@ -81,7 +81,7 @@ def test_several_tables_are_averaged():
 
 def test_bad_input_is_refused():
     with pytest.raises(InputError, match="target: 'town' is also known"):
-        disclosive(DATA, RELEASED, "town", "town")
+        disco(DATA, RELEASED, "town", "town")
     with pytest.raises(InputError, match="target: it is of type list"):
         l_diversity(DATA, "town", ["job"])  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="breaks: 'age' is neither known nor the target"):
@@ -89,4 +89,4 @@ def test_bad_input_is_refused():
     with pytest.raises(InputError, match="least: it is no share"):
         correct_attribution(DATA, RELEASED, "town", "job", least=0)
     with pytest.raises(InputError, match="released: no value of column 'job' occurs"):
-        disclosive(DATA, RELEASED.assign(job="w"), "town", "job")
+        disco(DATA, RELEASED.assign(job="w"), "town", "job")

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from molehill import InputError
-from molehill.attacks.identity import k_anonymity, linkage, replicated_uniques, unique_again
+from molehill.attacks.identity import k_anonymity, linkage, replicated_uniques, replicated_uniques_vs_control
 
 DATA = pd.DataFrame(
     {
@@ -59,13 +59,13 @@ def test_without_uniques_none_is_replicated():
 def test_people_who_were_not_used_are_unique_again_by_chance():
     released = pd.DataFrame({"town": ["A", "B", "B", "C", "D", "Z"]})
     people = pd.DataFrame({"town": ["A", "C", "C", "D", "Y", "Z", "A", "B", "B", "E"]})
-    found = unique_again(DATA, [released, released], "town", control=people)
+    found = replicated_uniques_vs_control(DATA, [released, released], "town", control=people)
     # C and D of the data; D and Z of the others, and E is nowhere.
     assert (found.rate.value, found.control.value) == (0.2, 0.2)
     assert found.risk.value == pytest.approx(0.0)
-    assert np.isnan(unique_again(DATA, released, "town").risk.value)
+    assert np.isnan(replicated_uniques_vs_control(DATA, released, "town").risk.value)
     # As many are asked on both sides: whoever is alone among few need not be so among many.
-    many = unique_again(pd.concat([DATA] * 2), released, "town", control=people, seed=1)
+    many = replicated_uniques_vs_control(pd.concat([DATA] * 2), released, "town", control=people, seed=1)
     assert (many.attacks, many.controls) == (10, 10)
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from agreement import assert_mean
 from molehill.attacks.prediction import group_by_kept, predict_synthesized
-from molehill.baselines import swap_ranks
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measures.attacks.predictions import PREDICTION_MEASURES
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.verdict import judge
 from molehill.risk.intruder import Intruder
+from molehill.sdc_methods import swap_ranks
 from molehill.tables.table import Table
 from processes import run_command
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from molehill import InputError
-from molehill.attacks.reconstruction import frequent_others, reconstruct
+from molehill.attacks.reconstruction import frequent_others, infer_unchanged
 
 DATA = pd.DataFrame(
     {
@@ -17,7 +17,7 @@ DATA = pd.DataFrame(
 
 
 def test_a_category_is_guessed_by_the_most_frequent():
-    town, sex, _ = reconstruct(DATA, DATA, ["town", "sex", "age"])
+    town, sex, _ = infer_unchanged(DATA, DATA, ["town", "sex", "age"])
     # Town by sex and age: f 20 has A A, every other is alone: all right. Without the own record: A and A; the others
     # are guessed by the most frequent of all, A, right for the third.
     assert town.rate.value == 1.0
@@ -30,7 +30,7 @@ def test_a_category_is_guessed_by_the_most_frequent():
 
 
 def test_a_number_is_guessed_by_the_median_within_its_tolerance():
-    found = reconstruct(DATA, DATA, ["town", "age"], tolerance=0.05)[1]
+    found = infer_unchanged(DATA, DATA, ["town", "age"], tolerance=0.05)[1]
     # Medians: A 20, B 32, C 62. Right are A A, B B (within 5%), C. Without: A: 35 35 20, B: 33 31, C: of all 32.
     assert found.rate.value == pytest.approx(5 / 6)
     assert found.without.value == 0
@@ -39,7 +39,7 @@ def test_a_number_is_guessed_by_the_median_within_its_tolerance():
 
 def test_a_table_of_others_has_no_own_records():
     released = pd.DataFrame({"town": ["A", "A", "A", "B"], "sex": ["f", "f", "m", "m"]})
-    _, sex = reconstruct(DATA, released, ["town", "sex"], linked=False)
+    _, sex = infer_unchanged(DATA, released, ["town", "sex"], linked=False)
     # A: f, B: m, C is nowhere: of f f m m the first, f.
     assert sex.rate.value == pytest.approx(5 / 6)
     assert np.isnan(sex.without.value)
@@ -60,8 +60,8 @@ def test_the_most_frequent_is_that_of_counting():
 
 def test_bad_input_is_refused():
     with pytest.raises(InputError, match="columns: one is not enough"):
-        reconstruct(DATA, DATA, "town")
+        infer_unchanged(DATA, DATA, "town")
     with pytest.raises(InputError, match="released: it has 5 records where"):
-        reconstruct(DATA, DATA.iloc[1:], ["town", "sex"])
+        infer_unchanged(DATA, DATA.iloc[1:], ["town", "sex"])
     with pytest.raises(InputError, match="tolerance: it is negative"):
-        reconstruct(DATA, DATA, ["town", "sex"], tolerance=-0.1)
+        infer_unchanged(DATA, DATA, ["town", "sex"], tolerance=-0.1)

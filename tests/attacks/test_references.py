@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from agreement import assert_rate_at_most
-from molehill.attacks.attribute import disclosive
+from molehill.attacks.attribute import disco
 from molehill.attacks.closeness import closest_records
 from molehill.attacks.criteria import inference, linkability, singling_out
-from molehill.attacks.identity import unique_again
+from molehill.attacks.identity import replicated_uniques_vs_control
 
 COLUMNS = ["age", "sex", "town", "pay", "job"]
 KNOWN = ["age", "sex", "town"]
@@ -33,8 +33,8 @@ def attack(data, released, people, seed):
         "linkability": linkability(data, released, KNOWN[:2], ["town", "pay"], neighbours=3, **options).risk,
         "singling out, one column": singling_out(data, released, size=1, attacks=200, **options).risk,
         "singling out": singling_out(data, released, size=3, attacks=200, **options).risk,
-        "disclosive": disclosive(data, released, KNOWN, "job", control=people).attack.risk,
-        "unique again": unique_again(data, released, KNOWN, control=people, seed=seed).risk,
+        "disclosive": disco(data, released, KNOWN, "job", control=people).attack.risk,
+        "unique again": replicated_uniques_vs_control(data, released, KNOWN, control=people, seed=seed).risk,
         "closest": type(nearer)(*(2 * (end - 0.5) for end in nearer)),
     }
 

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from altair.utils.schemapi import debug_mode
 
-from molehill.baselines import add_noise, swap_ranks, topcode
 from molehill.charts import (
     densities,
     draw_svg,
@@ -34,6 +33,7 @@ from molehill.charts import (
 from molehill.evaluation.evaluation import evaluate
 from molehill.risk.intruder import Intruder
 from molehill.risk.profile import count_bins
+from molehill.sdc_methods import add_noise, swap_ranks, topcode
 from molehill.tables.populations import consumer_survey
 
 NASTY = {

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from molehill import InputError
-from molehill.baselines import topcode
 from molehill.charts import estimate_intervals, specify
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measures import MEASURES
 from molehill.risk.intruder import Intruder
+from molehill.sdc_methods import topcode
 
 
 def _titles(specification):

@@ -105,8 +105,8 @@ def test_every_figure_of_a_release_can_be_chosen_once(evaluation):
 
 
 def test_releases_without_both_figures_make_no_map(evaluation):
-    with pytest.raises(InputError, match="no release has both 'rises' and 'U_m'"):
-        measure_map(replace(evaluation, utility=evaluation.utility.query("scheme == 'noise'")), "U_m", "rises")
+    with pytest.raises(InputError, match="no release has both 'increases' and 'U_m'"):
+        measure_map(replace(evaluation, utility=evaluation.utility.query("scheme == 'noise'")), "U_m", "increases")
 
 
 def test_the_search_has_every_point_with_its_bars_and_marks_the_chosen_one(points, baselines, charts, draw):

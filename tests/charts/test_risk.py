@@ -47,9 +47,9 @@ def test_expected_violins_leave_out_schemes_without_a_posterior(evaluation, char
 def test_scatter_marks_the_rises_that_the_evaluation_counts(evaluation, charts, draw):
     counted = evaluation.risk.query("scheme == 'swapping'").set_index("measure")["value"]
     marked = charts["scatter"].data_with("record")
-    assert len(marked) == counted["rises"] > 0
+    assert len(marked) == counted["increases"] > 0
     assert (marked["up"] - marked["across"] > STEP - 0.001).all()
-    assert f"By chance alone there would be {counted['rises_by_chance']:,.0f} (" in charts["scatter"].subtitle
+    assert f"By chance alone there would be {counted['increases_by_chance']:,.0f} (" in charts["scatter"].subtitle
     # Against another reference, or with another step, the evaluation does not know it.
     for other in (
         risk_scatter(evaluation, "noise", "swapping"),

@@ -11,7 +11,7 @@ from molehill import read_table, write_table
 from processes import run_command
 
 QUICK = [
-    *("--set", "datasets=2", "--set", "compare=[]", "--set", "expected_tables=0", "--set", "leaf=20"),
+    *("--set", "datasets=2", "--set", "compare=[]", "--set", "expected_risk_draws=0", "--set", "min_leaf_size=20"),
     *("--set", "attacks=none", "--set", "seed=3", "--set", "shuffle=false", "--quiet"),
 ]
 
@@ -50,14 +50,14 @@ def test_household_income_beside_its_parts_stops_until_it_is_derived(tmp_path):
     write_table(households(), tmp_path / "people.csv")
     settings = tmp_path / "settings.toml"
     kept = "\n".join(f'{name} = "keep"' for name in ("region", "sex", "eqsize"))
-    kept += '\nhome = { release = "keep", identifying = "accept" }'
-    head = f'data = "people.csv"\nknown = ["region", "sex"]\n[columns]\n{kept}\n'
+    kept += '\nhome = { release = "keep", accept_identifying = true }'
+    head = f'[file]\ndata = "people.csv"\n[intruder]\nknown = ["region", "sex"]\n[columns]\n{kept}\n'
     parts = ("pay", "pension", "rents", "tax")
     limits = "lower = 0, upper = 1000000"
     settings.write_text(
         head
         + "".join(f'{name} = "keep"\n' for name in parts)
-        + 'eqincome = { release = "replace", lower = -100000, upper = 1000000 }\n'
+        + 'eqincome = { release = "synthesize", lower = -100000, upper = 1000000 }\n'
     )
     planned = run_command("plan", settings)
     assert planned.returncode == 0, planned.stderr
@@ -67,11 +67,11 @@ def test_household_income_beside_its_parts_stops_until_it_is_derived(tmp_path):
     assert f"eqincome = {FORMULA}, for 100% of the records" in stopped.stderr
     line = f'eqincome = {{ release = "derived", formula = "{FORMULA}" }}'
     assert line in stopped.stderr
-    assert 'derivable = "accept"' in stopped.stderr
+    assert "accept_derivable = true" in stopped.stderr
     assert not (tmp_path / "out").exists()
 
     settings.write_text(
-        head + "".join(f'{name} = {{ release = "replace", {limits} }}\n' for name in parts) + f"{line}\n"
+        head + "".join(f'{name} = {{ release = "synthesize", {limits} }}\n' for name in parts) + f"{line}\n"
     )
     done = run_command("run", settings, "--out", tmp_path / "out", *QUICK)
     assert done.returncode == 0, done.stderr
@@ -94,8 +94,9 @@ def test_grade_beside_age_and_experience_stops_with_the_formula(tmp_path):
     write_table(people.assign(sex=random.choice(["f", "m"], 300)), tmp_path / "school.csv")
     settings = tmp_path / "settings.toml"
     settings.write_text(
-        'data = "school.csv"\nknown = ["sex"]\n[columns]\nage = "keep"\nexperience = "keep"\nsex = "keep"\n'
-        'grade = { release = "replace", kind = "count", lower = 0, upper = 60 }\n'
+        '[file]\ndata = "school.csv"\n[intruder]\nknown = ["sex"]\n[columns]\nage = "keep"\nexperience = "keep"\n'
+        'sex = "keep"\n'
+        'grade = { release = "synthesize", kind = "count", lower = 0, upper = 60 }\n'
     )
     stopped = run_command("run", settings, "--out", tmp_path / "out", *QUICK)
     assert stopped.returncode == 2
@@ -108,7 +109,7 @@ def test_init_of_households_proposes_what_the_plan_accepts(tmp_path, shared):
     settings = tmp_path / "settings.toml"
     made = run_command("init", path, "--out", settings)
     assert made.returncode == 0, made.stderr
-    assert "derived eqIncome" in made.stdout
+    assert "derived    eqIncome" in made.stdout
     assert re.search(r"eqIncome = \(sum\(py.* by db030 \+ hy", made.stdout)
     planned = run_command("plan", settings)
     assert planned.returncode == 0, planned.stderr

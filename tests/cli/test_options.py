@@ -16,7 +16,7 @@ def test_the_lists_of_names_are_those_of_the_settings():
         if field.annotation == Names or Names in get_args(field.annotation)
     }
     # Rules and formulas have commas of their own.
-    assert set(NAMES) == listed - {"targets", "regressions", "constraints"}
+    assert set(NAMES) == listed - {"release_criteria", "regressions", "constraints"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -31,7 +31,7 @@ def test_names_may_have_commas_between(name):
 def test_a_name_in_quotes_is_taken_whole(quoted):
     given = read_given([f"known={quoted}"])
     assert given == {"known": "age, in years"}
-    assert Settings(replace="pay", **given).known == ("age, in years",)
+    assert Settings(synthesize="pay", **given).known == ("age, in years",)
 
 
 @pytest.mark.parametrize("name", ["2020", "true", "1.5", "2020-01-01", "inf"])
@@ -41,25 +41,27 @@ def test_a_column_may_be_called_like_a_number(name):
 
 
 def test_rules_formulas_and_other_settings_are_not_split():
-    given = read_given(["targets=U_m <= 0.03", "regressions=pay ~ poly(age, 2)", "data=a,b.csv", "order=1"])
+    given = read_given(
+        ["release_criteria=U_m <= 0.03", "regressions=pay ~ poly(age, 2)", "data=a,b.csv", "risk_order=1"]
+    )
     assert given == {
-        "targets": "U_m <= 0.03",
+        "release_criteria": "U_m <= 0.03",
         "regressions": "pay ~ poly(age, 2)",
         "data": "a,b.csv",
-        "order": 1,
+        "risk_order": 1,
     }
 
 
 def test_nothing_between_commas_is_refused_by_the_settings():
     with pytest.raises(InputError, match="'known' must be a list of column names"):
-        Settings(replace="pay", **read_given(["known=age,,town"]))
+        Settings(synthesize="pay", **read_given(["known=age,,town"]))
 
 
 @pytest.mark.parametrize(
-    "given", [["order=1", "order=2"], ["known=age", " known =age"], ["seed=1", "order=1", "seed=1"]]
+    "given", [["risk_order=1", "risk_order=2"], ["known=age", " known =age"], ["seed=1", "risk_order=1", "seed=1"]]
 )
 def test_a_setting_is_given_once(given):
-    with pytest.raises(InputError, match=r"set: '(order|known|seed)' is given more than once. Give it once"):
+    with pytest.raises(InputError, match=r"set: '(risk_order|known|seed)' is given more than once. Give it once"):
         read_given(given)
 
 
@@ -71,7 +73,7 @@ def test_a_setting_is_given_once(given):
         ("[1, " + "9" * 100_000 + "]", "a number with too many digits"),
     ],
 )
-@pytest.mark.parametrize("name", ["order", "known"])
+@pytest.mark.parametrize("name", ["risk_order", "known"])
 def test_a_hostile_value_is_refused_for_its_true_reason(name, value, words):
     if name == "known" and value.isdigit():
         pytest.skip("that could be the name of a column")
@@ -82,4 +84,4 @@ def test_a_hostile_value_is_refused_for_its_true_reason(name, value, words):
 
 
 def test_a_value_cannot_bring_other_settings_along():
-    assert read_given(["order=1\nseed=5"]) == {"order": "1\nseed=5"}
+    assert read_given(["risk_order=1\nseed=5"]) == {"risk_order": "1\nseed=5"}

@@ -44,7 +44,7 @@ def test_risk_of_a_folder_is_that_of_the_file(folder, tmp_path):
         arguments = [*SURVEY, "--order", 2, *how]
         assert run("risk", folder / "own", *arguments) == run("risk", folder / "own.parquet", *arguments)
     out = tmp_path / "risk"
-    run("risk", folder / "own", *SURVEY, "--out", out, "--memory", 0.5)
+    run("risk", folder / "own", *SURVEY, "--out", out, "--memory-gib", 0.5)
     run("risk", folder / "own.parquet", *SURVEY, "--out", tmp_path / "risk.parquet")
     parts, whole = as_whole(open_dataset(out)).frame, read_table(tmp_path / "risk.parquet").frame
     assert (parts["position"] + 1).tolist() == whole["record"].tolist()
@@ -78,16 +78,16 @@ def test_nothing_is_written_over_what_is_read_or_over_other_things(folder, tmp_p
 
 
 def test_a_file_that_needs_more_memory_than_it_may_have_is_measured_in_parts(folder, tmp_path):
-    assert run("risk", folder / "own.parquet", *SURVEY, "--memory", 0.0001) == run("risk", folder / "own", *SURVEY)
+    assert run("risk", folder / "own.parquet", *SURVEY, "--memory-gib", 0.0001) == run("risk", folder / "own", *SURVEY)
     with pytest.raises(InputError, match="chart: it cannot be done"):
-        run("risk", folder / "own.parquet", *SURVEY, "--memory", 0.0001, "--chart", tmp_path / "chart.svg")
+        run("risk", folder / "own.parquet", *SURVEY, "--memory-gib", 0.0001, "--chart", tmp_path / "chart.svg")
 
 
 def test_evaluation_of_folders_has_the_figures_of_the_files(folder):
     given = ["first", "second"]
-    against = ["--against", f"same={folder / 'own'}"]
+    against = ["--compare", f"same={folder / 'own'}"]
     found = json.loads(run("evaluate", folder / "own", *(folder / name for name in given), *SURVEY, *against, "--json"))
-    against = ["--against", f"same={folder / 'own.parquet'}"]
+    against = ["--compare", f"same={folder / 'own.parquet'}"]
     files = [folder / f"{name}.parquet" for name in ("own", *given)]
     whole = json.loads(run("evaluate", *files, *SURVEY, *against, "--json"))
     key = ["scheme", "column", "measure", "name"]
@@ -108,7 +108,8 @@ def test_evaluation_of_folders_has_the_figures_of_the_files(folder):
 
 
 @pytest.mark.parametrize(
-    "option", [["--key", "age"], ["--unlinked"], ["--regression", "income ~ age"], ["--missing-codes", "income=9"]]
+    "option",
+    [["--id", "age"], ["--fully-synthetic"], ["--regression", "income ~ age"], ["--missing-codes", "income=9"]],
 )
 def test_what_parts_cannot_do_is_refused(folder, option):
     with pytest.raises(InputError, match="cannot be done with a table that is measured in parts"):

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from molehill.cli import progress
 from molehill.cli.progress import telling, watched
-from molehill.machine import doing
+from molehill.runtime import doing
 
 
 def test_a_stage_that_goes_on_says_so_until_another_begins():

@@ -15,7 +15,8 @@ import pyreadstat
 import pytest
 
 from drawing import in_words  # noqa: F401
-from molehill import Table, read_table, write_table
+from molehill import Table, read_settings, read_table, write_table
+from molehill.plan.settings import write_settings
 from molehill.release import release as saving
 from molehill.report.page.page import render_report
 from processes import run_command
@@ -105,15 +106,13 @@ def commands(name: str) -> list[list[str]]:
 def answer(settings: Path) -> None:
     """Decide otherwise where that is sensible, look the limits up, and keep the fit cheap."""
     text = settings.read_text(encoding="utf-8")
-    assert re.findall(r'(?m)^(\w+) = "(?:decide|replace)"', text) == ["illness"]
-    text = text.replace('illness = "replace"', 'illness = "keep"')
+    assert re.findall(r'(?m)^(\w+) = "(?:undecided|synthesize)"', text) == ["illness"]
+    text = text.replace('illness = "synthesize"', 'illness = "keep"')
     text, limits = re.subn(r"lower = [\d.]+, upper = [\d.]+", "lower = 0.0, upper = 60000.0", text)
     assert limits == 1
-    cheap = {"datasets": "2", "compare": "[]", "expected_tables": "0", "attacks": '"none"', "leaf": "20"}
-    for name, value in cheap.items():
-        text, found = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
-        assert found == 1, name
     settings.write_text(text, encoding="utf-8")
+    cheap: Any = {"datasets": 2, "compare": [], "expected_risk_draws": 0, "attacks": "none", "min_leaf_size": 20}
+    write_settings(read_settings(settings, **cheap), settings)
 
 
 def released_text(path: Path) -> str:

@@ -25,7 +25,7 @@ def asked(tmp_path_factory):
     random = np.random.default_rng(3)
     people = pd.DataFrame({"town": random.choice(["A", "B"], 60), "visits": random.poisson(5, 60)})
     people.to_csv(folder / "people.csv", index=False)
-    write_settings(SETTINGS.but(attacks="none", scorecard=NO_RISK), folder / "settings.toml")
+    write_settings(SETTINGS.but(attacks="none", thresholds=NO_RISK), folder / "settings.toml")
     return folder / "settings.toml"
 
 
@@ -77,7 +77,7 @@ RED = {
 ALONE = (
     "isolated_mean",
     "largest_mean",
-    "guess_right_gain",
+    "attribution_gain",
     "singling_out",
     "linkability",
     "inference",
@@ -100,7 +100,7 @@ def test_a_red_of_identity_attribute_or_membership_stops_a_release(case, tmp_pat
     drawn.loc[kept, sensitive] = own.loc[kept, sensitive]
     drawn.to_csv(tmp_path / "drawn.csv", index=False)
     asked = ["--known", known, "--sensitive", sensitive, "--radius", 0.02, "--control", tmp_path / "control.csv"]
-    without = [part for name in ALONE for part in ("--without", name)]
+    without = [part for name in ALONE for part in ("--skip", name)]
     told = run_command("evaluate", tmp_path / "own.csv", tmp_path / "drawn.csv", *asked, *without, "--json")
     assert told.returncode == 0, told.stderr
     content = json.loads(told.stdout)

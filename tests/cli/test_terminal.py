@@ -24,9 +24,9 @@ def files(tmp_path):
 def test_a_name_is_given_once():
     for call, given in (
         (parse_breaks, ["age=25,35", "age=40"]),
-        (parse_bounds, ["members=off", "a=1,2", "a=1,2"]),
+        (parse_bounds, ["membership_distance=off", "a=1,2", "a=1,2"]),
         (parse_kinds, ["pay=count", "pay=continuous"]),
-        (lambda texts: parse_pairs(texts, "against", "x=y"), ["a=1", "b=2", "a=1"]),
+        (lambda texts: parse_pairs(texts, "compare", "x=y"), ["a=1", "b=2", "a=1"]),
     ):
         with pytest.raises(InputError, match=r"'(age|pay|a)' is given more than once. Give it once"):
             call(given)
@@ -37,7 +37,7 @@ def test_a_name_is_given_once():
     ("given", "words"),
     [
         ("matches_tru=0.1,0.2", "there is no measure 'matches_tru'. Did you mean 'matches_true'"),
-        ("matches_true=0.1,0.2,0.3", "more than two bounds"),
+        ("matches_true=0.1,0.2,0.3", "more than two thresholds"),
         ("matches_true=low", "amber of 'matches_true' is not a number"),
         ("matches_true=nan", "amber of 'matches_true' is not a number"),
         ("matches_true=,", "neither a table"),
@@ -45,22 +45,22 @@ def test_a_name_is_given_once():
     ],
 )
 def test_bounds_that_cannot_be_are_told(given, words):
-    with pytest.raises(InputError, match=r"^bound: ") as caught:
+    with pytest.raises(InputError, match=r"^threshold: ") as caught:
         parse_bounds([given])
     assert words in str(caught.value)
 
 
 def test_either_bound_may_be_left_out():
-    assert parse_bounds(["matches_true=,0.1", "members=0.65", "nearer=0.6,never"]) == {
+    assert parse_bounds(["matches_true=,0.1", "membership_distance=0.65", "closer_to_participants=0.6,never"]) == {
         "matches_true": {"red": 0.1},
-        "members": {"amber": 0.65},
-        "nearer": {"amber": 0.6, "red": "never"},
+        "membership_distance": {"amber": 0.65},
+        "closer_to_participants": {"amber": 0.6, "red": "never"},
     }
 
 
 @pytest.mark.parametrize("name", ["released", "confidential"])
 def test_another_release_cannot_take_the_place_of_the_tables_themselves(files, name):
-    with pytest.raises(InputError, match=f"against: {name!r} is taken. Choose another name"):
+    with pytest.raises(InputError, match=f"compare: {name!r} is taken. Choose another name"):
         read_releases(files[:1], [f"{name}={files[1]}"], None, {})
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from conjugate import pay_by_town
-from molehill import baselines, utility
+from molehill import sdc_methods, utility
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate, read_evaluation
 from molehill.evaluation.measure import COLUMNS
@@ -61,7 +61,7 @@ def test_every_measure_of_every_scene_moves_the_bar(monkeypatch):
         yield (lambda total: moved.append(-total)), moved.append
 
     monkeypatch.setattr("molehill.evaluation.evaluation.progress_bar", bar)
-    evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, NEIGHBOUR, analyses=[], without="singling_out")
+    evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, NEIGHBOUR, analyses=[], skip="singling_out")
     # As many steps as were announced, none of them as large as a scene.
     assert sum(moved) == 0
     assert max(moved) == 1
@@ -74,12 +74,12 @@ def test_risk_by_hand(small):
     # Table 1: of A 103, 119 and 905 are close to their own, each with 1 (103), 1 (119: 113 is not there), 1 close:
     # none of three others covers them; of B 50 (with itself alone) and not 99.
     # Table 2: 113 (with 119) and 119 (with 113): two of three others are not close; of B 50 and 52 are, to each other.
-    by_table = np.array([[1, 0, 1, 1, 1, 0], [0, 2 / 3, 2 / 3, 0, 0, 0]])
-    realised = by_table.mean(axis=0)
+    by_dataset = np.array([[1, 0, 1, 1, 1, 0], [0, 2 / 3, 2 / 3, 0, 0, 0]])
+    realised = by_dataset.mean(axis=0)
     records = small.records[small.records["scheme"] == "noisy"]
     assert records["risk"].to_numpy() == pytest.approx(realised)
-    assert records["error"].to_numpy() == pytest.approx(np.abs(np.diff(by_table, axis=0))[0] / 2)
-    assert records["linked"].tolist() == [0.5, 0.5, 1.0, 0.5, 1.0, 0.5]
+    assert records["error"].to_numpy() == pytest.approx(np.abs(np.diff(by_dataset, axis=0))[0] / 2)
+    assert records["is_close"].tolist() == [0.5, 0.5, 1.0, 0.5, 1.0, 0.5]
     assert records["record"].tolist() == [1, 2, 3, 4, 5, 6]
     assert figure(small, "risk_mean", "noisy")["value"] == pytest.approx(realised.mean())
     assert figure(small, "risk_above_50", "noisy")["value"] == 1
@@ -90,11 +90,11 @@ def test_risk_by_hand(small):
 def test_the_floor_and_what_is_above_it(small):
     # Of A 2, 3, 2 and 1 of 4 are in the balls, of B both: p (1 - p).
     floor = (1 / 4 + 3 / 16 + 1 / 4 + 3 / 16) / 6
-    assert figure(small, "risk_floor", "noisy")["value"] == pytest.approx(floor)
+    assert figure(small, "risk_baseline", "noisy")["value"] == pytest.approx(floor)
     above, mean = (figure(small, name, "noisy")[["value", "low", "high"]] for name in ("risk_excess", "risk_mean"))
     assert (above + floor).tolist() == pytest.approx(mean.tolist())
     assert not (
-        (small.risk["scheme"] == "confidential") & small.risk["measure"].isin(["risk_floor", "risk_excess"])
+        (small.risk["scheme"] == "confidential") & small.risk["measure"].isin(["risk_baseline", "risk_excess"])
     ).any()
 
 
@@ -105,10 +105,10 @@ def test_match_rates_radii_and_guesses_are_those_of_their_functions(small):
     # The second record is found uniquely in no table, the others of A in table 1, none in table 2 (113, 119 are two).
     assert figure(small, "matches_true", "noisy")["value"] == pytest.approx((4 / 6 + 0 / 6) / 2)
     assert figure(small, "matches_expected", "noisy")["value"] == pytest.approx((4 + (1 / 2 + 1 / 2 + 1)) / 2)
-    assert figure(small, "guess_right", "noisy")["value"] == pytest.approx((4 + 4) / 12)
+    assert figure(small, "attribution_correct", "noisy")["value"] == pytest.approx((4 + 4) / 12)
     # Medians: 202, 206.5, 119, 462.5, 50, 75.5.
-    assert figure(small, "guess_pooled", "noisy")["value"] == pytest.approx(2 / 6)
-    assert figure(small, "pooled_mean", "noisy")["value"] == pytest.approx((1 + 1) / 6)
+    assert figure(small, "combined_attribution_correct", "noisy")["value"] == pytest.approx(2 / 6)
+    assert figure(small, "combined_mean", "noisy")["value"] == pytest.approx((1 + 1) / 6)
 
 
 def test_the_confidential_table_released_as_it_is(small):
@@ -120,8 +120,8 @@ def test_the_confidential_table_released_as_it_is(small):
 
 def test_rises_against_a_reference(small):
     # Means 1/2, 1/3, 5/6, 1/2, 1/2, 0 against 2/3, 1/3, 2/3, 1, 0, 0: only the fifth rises by more than 0.2.
-    assert figure(small, "rises", "noisy", at=0.2)["value"] == 1
-    assert np.isnan(figure(small, "rises_by_chance", "noisy", at=0.2)["value"])
+    assert figure(small, "increases", "noisy", at=0.2)["value"] == 1
+    assert np.isnan(figure(small, "increases_by_chance", "noisy", at=0.2)["value"])
     assert not (small.risk["measure"] == "moles").any()
 
 
@@ -162,14 +162,14 @@ def test_groups_by_hand(small):
     assert found[("pattern", "town B")] == (2, pytest.approx(0.25))
     assert found[("size", "50 to 100")] == (2, pytest.approx(0.25))
     assert found[("size", "500 to 1,000")] == (1, pytest.approx(0.5))
-    guesses = small.groups[(small.groups["scheme"] == "noisy") & (small.groups["measure"] == "guess_right")]
+    guesses = small.groups[(small.groups["scheme"] == "noisy") & (small.groups["measure"] == "attribution_correct")]
     assert guesses[guesses["group"] == "town B"]["value"].tolist() == [pytest.approx(3 / 4)]
 
 
 def test_topcoding_protects_the_topcoded_only_as_the_paper_says():
     survey = consumer_survey()
     neighbour = Intruder(known=["gender", "age", "region"], sensitive="income", radius=0.2)
-    topcoded = baselines.topcode(survey, "income", percentile=97.5)
+    topcoded = sdc_methods.topcode(survey, "income", percentile=97.5)
     changed = (survey["income"] != topcoded["income"]).to_numpy()
     assert 0.02 < changed.mean() < 0.03
     found = evaluate(survey, {"topcoded": topcoded}, neighbour, propensity_methods=())
@@ -263,14 +263,14 @@ def test_several_sensitive_columns_and_kinds():
         data,
         released,
         Intruder(known="town", sensitive=["pay", "debt", "job"], radius={"pay": 0.2, "debt": 0.3}),
-        key="id",
+        id_column="id",
         groups="town",
         analyses=[utility.mean("pay"), utility.correlation("pay", "debt")],
     )
     column = "pay, debt, job"
     assert figure(found, "radius_mean", column=column, of="0.1 of pay, 0.15 of debt")["value"] >= 0
-    assert figure(found, "guess_right", column="debt")["value"] == 1
-    assert figure(found, "guess_right_without", column="job")["value"] > 0
+    assert figure(found, "attribution_correct", column="debt")["value"] == 1
+    assert figure(found, "attribution_leave_one_out", column="job")["value"] > 0
     assert figure(found, "variation", column="job x town", frame="utility")["value"] > 0
     assert figure(found, "estimate", frame="utility", of="mean of pay", group="A")["value"] > 0
     assert figure(found, "U_m", column="debt", frame="utility", group="B")["value"] == 0
@@ -285,9 +285,9 @@ def test_several_sensitive_columns_and_kinds():
 
 def test_a_missing_value_is_kept_out():
     data = DATA.assign(pay=[101.0, np.nan, 121.0, 909.0, 51.0, 53.0])
-    found = evaluate(data, [data, data], replace(NEIGHBOUR, missing="keep"))
+    found = evaluate(data, [data, data], replace(NEIGHBOUR, missing_values="keep"))
     assert np.isnan(found.records["risk"].iloc[1])
-    assert figure(found, "guess_right")["value"] == 1
+    assert figure(found, "attribution_correct")["value"] == 1
     assert figure(found, "estimate", frame="utility", of="mean of pay")["value"] == pytest.approx(data["pay"].mean())
 
 
@@ -309,18 +309,18 @@ def test_expected_risk_and_moles_of_posteriors(fitted):
         reference="one",
         propensity_methods=(),
         analyses=[],
-        without=["membership", "attribute_risk", "singling_out"],
+        skip=["membership", "attribute_risk", "singling_out"],
         datasets=100,
     )
     expected, realised = (figure(found, name, "other") for name in ("expected_mean", "risk_mean"))
     # Where the expected risk is known, it is what stands above the floor.
-    floor = figure(found, "risk_floor", "other")["value"]
+    floor = figure(found, "risk_baseline", "other")["value"]
     assert figure(found, "risk_excess", "other")["value"] == pytest.approx(expected["value"] - floor)
     assert expected["high"] - expected["low"] < realised["high"] - realised["low"]
     assert expected["value"] == pytest.approx(realised["value"], abs=2 * (realised["high"] - realised["low"]))
     assert figure(found, "moles", "other", at=0.2)["value"] == 0
-    null = figure(found, "rises_by_chance", "other")
-    rises = figure(found, "rises", "other")["value"]
+    null = figure(found, "increases_by_chance", "other")
+    rises = figure(found, "increases", "other")["value"]
     assert 0 < null["value"] < 20
     assert null["low"] - 3 <= rises <= null["high"] + 3
     one, other, leaky = (of_scheme(found, name) for name in schemes)
@@ -356,7 +356,7 @@ def test_the_confidential_table_is_looked_at_once(fitted, monkeypatch):
         patterned.clear()
         typed.clear()
         # Guesses are made column by column, expected risk is of the column that is replaced.
-        seen = replace(NEIGHBOUR, sensitive=["pay", "debt"] if several else "pay").look(data)
+        seen = replace(NEIGHBOUR, sensitive=["pay", "debt"] if several else "pay").view(data)
         evaluate(seen, released, **({} if several else about))
         assert [columns for table, columns in patterned if table is data] == [["town"]]
         # Also what is released unchanged: others are predicted from it.
@@ -448,7 +448,7 @@ def test_categories_of_hundreds_of_levels_are_told_apart_by_their_commonest():
     names = [f"job {number}" for number in range(700)]
     people = pd.DataFrame({"job": [*names, *generator.choice(names, 300)], "town": generator.choice(["A", "B"], 1_000)})
     people["street"] = generator.permutation([f"street {number // 2}" for number in range(1_000)])
-    view = Intruder(known=["town", "street"], sensitive=["job"]).look(people)
+    view = Intruder(known=["town", "street"], sensitive=["job"]).view(people)
     released = [people.assign(job=generator.permutation(people["job"])) for _ in range(2)]
     measures = [one for one in MEASURES if one.id == "pmse_ratio"]
     found = evaluate(view, {"permuted": released}, measures=measures).utility

@@ -98,25 +98,25 @@ def test_what_would_give_a_confidential_estimate_away_stays_inside():
     # With the estimates and distributions of the tables, which anybody has, each would give one of the confidential.
     assert inside == {
         *("width_ratio", "relative_bias", "wasserstein", "wasserstein_sd"),
-        *("U_a", "U_a_fresh", "pmse", "pmse_expected"),
-        *("agreement_2", "agreement_2_fresh", "agreement_3", "agreement_3_fresh"),
+        *("U_a", "U_a_benchmark", "pmse", "pmse_expected"),
+        *("agreement_2", "agreement_2_benchmark", "agreement_3", "agreement_3_benchmark"),
         *(
-            "U_m_pooled",
+            "U_m_combined",
             "spread_ratio",
             "tail_ratio",
             "reach_ratio",
-            "spread_ratio_fresh",
-            "tail_ratio_fresh",
-            "reach_ratio_fresh",
+            "spread_ratio_benchmark",
+            "tail_ratio_benchmark",
+            "reach_ratio_benchmark",
             "zeros",
             "losses",
             "repeated",
             "heaped",
         ),
-        *("U_m_weighted", "U_a_weighted", "U_m_weighted_fresh", "variation_weighted", "estimate_unweighted"),
-        *("new_pairs", "new_pairs_fresh", "new_pairs_ratio", "beyond_range", "beyond_range_fresh", "at_ends"),
-        *("small_cells", "small_cells_kept", "small_cells_fresh", "small_cells_gain"),
-        *("off_unit", "round_values", "round_gap", "dates", "dates_gap", "broken", "broken_more"),
+        *("U_m_weighted", "U_a_weighted", "U_m_weighted_benchmark", "variation_weighted", "estimate_unweighted"),
+        *("new_pairs", "new_pairs_benchmark", "new_pairs_ratio", "beyond_range", "beyond_range_benchmark", "at_ends"),
+        *("small_cells", "small_cells_kept", "small_cells_benchmark", "small_cells_gain"),
+        *("excess_digits", "round_values", "round_gap", "dates", "dates_gap", "edit_failures", "edit_failures_excess"),
     }
     coarse = {measure.id: measure.coarse for measure in MEASURES if measure.coarse and measure.coarse != "exact"}
     assert coarse == {

@@ -143,6 +143,6 @@ def test_a_measure_is_asked_until_one_that_says_more_is_there_and_asked(saved, r
 
 def test_of_several_bad_figures_each_column_is_named_where_the_measure_is_of_columns(saved):
     rows = [("age", 0.3, NAN, NAN), ("income", 0.25, NAN, NAN)]
-    sentence = judge(altered(saved, "guess_right_gain", rows)).sentence
+    sentence = judge(altered(saved, "attribution_gain", rows)).sentence
     assert "30.0% more" in sentence
     assert "25.0% more" in sentence

@@ -73,7 +73,10 @@ def test_a_measure_without_a_rule_of_ours_gets_one_in_the_nearest_family():
         U_m={"amber": 0.03, "red": 0.05},
         advantage_riskiest={"amber": 0.5, "red": "never", "family": "identity"},
     )
-    families = [rules[name].family for name in ("pooled_picks", "attribution", "nearer", "U_m", "advantage_riskiest")]
+    families = [
+        rules[name].family
+        for name in ("combined_match_rate", "attribution", "closer_to_participants", "U_m", "advantage_riskiest")
+    ]
     assert families == ["identity", "attribute", "membership", "utility", "identity"]
     own = of_family(evaluation({"U_m": {"amber": 0.01, "red": 0.02}}, mine=FINE), "utility")
     assert own.colour == "red"
@@ -141,7 +144,7 @@ def test_uniques_are_asked_by_the_risk_beyond_the_control_where_there_is_one():
 )
 def test_bounds_that_cannot_be_are_refused_before_anything_is_measured(bounds, words):
     with pytest.raises(InputError) as raised:
-        evaluate(None, None, bounds=bounds)
+        evaluate(None, None, thresholds=bounds)
     assert raised.value.argument == "bounds"
     assert words in str(raised.value)
 
@@ -154,8 +157,12 @@ def test_the_rules_are_kept_with_the_evaluation(tmp_path):
         {"one": data},
         Intruder(known="town", sensitive="pay", radius=0.1),
         measures=(*MEASURES, mine),
-        without=("matches_unique", "singling_out"),
-        bounds={"mine": {"amber": 0.3, "red": "never"}, "members": "off", "singling_out_risk": {"red": 0.5}},
+        skip=("matches_unique", "singling_out"),
+        thresholds={
+            "mine": {"amber": 0.3, "red": "never"},
+            "membership_distance": "off",
+            "singling_out_risk": {"red": 0.5},
+        },
     )
     assert (
         "identity: a measure of one's own (own): amber from 0.3, never red (set by the agency; ours: none)"

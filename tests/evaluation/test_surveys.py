@@ -44,7 +44,7 @@ def test_rarity_is_that_of_the_patterns_in_the_population(found):
     rare = population_risk(OWN, INTRUDER.known, OWN["weight"])
     assert value_of(found.risk, "confidential", "population_matches") == pytest.approx(rare.expected_matches)
     assert value_of(found.risk, "confidential", "population_uniques") == pytest.approx(rare.expected_uniques)
-    risk = release_risk(INTRUDER.look(OWN), RELEASED).by_table
+    risk = release_risk(INTRUDER.view(OWN), RELEASED).by_dataset
     mean = (risk * rare.in_sample).mean()
     assert value_of(found.risk, "released", "population_mean") == pytest.approx(mean)
     assert mean < value_of(found.risk, "released", "risk_mean")
@@ -52,10 +52,10 @@ def test_rarity_is_that_of_the_patterns_in_the_population(found):
 
 def test_a_weight_that_is_published_is_one_known_column_more(found):
     knowing = Intruder(known=["gender", "region", "weight"], sensitive="income", radius=0.2)
-    mean = release_risk(knowing.look(OWN), RELEASED).by_table.mean()
+    mean = release_risk(knowing.view(OWN), RELEASED).by_dataset.mean()
     assert value_of(found.risk, "released", "weight_mean") == pytest.approx(mean)
     # Hardly two records have the same.
-    assert value_of(found.risk, "confidential", "alone_by_weight") > 390
+    assert value_of(found.risk, "confidential", "uniques_by_weight") > 390
 
 
 @pytest.mark.parametrize("way", ["hidden", "replaced", "known"])
@@ -67,7 +67,7 @@ def test_a_weight_that_is_not_published_as_collected_is_not_asked_for(way):
     intruder = Intruder(known=known, sensitive="income", radius=0.2, breaks={"weight": [50]} if way == "known" else {})
     hidden = ["weight"] if way == "hidden" else []
     found = evaluate(OWN, released, intruder, survey=DESIGN, hidden=hidden, analyses=[], propensity_methods=[])
-    assert not {"weight_mean", "weight_largest", "alone_by_weight"} & set(found.risk["measure"])
+    assert not {"weight_mean", "weight_largest", "uniques_by_weight"} & set(found.risk["measure"])
 
 
 def test_weights_that_add_up_to_the_records_tell_nothing_of_a_population():

@@ -21,7 +21,7 @@ def test_there_is_no_objection_to_a_release_without_a_flaw():
 
 
 def test_match_rates_come_before_identification_risk():
-    both = {"matches_true": (0.002, NAN, NAN), "pooled_picks": (0.008, NAN, NAN)}
+    both = {"matches_true": (0.002, NAN, NAN), "combined_match_rate": (0.008, NAN, NAN)}
     own = evaluation(mine={**FINE, **both})
     before = own.risk[own.risk["measure"].isin(both)].assign(scheme="confidential", value=[0.14, 0.33])
     sentence = judge(replace(own, risk=pd.concat([own.risk, before], ignore_index=True))).sentence
@@ -41,7 +41,7 @@ def test_match_rates_come_before_identification_risk():
         ("reach_ratio", 5.0, "no objection", "the largest income lies 5 times as far out"),
         ("reach_ratio", 19_000.0, "do not release", "lies 19,000 times as far out"),
         ("risk_mean", 0.5, "do not release", "most of the risk is left: 0.500 of 0.870 before"),
-        ("pooled_mean", 0.23, "board decision needed", "raises the mean risk from 0.120 to 0.230"),
+        ("combined_mean", 0.23, "board decision needed", "raises the mean risk from 0.120 to 0.230"),
         ("isolated_mean", 0.3, "no objection", "the mean risk of the most isolated 1% is 0.300"),
         ("largest_mean", 0.772, "do not release", "the mean risk of the largest 1% is 0.772"),
         ("overlap", 0.3, "board decision needed", "1 of 1 estimates overlap by less than 0.5 (mean of income)"),
@@ -58,8 +58,8 @@ def test_what_is_wrong_with_a_release_is_in_the_sentence(measure, value, decisio
 
 def test_what_no_release_can_take_away_stops_none():
     near = {**FINE, "risk_mean": (0.5, NAN, NAN)}
-    assert judge(evaluation(mine={**near, "risk_floor": (0.45, NAN, NAN)})).decision == "no objection"
-    assert judge(evaluation(mine={**near, "risk_floor": (0.10, NAN, NAN)})).decision == "do not release"
+    assert judge(evaluation(mine={**near, "risk_baseline": (0.45, NAN, NAN)})).decision == "no objection"
+    assert judge(evaluation(mine={**near, "risk_baseline": (0.10, NAN, NAN)})).decision == "do not release"
 
 
 def test_where_there_was_hardly_any_risk_most_of_it_may_be_left():
@@ -99,7 +99,7 @@ def test_who_is_beaten_is_told_by_how_much_and_for_whom_it_helped():
     "worse",
     [
         {"matches_true": (0.01, 0.009, 0.011)},
-        {"pooled_mean": (0.3, 0.28, 0.32)},
+        {"combined_mean": (0.3, 0.28, 0.32)},
         {"pmse_ratio": (2.5, 2.2, 2.8)},
         {"overlap": (0.7, NAN, NAN)},
     ],
@@ -122,7 +122,7 @@ def test_an_ignored_comparison_and_the_public_edition_tell_nothing_of_who_is_bet
 
 
 def test_every_reason_and_every_point_is_named():
-    bad = {**FINE, "pooled_mean": (0.23, NAN, NAN), "overlap": (0.3, NAN, NAN), "U_m": (0.05, NAN, NAN)}
+    bad = {**FINE, "combined_mean": (0.23, NAN, NAN), "overlap": (0.3, NAN, NAN), "U_m": (0.05, NAN, NAN)}
     verdict = judge(evaluation(mine={**bad, "pmse_ratio": (4.0, NAN, NAN), "spread_ratio": (3.0, NAN, NAN)}))
     assert verdict.sentence.startswith("Do not release, because the standard deviation of income is 3.00 times")
     reasons, _, points = verdict.sentence.partition(" Points for the board: ")
@@ -168,15 +168,15 @@ def test_the_public_edition_tells_nothing_of_bounds(bounds):
 def test_what_correct_releases_of_the_variable_show_is_no_point(measure):
     figures = {**FINE, measure: (12.0, NAN, NAN)}
     assert judge(evaluation(mine=figures)).decision == "do not release"
-    heavy = evaluation(mine={**figures, f"{measure}_fresh": (1.0, 0.5, 40.0)})
+    heavy = evaluation(mine={**figures, f"{measure}_benchmark": (1.0, 0.5, 40.0)})
     assert judge(heavy).decision == "no objection"
     assert not list(remark_shape(heavy, "mine", RULES))
     [rated] = [one for one in score(heavy, "mine") if "12 (correct releases show 0.5 to 40)" in one.why]
     assert rated.colour == "green"
-    light = evaluation(mine={**figures, f"{measure}_fresh": (1.0, 0.9, 1.1)})
+    light = evaluation(mine={**figures, f"{measure}_benchmark": (1.0, 0.9, 1.1)})
     assert judge(light).decision == "do not release"
     # A bound that the agency set holds as it is.
-    own = evaluation({measure: {"amber": 5.0, "red": 11.0}}, mine={**figures, f"{measure}_fresh": (1.0, 0.5, 40.0)})
+    own = evaluation({measure: {"amber": 5.0, "red": 11.0}}, mine={**figures, f"{measure}_benchmark": (1.0, 0.5, 40.0)})
     assert judge(own).decision == "do not release"
 
 

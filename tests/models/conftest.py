@@ -3,7 +3,7 @@
 import jax
 import pytest
 
-from molehill.machine import prepare_jax
+from molehill.runtime import prepare_jax
 
 prepare_jax()
 

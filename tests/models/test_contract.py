@@ -69,7 +69,7 @@ CASES = {
         60_000,
     ),
 }
-OTHER_CHOICES: dict[str, Any] = {"membership": "posterior"}
+OTHER_CHOICES: dict[str, Any] = {"component_draw": "posterior"}
 
 
 @cache
@@ -114,8 +114,8 @@ def test_its_draws_are_finite_and_say_whether_they_can_be_trusted(name):
     assert len(table)
     assert np.isfinite(table[["mean", "sd"]].to_numpy()).all()
     assert any("weighted_loglik" in functional for functional in table.index)
-    assert 0 <= posterior.outside <= 1
-    assert (posterior.outside > 0) == np.isfinite(case.high)
+    assert 0 <= posterior.mass_outside_range <= 1
+    assert (posterior.mass_outside_range > 0) == np.isfinite(case.high)
     assert posterior.learned.facts
     state = "NOT converged" if posterior.diagnostics.problems else "converged"
     assert repr(posterior) == f"Posterior({case.column}: {case.chains} chains x {case.draws} draws, {state})"
@@ -217,10 +217,12 @@ def test_a_mixture_has_shares_and_spreads():
 def test_an_option_chosen_before_the_fit_is_that_chosen_after_it():
     posterior = contract_fit("tdp_mixture")
     case = CASES["tdp_mixture"]
-    synthesizer = BUILT_IN["tdp_mixture"].make(case.column, ["region"], **case.settings, membership="posterior")
+    synthesizer = BUILT_IN["tdp_mixture"].make(case.column, ["region"], **case.settings, component_draw="posterior")
     chosen = quick_fit(synthesizer, PEOPLE_WITH_GAPS)
     np.testing.assert_array_equal(chosen.draws["beta"], posterior.draws["beta"])
-    for one, other in zip(released_of(chosen), released_of(posterior.drawing_by(membership="posterior")), strict=True):
+    for one, other in zip(
+        released_of(chosen), released_of(posterior.drawing_by(component_draw="posterior")), strict=True
+    ):
         pd.testing.assert_frame_equal(one, other)
 
 

@@ -72,13 +72,15 @@ def test_missing_values_have_their_share_in_every_group_and_are_others(column):
 
 
 WHOLE = pd.DataFrame({"town": RNG.choice(["A", "B"], COUNT), "pay": np.exp(RNG.normal(8, 1, COUNT)).round()})
-ASKED = Settings(replace="pay", keep="town", known="town", lower=0.0, upper=1e6, seed=3, missing="model", shuffle=False)
+ASKED = Settings(
+    synthesize="pay", keep="town", known="town", lower=0.0, upper=1e6, seed=3, missing_values="model", shuffle=False
+)
 
 
 def test_settings_ask_for_it_where_values_are_missing():
     asked = ASKED.but(synthesizer="normal_linear")
     gaps = WHOLE.assign(pay=WHOLE["pay"].where(WHOLE.index >= 36))
-    chosen, plain = (choose_synthesizer(asked.intruder.look(frame), asked) for frame in (gaps, WHOLE))
+    chosen, plain = (choose_synthesizer(asked.intruder.view(frame), asked) for frame in (gaps, WHOLE))
     assert isinstance(chosen, Composite)
     assert list(chosen.parts(Table(gaps))) == ["missing", "value"]
     assert isinstance(plain, Synthesizer)
@@ -87,7 +89,7 @@ def test_settings_ask_for_it_where_values_are_missing():
 
 def test_a_release_with_other_missing_values_says_so():
     gaps = WHOLE.assign(pay=WHOLE["pay"].where(WHOLE.index >= 36))
-    quickly = ASKED.but(synthesizer="forest", compare=(), expected_tables=0, datasets=2)
+    quickly = ASKED.but(synthesizer="forest", compare=(), expected_risk_draws=0, datasets=2)
     release = synthesize(gaps, quickly, progress=False)
     gone = np.array([table["pay"].isna() for table in release.datasets])
     assert gone[:, 36:].any()

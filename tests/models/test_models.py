@@ -17,7 +17,7 @@ from agreement import assert_agrees, assert_distribution, assert_spread
 from molehill.errors import InputError
 from molehill.models import multinomial, negative_binomial, normal_linear, poisson
 from molehill.synthesis.synthesizer import Data, Synthesizer
-from molehill.synthesis.weighting import weighted
+from molehill.synthesis.weighting import weight_likelihood
 from molehill.tables.table import Table
 
 RNG = np.random.default_rng(11)
@@ -150,7 +150,9 @@ def test_the_moved_model_is_the_same_in_other_coordinates(name):
         there = move(sites, inputs)
         trace = numpyro.handlers.trace(numpyro.handlers.substitute(moved, there)).get_trace(**inputs)
         stretch = jnp.linalg.slogdet(jax.jacobian(of_beta)(jnp.ravel(sites["beta"]), inputs))[1]
-        return trace["beta"]["value"], stretch + log_density(weighted(moved, few.weights), (), inputs, there)[0]
+        return trace["beta"]["value"], stretch + log_density(weight_likelihood(moved, few.weights), (), inputs, there)[
+            0
+        ]
 
     beta, value = jax.jit(in_other_coordinates)(few.inputs)
     np.testing.assert_allclose(beta, sites["beta"], rtol=1e-9, atol=1e-12)

@@ -13,7 +13,7 @@ from numpyro.infer.util import potential_energy
 from molehill.models import tdp_engine
 from molehill.models.mixtures import mixture_model
 from molehill.synthesis.synthesizer import Data
-from molehill.synthesis.weighting import weighted
+from molehill.synthesis.weighting import weight_likelihood
 from processes import run_python
 
 COMPONENTS, SIZE, RECORDS = 3, 3, 40
@@ -75,7 +75,7 @@ def test_density_of_the_sampler_is_that_of_the_numpyro_model(priors, least_sigma
 
         values, total = unconstrained(target.position)
         _, log_determinant = jnp.linalg.slogdet(jax.jacrev(flat)(target.position))
-        theirs = -potential_energy(weighted(model, inputs["weights"]), (), arguments, values)
+        theirs = -potential_energy(weight_likelihood(model, inputs["weights"]), (), arguments, values)
         # What the sampler adds on purpose: the narrow normal of the total, and the auxiliary copies.
         copies = jax.random.normal(key_copy, (2, COMPONENTS))
         added = -0.5 * (total / tdp_engine.TOTAL_SD) ** 2 - 0.5 * (copies**2).sum()

@@ -28,7 +28,7 @@ DRAW = {
 
 
 def predicted(
-    membership: Any = "prior",
+    component_draw: Any = "prior",
     transform: Any = "identity",
     support=(-np.inf, np.inf),
     outcome=None,
@@ -43,7 +43,7 @@ def predicted(
         "centre": jnp.asarray(10.0),
         "scale": jnp.asarray(2.0),
     }
-    how = {"membership": membership, "transform": transform, "support": support}
+    how = {"component_draw": component_draw, "transform": transform, "support": support}
     predict = jax.jit(partial(predict_mixture, column="y", **how))
     made = [predict(key, draw, inputs) for key in jax.random.split(jax.random.key(8), tables)]
     return np.stack([one.values["y"] for one in made]).squeeze(), float(made[0].outside)
@@ -149,7 +149,7 @@ def test_functionals_by_hand():
     [
         ({"components": 0}, "components"),
         ({"components": 2.5}, "components"),
-        ({"membership": "both"}, "membership"),
+        ({"component_draw": "both"}, "component_draw"),
         ({"transform": "sqrt"}, "transform"),
         ({"priors": "flat"}, "priors"),
         ({"least_sigma": -0.1}, "least_sigma"),

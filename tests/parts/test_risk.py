@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from molehill import InputError, Intruder, confidential_risk, match_rates, release_risk, risk_weights
-from molehill.machine import executing
 from molehill.parts import buckets as parts_buckets
 from molehill.parts import risk as parts_risk
 from molehill.parts.dataset import as_whole, open_dataset, read_batches, write_dataset
 from molehill.parts.risk import confidential_risk_in_parts, release_risk_in_parts
 from molehill.risk.identification import risk_floor
 from molehill.risk.profile import profile_release, profile_risk
+from molehill.runtime import executing
 from molehill.tables.populations import consumer_survey
 from molehill.tables.schema import column_numbers
 from molehill.utility import ecdf_distances, wasserstein
@@ -136,11 +136,11 @@ def tables(draw):
         known=draw(st.sampled_from([[], ["town"], ["age"], ["town", "age"]])),
         sensitive=sensitive,
         radius=draw(st.sampled_from([0.1, 0.5, 1.0])),
-        floor=draw(st.sampled_from([0.0, 2.0])),
+        min_radius=draw(st.sampled_from([0.0, 2.0])),
         kinds=kinds,
-        cover=draw(st.sampled_from(["others", "paper"])),
-        small_patterns=draw(st.sampled_from(["protect", "marginal", "error"])),
-        missing="keep" if missing else draw(st.sampled_from(["keep", "error"])),
+        count_self=draw(st.sampled_from(["others", "paper"])),
+        small_patterns=draw(st.sampled_from(["maximum_risk", "marginal", "error"])),
+        missing_values="keep" if missing else draw(st.sampled_from(["keep", "error"])),
     )
     if "age" in intruder.known and draw(st.booleans()):
         intruder = replace(intruder, breaks={"age": [30.0, 50.0]})
@@ -169,7 +169,7 @@ FIRST = [("pay", 1), (["pay", "job"], 2), (["pay", "rent", "tax"], 3), (["job"],
     ],
 )
 def test_larger_tables_are_the_same_to_the_last_bit(tmp_path, sensitive, order):
-    intruder = replace(PAY, sensitive=sensitive, missing="keep")
+    intruder = replace(PAY, sensitive=sensitive, missing_values="keep")
     check_confidential(people(gaps=True), intruder, tmp_path, order, 5)
 
 
@@ -193,7 +193,7 @@ def check_release(
     rates = match_rates(whole, tables, intruder)
     for name in ("expected", "true", "false", "unique"):
         same(getattr(result.rates, name), getattr(rates, name))
-    profile = profile_release(expected.by_table)
+    profile = profile_release(expected.by_dataset)
     assert list(result.profile) == list(profile)
     for name, figure in profile.items():
         assert result.profile[name].value == figure.value
@@ -205,8 +205,8 @@ def check_release(
 
 def check_column(whole, tables, name, result):
     for measure in (ecdf_distances, wasserstein):
-        found = measure(whole, tables, name, missing="keep").by_table
-        ours = result.utility.distances.by_table
+        found = measure(whole, tables, name, missing="keep").by_dataset
+        ours = result.utility.distances.by_dataset
         for row in found.itertuples():
             of = ours[(ours["table"] == row.table) & (ours["column"] == name) & (ours["measure"] == row.measure)]
             same(of["value"], [row.value])
@@ -221,7 +221,7 @@ def check_column(whole, tables, name, result):
 @pytest.mark.parametrize("pay", [[1.0, 2.0, np.nan], [1.0, 2.0, 5.0]])
 def test_small_patterns_are_refused_in_parts_as_in_memory(tmp_path, pay):
     frame = pd.DataFrame({"town": ["A", "A", "B"], "pay": pay})
-    eyes = Intruder("town", "pay", radius=0.1, small_patterns="error", missing="keep")
+    eyes = Intruder("town", "pay", radius=0.1, small_patterns="error", missing_values="keep")
     elsewhere = frame.assign(pay=[9.0, 9.0, 9.0])
     # No released record is close: only the risk of values drawn from the pattern is refused.
     assert attempt(lambda: release_risk(frame, [elsewhere], eyes))[1] == ""
@@ -243,7 +243,7 @@ def test_a_release_has_the_risk_and_utility_that_it_has_in_memory(table, number,
 @pytest.mark.parametrize(("sensitive", "tables"), [("pay", 9), (["pay", "job"], 2), (["pay", "rent", "tax", "job"], 2)])
 def test_a_larger_release_is_the_same_to_the_last_bit(tmp_path, sensitive, tables):
     frame = people(1000, gaps=True)
-    check_release(frame, released(frame, tables), replace(PAY, sensitive=sensitive, missing="keep"), tmp_path, 7)
+    check_release(frame, released(frame, tables), replace(PAY, sensitive=sensitive, missing_values="keep"), tmp_path, 7)
 
 
 def test_kinds_are_those_of_the_whole_and_not_of_a_bucket(tmp_path):
@@ -262,7 +262,7 @@ def test_types_of_columns_make_no_difference(tmp_path):
     frame["member"] = frame["age"] % 2 == 0
     frame["small"] = frame["age"].astype("int8")
     frame["many"] = frame["age"].astype("uint64") + 2**60
-    eyes = Intruder(["town", "member", "small", "many"], ["born", "job"], floor=500.0)
+    eyes = Intruder(["town", "member", "small", "many"], ["born", "job"], min_radius=500.0)
     check_confidential(frame, eyes, tmp_path / "types", 2, 6)
     check_confidential(frame, Intruder(["born"], "pay", radius=0.2), tmp_path / "dates", 2, 6)
     # Numbers are equal in any type.
@@ -422,8 +422,8 @@ def test_buckets_may_be_measured_elsewhere_told_no_more_than_paths_and_settings(
 
 def test_a_survey_with_chances_of_knowing(tmp_path):
     frame = consumer_survey()[:1500]
-    eyes = Intruder(["gender", "region"], ["income", "education"], radius=0.2, likely={"education": 0.4})
+    eyes = Intruder(["gender", "region"], ["income", "education"], radius=0.2, knowledge_probability={"education": 0.4})
     check_confidential(frame, eyes, tmp_path / "risk", 2, 3)
-    three = Intruder("town", ["pay", "rent", "tax"], radius=0.2, likely={"tax": 0.5})
+    three = Intruder("town", ["pay", "rent", "tax"], radius=0.2, knowledge_probability={"tax": 0.5})
     with pytest.raises(InputError, match="likely: with three or more"):
         confidential_risk_in_parts(write(people(50), tmp_path / "own"), three, order=2)

@@ -200,7 +200,7 @@ def test_coordinates_are_seen_whatever_they_are_called(name, told):
     frame = pd.DataFrame({"sex": random.choice(["f", "m"], 200), "wage": random.lognormal(9, 0.5, 200).round()})
     frame[name] = values.get(name, random.uniform(47, 49, 200).round(5))
     suggested = suggest_settings(frame)
-    assert (name in suggested.settings.decide) == told
+    assert (name in suggested.settings.undecided) == told
     assert ("as coordinates do" in suggested.reasons[name]) == told
-    kept = Settings(replace=["wage"], keep=["sex", name], known=["sex"], lower=0.0, upper=1e6)
+    kept = Settings(synthesize=["wage"], keep=["sex", name], known=["sex"], lower=0.0, upper=1e6)
     assert ("SINGLE VALUES SAY NEARLY WHO A PERSON IS" in str(plan_settings(frame, kept))) == told

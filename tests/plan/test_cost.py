@@ -13,7 +13,7 @@ from molehill.tables.table import as_table
 
 SURVEY = consumer_survey(2000)
 KEPT = [name for name in SURVEY if name != "income"]
-SETTINGS = Settings(replace="income", keep=KEPT, known=("gender", "age"), lower=0.0, upper=2e6, relations=("age",))
+SETTINGS = Settings(synthesize="income", keep=KEPT, known=("gender", "age"), lower=0.0, upper=2e6, preserve=("age",))
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_more_records_variables_and_rules_take_more_time():
     assert seconds(many) > 2 * seconds()
     several = {"replace": ("income", "education"), "keep": [name for name in KEPT if name != "education"]}
     assert seconds(**several) > seconds()
-    assert seconds(targets="mean expected <= 0.1") > seconds()
+    assert seconds(release_criteria="mean expected <= 0.1") > seconds()
 
 
 def test_what_a_search_tries_is_what_is_counted():

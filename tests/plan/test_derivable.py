@@ -41,7 +41,7 @@ PEOPLE = people()
 
 def settings_for(frame: pd.DataFrame, *names: str, **given) -> Settings:
     gone = {*names, *given.get("drop", ()), *given.get("derived", ())}
-    return Settings(replace=names, keep=[name for name in frame if name not in gone], known=[], **given)
+    return Settings(synthesize=names, keep=[name for name in frame if name not in gone], known=[], **given)
 
 
 def find(values, **given) -> str:
@@ -178,9 +178,9 @@ def test_ties_among_synthesized_variables_are_mentioned_once():
     frame = PEOPLE.assign(y=PEOPLE["rent"] + PEOPLE["bonus"])
     settings = settings_for(frame, "rent", "bonus", "y")
     assert [str(one) for one in find_ties(Table(frame), settings)] == ["rent = y - bonus, for 100% of the records"]
-    limits = {"lower": dict.fromkeys(settings.replace, 0.0), "upper": dict.fromkeys(settings.replace, 1e6)}
-    frame, known = frame.drop(columns=["household", "born"]), {"known": ["region"], "missing": "keep"}
-    settings = settings_for(frame, *settings.replace, **limits).but(**known)
+    limits = {"lower": dict.fromkeys(settings.synthesize, 0.0), "upper": dict.fromkeys(settings.synthesize, 1e6)}
+    frame, known = frame.drop(columns=["household", "born"]), {"known": ["region"], "missing_values": "keep"}
+    settings = settings_for(frame, *settings.synthesize, **limits).but(**known)
     assert "Synthetic values will not keep to this: rent = y - bonus" in str(plan_settings(frame, settings))
     stated = settings.but(constraints=["rent + bonus = y"])
     assert plan_settings(frame, stated).ties == ()
@@ -190,7 +190,7 @@ def test_what_is_found_stops_unless_it_is_accepted_by_name():
     frame = PEOPLE.assign(y=PEOPLE["rent"] * 12)
     settings = settings_for(frame, "y")
     found = find_derivable(Table(frame), settings)
-    with pytest.raises(InputError, match=r'y = 12 \* rent.*release parts of it as "replace" \(rent\)'):
+    with pytest.raises(InputError, match=r"y = 12 \* rent.*synthesize parts of it \(rent\)"):
         refuse_derivable(found, settings)
     refuse_derivable(found, settings.but(accept_derivable="y"))
 
@@ -229,17 +229,17 @@ def test_init_proposes_to_synthesize_the_parts_and_to_compute_the_rest():
     found = suggest_settings(frame.rename(columns={"rent": "work", "bonus": "extra"}))
     settings = found.settings
     assert dict(settings.derived) == {"income": "(30 * work + extra) / size"}
-    assert set(settings.replace) == {"work", "extra"}
+    assert set(settings.synthesize) == {"work", "extra"}
     assert "size" in settings.keep
     assert [settings.of_column("lower", name) for name in ("work", "income")] == [0.0, None]
     assert "synthesized because income follows from it" in found.reasons["work"]
 
 
 def test_settings_say_of_a_column_that_it_is_derived():
-    columns = {"a": "replace", "b": "keep", "y": {"release": "derived", "formula": "a + b"}}
+    columns = {"a": "synthesize", "b": "keep", "y": {"release": "derived", "formula": "a + b"}}
     given = Settings.model_validate({"columns": columns, "known": ["b"]})
     assert given.derived == {"y": "a + b"}
-    accepted = {**columns, "a": {"release": "replace", "derivable": "accept"}}
+    accepted = {**columns, "a": {"release": "synthesize", "accept_derivable": True}}
     assert Settings.model_validate({"columns": accepted, "known": ["b"]}).accept_derivable == ("a",)
     for wrong in ({"release": "derived"}, {"release": "keep", "formula": "a"}, {"derivable": "yes"}):
         with pytest.raises(InputError, match="column 'y'"):

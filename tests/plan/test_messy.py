@@ -70,7 +70,7 @@ def test_only_an_input_error_comes_out(tables):
         try:
             suggested = suggest_settings(messy_table(seed))
             settings = suggested.settings
-            settings = settings.but(drop=(*settings.drop, *settings.decide), decide=())
+            settings = settings.but(drop=(*settings.drop, *settings.undecided), undecided=())
             text = format_settings(settings, notes=suggested.notes, reasons=suggested.reasons)
             planned += "Estimate: about" in str(plan_settings(messy_table(seed), settings))
         except InputError as error:

@@ -24,7 +24,7 @@ PEOPLE = pd.DataFrame(
     }
 )
 SETTINGS = Settings(
-    replace=("pay",),
+    synthesize=("pay",),
     keep=("sex", "town", "illness"),
     drop=("id",),
     known=("sex", "town"),
@@ -35,7 +35,7 @@ SETTINGS = Settings(
 
 def test_one_page_says_what_becomes_of_every_column(monkeypatch):
     plan = plan_settings(Table(PEOPLE, {"pay": "Monthly pay"}), SETTINGS)
-    assert plan.columns["fate"].tolist() == ["drop", "keep", "keep", "keep", "replace"]
+    assert plan.columns["fate"].tolist() == ["drop", "keep", "keep", "keep", "synthesize"]
     assert plan.columns["model"].tolist() == ["", "", "", "", "forest"]
     assert plan.columns["label"].tolist()[-1] == "Monthly pay"
     sizes = PEOPLE.groupby(["sex", "town"]).size()
@@ -60,7 +60,7 @@ def test_one_page_says_what_becomes_of_every_column(monkeypatch):
     ("change", "argument", "words"),
     [
         ({"drop": ()}, "columns", "'id'"),
-        ({"keep": ("sex", "town"), "decide": ("illness",)}, "columns", "'illness'"),
+        ({"keep": ("sex", "town"), "undecided": ("illness",)}, "columns", "'illness'"),
         ({"keep": ("sex", "town", "ilness")}, "keep", "Did you mean 'illness'"),
         ({"drop": ("id", "town"), "keep": ("sex", "illness")}, "known", "'town' is dropped"),
         ({"keep": ("id", "sex", "town", "illness"), "drop": ()}, "keep", "may name people"),
@@ -69,8 +69,12 @@ def test_one_page_says_what_becomes_of_every_column(monkeypatch):
         ({"upper": -1.0}, "lower", "that of 'pay' is not below its upper"),
         ({"lower": {"pay": 3000.0}}, "lower", "that of 'pay' is not below its upper"),
         ({"kinds": {"pay": "categorical"}}, "lower", "is a category"),
-        ({"kinds": {"pay": "categorical"}, "lower": None, "upper": None}, "replace", "new values would be true"),
-        ({"replace": ("sex",), "keep": ("town", "illness"), "drop": ("id", "pay"), "known": "town"}, "lower", "categ"),
+        ({"kinds": {"pay": "categorical"}, "lower": None, "upper": None}, "synthesize", "new values would be true"),
+        (
+            {"synthesize": ("sex",), "keep": ("town", "illness"), "drop": ("id", "pay"), "known": "town"},
+            "lower",
+            "categ",
+        ),
     ],
 )
 def test_what_is_open_or_unsafe_is_refused(change, argument, words):
@@ -86,11 +90,11 @@ def test_a_new_column_in_next_years_file_cannot_slip_out():
 
 def test_the_page_tells_bounds_that_are_not_ours():
     bounds = {"matches_true": {"amber": 0.02}, "closest_records": "off"}
-    page = str(plan_settings(PEOPLE, SETTINGS.but(scorecard=bounds)))
+    page = str(plan_settings(PEOPLE, SETTINGS.but(thresholds=bounds)))
     assert "Judged by bounds of yours: matches_true (amber 0.02), closest_records (off)." in page
     assert "bounds of yours" not in str(plan_settings(PEOPLE, SETTINGS))
     with pytest.raises(InputError, match=r"there is no measure 'U_n'. Did you mean 'U_m'"):
-        plan_settings(PEOPLE, SETTINGS.but(scorecard={"U_n": {"amber": 0.1, "red": 0.2}}))
+        plan_settings(PEOPLE, SETTINGS.but(thresholds={"U_n": {"amber": 0.1, "red": 0.2}}))
 
 
 def test_models_are_those_of_the_kinds():
@@ -106,20 +110,25 @@ def test_a_name_of_a_column_moves_no_cursor():
 def test_an_order_that_no_pattern_has_records_for_is_refused():
     people = pd.DataFrame({"town": ["A"] * 30 + ["B"] * 10, "pay": np.linspace(900.5, 5000, 40)})
     settings = Settings(
-        replace="pay", keep=["town"], known=["town"], lower=0.0, upper=9e4, order=30, small_patterns="marginal"
+        synthesize="pay", keep=["town"], known=["town"], lower=0.0, upper=9e4, risk_order=30, small_patterns="marginal"
     )
     assert plan_settings(people, settings).patterns == 2
     with pytest.raises(InputError, match="order: it is 31, and no pattern has more than 30 records"):
-        plan_settings(people, settings.but(order=31))
+        plan_settings(people, settings.but(risk_order=31))
 
 
 def test_many_dates_that_may_name_people_are_no_predictor():
     people = pd.DataFrame({"town": ["A", "B"] * 60, "pay": np.linspace(900.5, 5000, 120)})
     people["moved"] = pd.date_range("2001-01-01", periods=120)
-    call: dict[str, Any] = {"replace": "pay", "keep": ["town", "moved"], "known": "town", "accept": "moved"}
+    call: dict[str, Any] = {
+        "synthesize": "pay",
+        "keep": ["town", "moved"],
+        "known": "town",
+        "accept_identifying": "moved",
+    }
     settings = Settings(**call, lower=0.0, upper=20_000.0)
     assert complete_settings(settings, Table(people)).predictors == ("town",)
-    assert complete_settings(settings.but(accept=()), Table(people)).predictors == ("town", "moved")
+    assert complete_settings(settings.but(accept_identifying=()), Table(people)).predictors == ("town", "moved")
     told = plan_settings(people, settings).columns.set_index("column")["handling"]
     assert told["moved"] == "no predictor of the model"
 
@@ -129,12 +138,12 @@ def test_many_dates_that_may_name_people_are_no_predictor():
     [
         ({}, ("sex", "town", "illness")),
         ({"regressions": ("pay ~ town",)}, ("town",)),
-        ({"regressions": ("pay ~ town",), "relations": ("sex",)}, ("sex", "town")),
+        ({"regressions": ("pay ~ town",), "preserve": ("sex",)}, ("sex", "town")),
         ({"regressions": ("town ~ pay",)}, ("town",)),
         ({"regressions": ("pay ~ 1",)}, ("sex", "town", "illness")),
-        ({"relations": ("illness",)}, ("illness",)),
+        ({"preserve": ("illness",)}, ("illness",)),
         ({"regressions": ("pay ~ town",), "predictors": ("sex",)}, ("sex",)),
-        ({"regressions": ("pay ~ town",), "scheme": "paper"}, ("sex", "town", "illness")),
+        ({"regressions": ("pay ~ town",), "method": "paper"}, ("sex", "town", "illness")),
     ],
 )
 def test_only_what_is_asked_for_is_conditioned_on(change, predictors):
@@ -142,8 +151,8 @@ def test_only_what_is_asked_for_is_conditioned_on(change, predictors):
 
 
 def test_relations_must_be_columns():
-    with pytest.raises(InputError, match=r"relations: .*'twon'.* Did you mean 'town'"):
-        complete_settings(SETTINGS.but(relations=("twon",)), Table(PEOPLE))
+    with pytest.raises(InputError, match=r"preserve: .*'twon'.* Did you mean 'town'"):
+        complete_settings(SETTINGS.but(preserve=("twon",)), Table(PEOPLE))
 
 
 def test_a_regression_that_would_never_end_is_refused_by_the_plan():
@@ -156,19 +165,21 @@ def test_a_regression_that_would_never_end_is_refused_by_the_plan():
 SAMPLED = PEOPLE.assign(
     weight=RNG.uniform(5, 50, N), psu=np.arange(N) // 4, r1=RNG.uniform(5, 50, N), r2=RNG.uniform(5, 50, N)
 )
-OF_SURVEY = SETTINGS.but(keep=["sex", "town", "illness", "weight", "psu"], drop=["id", "r1", "r2"], survey="weight")
+OF_SURVEY = SETTINGS.but(
+    keep=["sex", "town", "illness", "weight", "psu"], drop=["id", "r1", "r2"], survey_design="weight"
+)
 
 
 @pytest.mark.parametrize(
     ("changes", "predictors"),
     [
         ({}, ("sex", "town", "illness", "weight", "psu")),
-        ({"survey": {"weight": "weight", "cluster": "psu"}}, ("sex", "town", "illness", "weight")),
+        ({"survey_design": {"weight": "weight", "cluster": "psu"}}, ("sex", "town", "illness", "weight")),
         # A weight that models count by is no predictor; nor are replicates, ever.
         ({"survey_fit": "weights"}, ("sex", "town", "illness", "psu")),
         (
             {
-                "survey": {"weight": "weight", "replicates": ["r1", "r2"], "method": "brr"},
+                "survey_design": {"weight": "weight", "replicates": ["r1", "r2"], "method": "brr"},
                 "keep": [*OF_SURVEY.keep, "r1", "r2"],
                 "drop": ["id"],
             },
@@ -176,10 +187,10 @@ OF_SURVEY = SETTINGS.but(keep=["sex", "town", "illness", "weight", "psu"], drop=
         ),
         ({"survey_fit": "ignore"}, ("sex", "town", "illness", "psu")),
         # With relations the weight comes along: whoever weights needs it.
-        ({"relations": ["town"]}, ("town", "weight")),
-        ({"relations": ["town"], "survey_fit": "weights"}, ("town",)),
+        ({"preserve": ["town"]}, ("town", "weight")),
+        ({"preserve": ["town"], "survey_fit": "weights"}, ("town",)),
         (
-            {"survey": {"weight": "weight", "stratum": "sex"}, "survey_fit": "weights", "relations": ["town"]},
+            {"survey_design": {"weight": "weight", "stratum": "sex"}, "survey_fit": "weights", "preserve": ["town"]},
             ("sex", "town"),
         ),
         ({"predictors": ["illness"]}, ("illness",)),
@@ -204,12 +215,15 @@ def test_the_page_tells_the_design_and_what_is_made_of_it():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"survey": "wait"}, "survey: .*'wait'"),
-        ({"survey": {"weight": "weight", "stratum": "town"}}, "survey: stratum: 1 strata .* have a single record"),
-        ({"survey": "sex"}, "survey: weight"),
+        ({"survey_design": "wait"}, "survey_design: .*'wait'"),
+        (
+            {"survey_design": {"weight": "weight", "stratum": "town"}},
+            "survey_design: stratum: 1 strata .* have a single record",
+        ),
+        ({"survey_design": "sex"}, "survey_design: weight"),
         (
             {
-                "replace": ["weight", "pay"],
+                "synthesize": ["weight", "pay"],
                 "keep": ["sex", "town", "illness", "psu"],
                 "lower": {"pay": 0.0, "weight": 0.0},
                 "upper": {"pay": 3000.0, "weight": 99.0},

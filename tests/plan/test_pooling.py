@@ -15,7 +15,7 @@ from molehill.plan.settings import Settings
 from molehill.tables.table import Table
 from people import refusal
 
-JOBS = Settings(replace=["job"], known=[])
+JOBS = Settings(synthesize=["job"], known=[])
 
 
 def pooled(column, labels=None, **changes):
@@ -54,7 +54,7 @@ def test_the_plan_tells_how_many_and_no_level():
     _, _, (told,) = pooled(repeated(a=9, b=5, priest=3, pope=2))
     assert told == "2 levels of fewer than 5 records (5 in all) are pooled into one level"
     people = pd.DataFrame({"job": repeated(a=19, b=15, priest=3, pope=2), "town": repeated(A=36, B=3)})
-    settings = Settings(replace=["job"], keep=["town"], known=["town"])
+    settings = Settings(synthesize=["job"], keep=["town"], known=["town"])
     plan = plan_settings(people, settings)
     assert told in f"{plan}"
     assert told in plan.columns["remark"][0]
@@ -63,7 +63,7 @@ def test_the_plan_tells_how_many_and_no_level():
     # Who wants every level says so.
     assert "pooled" not in f"{plan_settings(people, settings.but(min_level_records=1))}"
     assert "pooled" in f"{plan_settings(people, settings.but(min_level_records={'town': 1}))}"
-    whole = Settings(columns={"job": {"release": "replace", "min_level_records": 3}, "town": "keep"}, known=["town"])
+    whole = Settings(columns={"job": {"release": "synthesize", "min_level_records": 3}, "town": "keep"}, known=["town"])
     assert (
         "1 level of fewer than 3 records (2 in all) is pooled into the most frequent level"
         in f"{plan_settings(people, whole)}"
@@ -110,7 +110,7 @@ def test_too_few_levels_left_is_refused_without_a_level():
 
 def test_a_constraint_on_a_rare_level_says_that_it_is_pooled():
     people = pd.DataFrame({"job": repeated(a=30, b=30, pope=1, priest=6), "town": ["A"] * 67})
-    settings = Settings(replace=["job"], keep=["town"], known=["town"], constraints=["town = 'A' -> job != 'pope'"])
+    settings = Settings(synthesize=["job"], keep=["town"], known=["town"], constraints=["town = 'A' -> job != 'pope'"])
     with pytest.raises(InputError, match="Rare levels of 'job' are pooled: a smaller min_level_records"):
         plan_settings(people, settings)
     plan_settings(people, settings.but(min_level_records=1))
@@ -153,7 +153,7 @@ def test_no_single_record_decides_for_sure_in_which_unit_numbers_are_written():
         """Which of many variables are written in hundreds that have so many values that are no hundreds."""
         own = pay + np.where(np.arange(400) < odd, 7, 0)
         frame = pd.DataFrame({f"v{place}": own for place in range(number)})
-        made = write_in_units(Table(frame), Settings(replace=[*frame], known=[], seed=7)).frame
+        made = write_in_units(Table(frame), Settings(synthesize=[*frame], known=[], seed=7)).frame
         assert made.dtypes.equals(frame.dtypes)
         return (made % 100 == 0).all().to_numpy()
 
@@ -170,7 +170,7 @@ def test_what_is_no_multiple_is_written_as_the_nearest_and_never_as_zero():
     days = pd.Series([pd.Timestamp("2001-01-01")] * 199 + [pd.Timestamp("2001-05-03 18:00")])
     whole = [*range(100, 20_000, 100), 30]
     frame = pd.DataFrame({"pay": whole, "loss": [-30.5, *range(-20_000, -100, 100)], "on": days})
-    settings = Settings(replace=["pay", "loss", "on"], known=[], seed=2)
+    settings = Settings(synthesize=["pay", "loss", "on"], known=[], seed=2)
     made = write_in_units(Table(frame), settings).frame
     assert made["pay"].tolist() == [*whole[:-1], 100]
     assert made["loss"].tolist() == [-100.0, *frame["loss"][1:]]
@@ -188,8 +188,8 @@ def test_what_is_no_multiple_is_written_as_the_nearest_and_never_as_zero():
 )
 def test_other_models_than_forests_are_refused_where_few_records_decide_what_is_released(model, values, what):
     people = pd.DataFrame({"town": ["A", "B"] * 50, "pay": np.array(values) * 1.5})
-    about: dict[str, Any] = {"missing": "model", "lower": -1e4, "upper": 1e4}
-    settings = Settings(replace=["pay"], keep=["town"], known=["town"], synthesizer=model, **about)
+    about: dict[str, Any] = {"missing_values": "model", "lower": -1e4, "upper": 1e4}
+    settings = Settings(synthesize=["pay"], keep=["town"], known=["town"], synthesizer=model, **about)
     assert f"has few {what}, and {model} would release some" in refusal(
         lambda: plan_settings(people, settings), "synthesizer"
     )

@@ -39,7 +39,14 @@ OUTCOMES = {
 
 def settings_of(model, **changes):
     limits = {} if model == "multinomial" else {"lower": 0.0, "upper": 1e6}
-    given = {"replace": "y", "keep": tuple(PEOPLE.columns), "known": ["sex"], "synthesizer": model, **limits, **changes}
+    given = {
+        "synthesize": "y",
+        "keep": tuple(PEOPLE.columns),
+        "known": ["sex"],
+        "synthesizer": model,
+        **limits,
+        **changes,
+    }
     return Settings(**given).but(predictors=tuple(PEOPLE.columns))
 
 
@@ -47,7 +54,7 @@ def settings_of(model, **changes):
 def test_the_plan_tells_what_the_model_will_learn(model):
     table, settings = as_table(PEOPLE.assign(y=OUTCOMES[model])), settings_of(model)
     sketches = sketch_predictors(table, settings, {"y": model})
-    synthesizer: Any = choose_synthesizer(settings.intruder.look(table), settings)
+    synthesizer: Any = choose_synthesizer(settings.intruder.view(table), settings)
     parts: Any = synthesizer.parts(table).values() if isinstance(synthesizer, Composite) else [synthesizer]
     learned = [part.learn(table, np.ones(N)).facts["design"] for part in parts]
     assert len(learned) == len(sketches)
@@ -61,7 +68,12 @@ def test_the_plan_tells_what_the_model_will_learn(model):
 def test_the_plan_shows_what_is_pooled_filled_in_left_out_and_rounded():
     people = PEOPLE.drop(columns=list(WIDE)).assign(q7=WIDE["q7"], y=SIZE)
     settings = Settings(
-        replace="y", keep=["job", "sex", "age", "q7"], known=["sex"], lower=0.0, upper=1e6, accept=["job"]
+        synthesize="y",
+        keep=["job", "sex", "age", "q7"],
+        known=["sex"],
+        lower=0.0,
+        upper=1e6,
+        accept_identifying=["job"],
     ).but(predictors=("job", "sex", "age", "q7"))
     told = plan_settings(people, settings).columns.set_index("column")["handling"]
     absent = int(ABSENT.sum())
@@ -72,7 +84,7 @@ def test_the_plan_shows_what_is_pooled_filled_in_left_out_and_rounded():
     assert told["y"] == "written as multiples of 0.1"
     page = str(plan_settings(people, settings))
     assert all(words in page for words in told)
-    wide = plan_settings(PEOPLE.assign(y=SIZE), settings_of("tdp_mixture", accept=["job"]))
+    wide = plan_settings(PEOPLE.assign(y=SIZE), settings_of("tdp_mixture", accept_identifying=["job"]))
     out = wide.columns.set_index("column")["handling"].str.contains("left out of the model")
     assert 5 < out.sum() < 40
     assert not out["q7"]
@@ -80,7 +92,7 @@ def test_the_plan_shows_what_is_pooled_filled_in_left_out_and_rounded():
 
 def test_a_replaced_column_is_a_predictor_of_the_next():
     table = as_table(PEOPLE[["sex", "q7"]].assign(y=SIZE, z=OUTCOMES["poisson"]))
-    settings = Settings(replace=["y", "z"], keep=["sex", "q7"], known=["sex"], predictors=["sex", "q7"])
+    settings = Settings(synthesize=["y", "z"], keep=["sex", "q7"], known=["sex"], predictors=["sex", "q7"])
     first, second = sketch_predictors(table, settings, {"y": "normal_linear", "z": "poisson"})
     assert first.terms == ((), ("sex",), ("q7",))
     assert second.terms == ((), ("sex",), ("q7",), ("y",))
@@ -89,19 +101,21 @@ def test_a_replaced_column_is_a_predictor_of_the_next():
 def test_missing_values_of_the_replaced_column_and_whole_numbers_are_told():
     pay = pd.Series(RNG.integers(10, 90, N) * 100).astype("Int64").mask(ABSENT)
     people = PEOPLE[["sex"]].assign(y=pay)
-    settings = Settings(replace="y", keep=["sex"], known=["sex"], lower=0.0, upper=1e5, missing="keep")
+    settings = Settings(synthesize="y", keep=["sex"], known=["sex"], lower=0.0, upper=1e5, missing_values="keep")
     told = plan_settings(people, settings).columns.set_index("column").T["y"].to_dict()
     assert told["handling"] == "written as multiples of 100; missing values stay missing"
     assert told["remark"] == f"{ABSENT.sum()} missing"
     # Where it is modelled, no table shows how many are missing: the count stays inside.
-    told = plan_settings(people, settings.but(missing="model")).columns.set_index("column").T["y"].to_dict()
+    told = plan_settings(people, settings.but(missing_values="model")).columns.set_index("column").T["y"].to_dict()
     assert told["handling"] == "written as multiples of 100; which are missing is modelled too"
     assert told["remark"] == f"{ABSENT.sum()} missing"
 
 
 def test_of_a_replaced_predictor_the_counts_stay_inside():
     people = PEOPLE[["sex", "q7"]].assign(y=pd.Series(SIZE).mask(ABSENT), z=OUTCOMES["poisson"])
-    settings = Settings(replace=["y", "z"], keep=["sex", "q7"], known=["sex"], lower=0.0, upper=1e6, missing="model")
+    settings = Settings(
+        synthesize=["y", "z"], keep=["sex", "q7"], known=["sex"], lower=0.0, upper=1e6, missing_values="model"
+    )
     told = plan_settings(people, settings).columns.set_index("column").T["y"].to_dict()
     assert str(ABSENT.sum()) not in told["handling"]
     assert f"{ABSENT.sum()} missing: the mean stands for them" in told["remark"]

@@ -32,9 +32,9 @@ PEOPLE = pd.DataFrame(
 def test_every_column_gets_a_fate_and_a_reason():
     suggested = suggest_settings(PEOPLE)
     settings = suggested.settings
-    assert settings.replace == ("diagnosis", "income")
+    assert settings.synthesize == ("diagnosis", "income")
     assert settings.drop == ("person_id", "surname")
-    assert settings.decide == ()
+    assert settings.undecided == ()
     assert settings.keep == ("age", "sex", "region", "children")
     assert settings.known == ("age", "sex", "region", "children")
     assert set(suggested.reasons) == set(PEOPLE.columns)
@@ -51,16 +51,16 @@ def test_what_is_suggested_runs_once_everything_is_decided(tmp_path):
     suggested = suggest_settings(people, path="people.csv")
     write_settings(suggested.settings, tmp_path / "s.toml", notes=suggested.notes, reasons=suggested.reasons)
     text = (tmp_path / "s.toml").read_text()
-    assert 'diagnosis = "replace" # looks sensitive: health; categorical (text)' in text
-    told = 'disease = "decide" # looks sensitive: health; categorical (text), fewer than two levels with 5 records'
+    assert 'diagnosis = "synthesize" # looks sensitive: health; categorical (text)' in text
+    told = 'disease = "undecided" # looks sensitive: health; categorical (text), fewer than two levels with 5 records'
     assert told in text
-    assert 'write "replace", "drop" or "keep"' in text
+    assert 'write "synthesize", "drop" or "keep"' in text
     assert 'person_id = "drop" # may name people: numbers that count up' in text
     settings = read_settings(tmp_path / "s.toml")
     assert settings == suggested.settings
     with pytest.raises(InputError, match="it is not said what becomes of 'disease'"):
         plan_settings(people, settings)
-    (tmp_path / "s.toml").write_text(text.replace('disease = "decide"', 'disease = "drop"'))
+    (tmp_path / "s.toml").write_text(text.replace('disease = "undecided"', 'disease = "drop"'))
     assert plan_settings(people, read_settings(tmp_path / "s.toml")).patterns > 1
 
 
@@ -70,15 +70,15 @@ def test_real_files(shared):
     together = ["records belong together" in one.notes.get("columns", "") for one in found]
     assert together == [False, False, True]
     sample, people, persons = (one.settings for one in found)
-    assert {*sample.replace} == {"Income", "Expenditure"}
+    assert {*sample.synthesize} == {"Income", "Expenditure"}
     assert sample.known == ("Age", "Urban", "Marital", "Educ", "Tenure")
-    assert sample.decide == ()
-    assert {"PINCP", "POVPIP", "DPHY", "DREM", "DEYE", "DEAR", "DVET"} == {*people.replace}
-    assert people.decide == ()
+    assert sample.undecided == ()
+    assert {"PINCP", "POVPIP", "DPHY", "DREM", "DEYE", "DEAR", "DVET"} == {*people.synthesize}
+    assert people.undecided == ()
     assert {"AGEP", "SEX", "PUMA", "MSP", "HISP", "RAC1P", "NOC"} <= {*people.known}
     assert {*persons.drop} == {"db030", "rb030", "rb050"}
-    assert persons.survey == SurveyDesign("db090")
-    assert {name for name in persons.replace if name[:2] in ("py", "hy")} == {
+    assert persons.survey_design == SurveyDesign("db090")
+    assert {name for name in persons.synthesize if name[:2] in ("py", "hy")} == {
         *(f"py{code}n" for code in ("010", "050", "090", "100", "110", "120", "130", "140")),
         *(f"hy{code}n" for code in ("040", "050", "070", "080", "090", "110", "130", "145")),
     }
@@ -106,7 +106,7 @@ def affairs() -> pd.DataFrame:
 
 def test_all_that_looks_sensitive_is_replaced_and_not_one_column_of_it():
     suggested = suggest_settings(affairs())
-    assert {*suggested.settings.replace} == {"ym", "nbaffairs", "religious"}
+    assert {*suggested.settings.synthesize} == {"ym", "nbaffairs", "religious"}
     assert {"age", "sex", "child", "education"} <= {*suggested.settings.known}
     # What is left out of the key variables is named, with what it would do.
     assert "With 'occupation' as well" in suggested.notes["known"]
@@ -116,24 +116,24 @@ def test_all_that_looks_sensitive_is_replaced_and_not_one_column_of_it():
 def test_more_amounts_than_are_sensible_are_left_open_with_what_to_write():
     frame = pd.DataFrame({f"x{place}": RNG.lognormal(5, 1, N).round(2) for place in range(22)})
     suggested = suggest_settings(frame.assign(sex=PEOPLE["sex"]))
-    assert len(suggested.settings.replace) == 20
-    for name in suggested.settings.decide:
+    assert len(suggested.settings.synthesize) == 20
+    for name in suggested.settings.undecided:
         written = suggested.reasons[name].partition("write ")[2].partition(" (limits")[0]
-        assert written.startswith('{ release = "replace", lower = 0, upper = ')
-    assert len(suggested.settings.decide) == 2
+        assert written.startswith('{ release = "synthesize", lower = 0, upper = ')
+    assert len(suggested.settings.undecided) == 2
 
 
 def test_a_second_weight_and_one_without_a_name_are_never_kept_silently():
     weight = np.repeat(RNG.uniform(200, 900, 15), 20)
     frame = PEOPLE.assign(rb050=weight, again=weight, db090=weight * 1.01)
     found = suggest_settings(frame)
-    assert found.settings.survey == SurveyDesign("rb050")
+    assert found.settings.survey_design == SurveyDesign("rb050")
     assert "again" in found.settings.drop
     assert found.reasons["again"] == "the same as the survey's weight 'rb050'"
-    assert found.settings.decide == ("db090",)
+    assert found.settings.undecided == ("db090",)
     unnamed = suggest_settings(PEOPLE.assign(v7=weight))
-    assert unnamed.settings.survey is None
-    assert unnamed.settings.decide == ("v7",)
+    assert unnamed.settings.survey_design is None
+    assert unnamed.settings.undecided == ("v7",)
     assert "may be the survey's weight: groups of records share a number" in unnamed.reasons["v7"]
 
 
@@ -143,7 +143,7 @@ def test_long_lists_and_exact_dates_are_left_open_or_dropped():
     towns = [f"T{number}" for number in RNG.integers(0, 300, N * 12)]
     found = suggest_settings(frame.assign(v1=towns, gemeinde=towns, employer=towns, visit=days))
     assert {*found.settings.drop} >= {"gemeinde", "employer"}
-    assert {*found.settings.decide} == {"v1", "visit"}
+    assert {*found.settings.undecided} == {"v1", "visit"}
     assert 'write "drop"' in found.reasons["v1"]
     assert "80 exact dates" in found.reasons["visit"]
 
@@ -154,7 +154,7 @@ def test_a_radius_of_a_logarithm_is_told():
     assert "looks like a logarithm" in told.reasons["wage"]
     assert "looks like a logarithm" in told.reasons["lwage"]
     assert "logarithm" not in told.reasons["pay"] + told.reasons["income"]
-    assert "radius = 0.0, floor = 0.182" in told.notes["radius"]
+    assert "radius = 0.0, min_radius = 0.182" in told.notes["radius"]
 
 
 def test_every_missing_code_has_its_evidence():
@@ -194,7 +194,7 @@ def test_a_column_that_nobody_can_compare_is_dropped_and_only_its_use_is_refused
     prepare(people, suggested.settings)
     drop = tuple(name for name in suggested.settings.drop if name != "odd")
     kept = suggested.settings.but(drop=drop, keep=(*suggested.settings.keep, "odd"))
-    replaced = kept.but(keep=suggested.settings.keep, replace="odd", drop=(*drop, "income"), lower=None, upper=None)
+    replaced = kept.but(keep=suggested.settings.keep, synthesize="odd", drop=(*drop, "income"), lower=None, upper=None)
     known = kept.but(known=("odd",))
     quiet = kept.but(predictors=("age",))
     for settings in (kept, replaced, known, quiet):
@@ -211,13 +211,13 @@ def test_numbers_but_for_some_cells_are_left_to_be_decided():
     pay[6] = "about 1200"
     people = PEOPLE.drop(columns=["diagnosis"]).assign(hours=pay)
     suggested = suggest_settings(people)
-    assert suggested.settings.decide == ("hours",)
+    assert suggested.settings.undecided == ("hours",)
     assert "but for 1 cell in row 7" in suggested.reasons["hours"]
     assert "missing_codes" in suggested.reasons["hours"]
     assert "1200" not in str(suggested.reasons)
-    dropped = suggested.settings.but(decide=(), drop=(*suggested.settings.drop, "hours"))
+    dropped = suggested.settings.but(undecided=(), drop=(*suggested.settings.drop, "hours"))
     assert "but for 1 cell in row 7" in str(plan_settings(people, dropped))
-    kept = suggested.settings.but(decide=(), keep=(*suggested.settings.keep, "hours"))
+    kept = suggested.settings.but(undecided=(), keep=(*suggested.settings.keep, "hours"))
     with pytest.raises(InputError, match=r"in row 7 .*drop the column"):
         plan_settings(people, kept)
     plan_settings(people, kept.but(missing_codes={"hours": ["about 1200"]}))
@@ -225,7 +225,7 @@ def test_numbers_but_for_some_cells_are_left_to_be_decided():
     codes = kept.but(kinds={"hours": "categorical"}, predictors=("age",))
     with pytest.raises(InputError, match="'hours' may name people"):
         plan_settings(people, codes)
-    plan_settings(people, codes.but(accept=("hours",)))
+    plan_settings(people, codes.but(accept_identifying=("hours",)))
 
 
 def test_a_design_is_recognised_and_its_columns_are_kept():
@@ -233,11 +233,13 @@ def test_a_design_is_recognised_and_its_columns_are_kept():
     rng = np.random.default_rng(1)
     survey = survey.assign(pwgtp=rng.uniform(20, 400, 600).round(3), stratum=np.repeat(np.arange(1, 11), 60))
     found = suggest_settings(survey)
-    assert found.settings.survey == SurveyDesign(weight="pwgtp", stratum="stratum")
+    assert found.settings.survey_design == SurveyDesign(weight="pwgtp", stratum="stratum")
     assert {"pwgtp", "stratum"} <= {*found.settings.keep}
-    assert "confirm it" in found.notes["survey"]
+    assert "confirm it" in found.notes["survey_design"]
     assert found.reasons["pwgtp"].startswith("the survey's weight")
     assert "pwgtp" not in found.settings.known
     alone = survey.assign(stratum=np.append(np.repeat(np.arange(1, 11), 60)[:-1], 11))
-    assert suggest_settings(alone).settings.survey == SurveyDesign(weight="pwgtp", stratum="stratum", single="adjust")
-    assert suggest_settings(consumer_survey(600, seed=1)).settings.survey is None
+    assert suggest_settings(alone).settings.survey_design == SurveyDesign(
+        weight="pwgtp", stratum="stratum", single="adjust"
+    )
+    assert suggest_settings(consumer_survey(600, seed=1)).settings.survey_design is None

@@ -23,7 +23,7 @@ def test_every_target_is_told_like_the_measure_that_it_is_about():
     assert set(told.values()) <= set(ids)
     # T / c, in one table after the other, and not of the intruder who pools them.
     assert told["right picks <= 0.01"] == told["maximum pick <= 0.2"] == "matches_expected"
-    assert (told["unique matches <= 0.001"], told["pooled mean <= 0.2"]) == ("matches_true", "pooled_mean")
+    assert (told["unique matches <= 0.001"], told["pooled mean <= 0.2"]) == ("matches_true", "combined_mean")
 
 
 def test_what_asks_for_something_to_be_kept_is_no_rule_on_risk():

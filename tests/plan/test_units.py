@@ -109,22 +109,26 @@ def test_units_of_real_files(shared):
 
 def test_a_unit_is_dropped_or_accepted_by_name_before_anything_runs():
     frame = panel()
-    settings = Settings(replace=["wage"], keep=["nr", "year", "ethn", "married"], known=["ethn"], lower=0.0, upper=99.0)
+    settings = Settings(
+        synthesize=["wage"], keep=["nr", "year", "ethn", "married"], known=["ethn"], lower=0.0, upper=99.0
+    )
     with pytest.raises(InputError, match=r"1,200 records, 150 values.* write|1,200 records, 150 values") as caught:
         plan_settings(frame, settings)
     assert 'nr = "drop"' in str(caught.value)
-    assert 'nr = { release = "keep", identifying = "accept" }' in str(caught.value)
+    assert 'nr = { release = "keep", accept_identifying = true }' in str(caught.value)
     # To replace a number of persons by other numbers decides nothing.
-    replaced = settings.but(replace=["wage", "nr"], keep=settings.keep[1:], upper=99_999.0)
+    replaced = settings.but(synthesize=["wage", "nr"], keep=settings.keep[1:], upper=99_999.0)
     with pytest.raises(InputError, match="records belong together"):
         plan_settings(frame, replaced)
     dropped = plan_settings(frame, settings.but(drop=["nr"], keep=settings.keep[1:]))
     assert "and is dropped" in dropped.together[0]
     assert "risk is measured per record, not per person or household" in str(dropped)
-    accepted = plan_settings(frame, settings.but(accept=["nr"]))
+    accepted = plan_settings(frame, settings.but(accept_identifying=["nr"]))
     assert "and is published as collected" in accepted.together[0]
     # What is said to be of the design of a survey is decided as well.
-    plan_settings(frame.assign(w=2.0), settings.but(keep=(*settings.keep, "w"), survey=SurveyDesign("w", cluster="nr")))
+    plan_settings(
+        frame.assign(w=2.0), settings.but(keep=(*settings.keep, "w"), survey_design=SurveyDesign("w", cluster="nr"))
+    )
 
 
 def test_two_codes_that_name_a_household_together_are_found():

@@ -20,7 +20,7 @@ def proposed(name: str, request: Any) -> tuple[Table, Any]:
     built_in = name == "survey"
     table = Table(consumer_survey(seed=1)) if built_in else read_table(request.getfixturevalue("shared") / name)
     settings = suggest_settings(table).settings
-    return table, settings.but(decide=(), drop=(*settings.drop, *settings.decide))
+    return table, settings.but(undecided=(), drop=(*settings.drop, *settings.undecided))
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 from agreement import assert_agrees
 from molehill import Intruder, Settings, confidential_risk, draw, fit, risk_weights, synthesize
-from molehill.arrays import named_seed
+from molehill.arrays import derive_seed
 from molehill.errors import InputError
 from molehill.models import forest, negative_binomial
 from molehill.plan.settings import read_settings
@@ -34,21 +34,21 @@ PEOPLE = pd.DataFrame(
     }
 )
 CALL: dict[str, Any] = {
-    "replace": "visits",
+    "synthesize": "visits",
     "keep": ["town", "sex"],
     "known": ["town", "sex"],
     "lower": 0.0,
     "upper": 100_000.0,
     "shuffle": False,
     "datasets": 3,
-    "expected_tables": 40,
+    "expected_risk_draws": 40,
     "regressions": ["visits ~ sex"],
-    "order": 2,
+    "risk_order": 2,
     "seed": 5,
     "attacks": "none",
 }
 # Nothing but the release, and what is quickly measured of it.
-FEW: Any = {"compare": (), "expected_tables": 0, "regressions": ()}
+FEW: Any = {"compare": (), "expected_risk_draws": 0, "regressions": ()}
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def looks() -> Iterator[tuple[list[Any], list[Any]]]:
 def made():
     stages = []
     with looks() as counted:
-        release = synthesize(PEOPLE, Settings(**CALL), tell=stages.append, progress=False)
+        release = synthesize(PEOPLE, Settings(**CALL), on_stage=stages.append, progress=False)
     return release, stages, [len(calls) for calls in counted]
 
 
@@ -95,7 +95,7 @@ def test_weights_are_those_of_the_longer_call(made):
 def test_tables_are_those_of_the_longer_calls(made):
     release = made[0]
     # By the name of the scheme, whatever it is compared with.
-    seeds = [named_seed(5, what, "pairwise") for what in ("fit", "draw")]
+    seeds = [derive_seed(5, what, "pairwise") for what in ("fit", "draw")]
     # The regression names sex: so the model conditions on that, and on nothing that nobody asked for.
     synthesizer = forest("visits", ["sex"], lower=0, upper=100_000, seed=5)
     posterior = fit(synthesizer, PEOPLE, release.weights, seed=seeds[0], progress=False)
@@ -121,7 +121,9 @@ def test_regressions_stand_beside_the_usual_analyses(made):
 def test_another_order_or_scale_has_a_name_of_its_own():
     settings: Any = {**CALL, **FEW, "known": ("town",), "datasets": 1}
     del settings["seed"]
-    release = synthesize(PEOPLE, Settings(**{**settings, "order": 3}, scale=1.5, shift=0.1, seed=1), progress=False)
+    release = synthesize(
+        PEOPLE, Settings(**{**settings, "risk_order": 3}, weight_scale=1.5, weight_shift=0.1, seed=1), progress=False
+    )
     assert release.scheme == "order 3, scale 1.5, shift 0.1"
     assert list(release.comparisons) == []
     risk = confidential_risk(PEOPLE, Intruder("town", "visits", radius=0.2), order=3)
@@ -151,11 +153,11 @@ def test_without_a_seed_two_releases_differ(monkeypatch):
 )
 def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
     table = Table(pd.DataFrame({"y": values, "x": ["u", "v", "w"] * 20}))
-    settings = Settings(replace=("y",), known=("x",), predictors=("x",))
-    view = settings.intruder.look(table)
+    settings = Settings(synthesize=("y",), known=("x",), predictors=("x",))
+    view = settings.intruder.view(table)
     assert choose_synthesizer(view, settings).name == "forest"
     # The paper's, where its scheme or something that only a mixture has is asked for.
-    for asked in ({"scheme": "paper"}, {"priors": "paper"}):
+    for asked in ({"method": "paper"}, {"priors": "paper"}):
         assert choose_synthesizer(view, settings.but(**asked)).name == kind
     chosen = choose_synthesizer(view, settings.but(priors="paper"))
     assert chosen.words
@@ -169,20 +171,20 @@ def test_the_synthesizer_suits_the_kind_of_the_column(values, kind):
 @pytest.mark.parametrize(
     ("change", "argument"),
     [
-        ({"replace": "visit"}, "replace"),
+        ({"synthesize": "visit"}, "synthesize"),
         ({"known": ["twon"]}, "known"),
         ({"predictors": ["visits"]}, "sensitive"),
         ({"keep": ["town"]}, "columns"),
-        ({"keep": ["town"], "decide": ["sex"]}, "columns"),
+        ({"keep": ["town"], "undecided": ["sex"]}, "columns"),
         ({"keep": ["town"], "drop": ["sex"]}, "known"),
         ({"keep": ["town", "sex", "visits"]}, "settings"),
         ({"upper": None}, "columns"),
         ({"kinds": {"visits": "categorical"}}, "lower"),
-        ({"kinds": {"visits": "categorical"}, "lower": None, "upper": None}, "replace"),
+        ({"kinds": {"visits": "categorical"}, "lower": None, "upper": None}, "synthesize"),
         ({"radius": 2}, "settings"),
         ({"compare": ["everything"]}, "settings"),
-        ({"scale": 1e-9, "shift": -1.0}, "scale"),
-        ({"scorecard": {"U_n": {"amber": 0.1, "red": 0.2}}}, "scorecard"),
+        ({"weight_scale": 1e-9, "weight_shift": -1.0}, "weight_scale"),
+        ({"thresholds": {"U_n": {"amber": 0.1, "red": 0.2}}}, "thresholds"),
         ({"regressions": ["visits ~ twon"]}, "regressions"),
         ({"regressions": ["visits ~ __import__('os')"]}, "regressions"),
     ],
@@ -234,7 +236,7 @@ def test_what_may_name_people_is_kept_only_knowingly():
     few: Any = {**FEW, "keep": ["town", "sex", "id"]}
     with pytest.raises(InputError, match="'id' may name people \\(numbers that count up\\)"):
         synthesize(people, Settings(**CALL | few), progress=False)
-    job = prepare(people, Settings(**CALL | few, accept="id"))
+    job = prepare(people, Settings(**CALL | few, accept_identifying="id"))
     assert job.settings.predictors == ("town", "sex")
     assert "may name people (numbers that count up), accepted" in str(job.plan)
 
@@ -301,7 +303,7 @@ def test_a_fit_that_fails_stops_the_run_before_anything_is_compared_with_it():
     stages = []
     model = Synthesizer(lost, "visits")
     with pytest.raises(InputError, match="the fit of the release has not converged") as caught:
-        synthesize(PEOPLE, Settings(**CALL), synthesizer=model, tell=stages.append, progress=False)
+        synthesize(PEOPLE, Settings(**CALL), synthesizer=model, on_stage=stages.append, progress=False)
     assert stages == ["measuring the risk", "fitting: pairwise"]
     assert "synthesizer =" in str(caught.value)
 
@@ -314,7 +316,7 @@ def test_several_columns_are_replaced_one_after_the_other():
     call = {
         **CALL,
         **FEW,
-        "replace": ["visits", "pay"],
+        "synthesize": ["visits", "pay"],
         "upper": limits,
         # Models with parameters, of which this is compiled in the least time.
         "synthesizer": "normal_linear",
@@ -353,8 +355,8 @@ def test_without_a_word_on_weights_the_safest_of_those_that_keep_most_is_release
     ]
     chosen = [choose_scheme(figures(unweighted=one, pairwise=other), names) for one, other in cases]
     assert chosen == ["unweighted", "unweighted", "pairwise", "pairwise"]
-    auto = {name: value for name, value in CALL.items() if name != "order"}
+    auto = {name: value for name, value in CALL.items() if name != "risk_order"}
     job = prepare(PEOPLE, Settings(**auto))
-    assert job.settings.scheme == "auto"
-    with pytest.raises(InputError, match='for scheme = "weighted"'):
-        Settings(**auto, scheme="auto", order=3)
+    assert job.settings.method == "auto"
+    with pytest.raises(InputError, match='for method = "risk_weighted"'):
+        Settings(**auto, method="auto", risk_order=3)

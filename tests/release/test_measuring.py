@@ -21,8 +21,10 @@ def people(records=120, seed=1):
 
 
 def settings(**changes):
-    given = {"replace": ["pay"], "keep": ["town"], "known": ["town"], "lower": 0, "upper": 1e6, "datasets": 2}
-    return Settings(**{**given, "compare": ("topcoding",), "expected_tables": 0, "leaf": 10, "seed": 3, **changes})
+    given = {"synthesize": ["pay"], "keep": ["town"], "known": ["town"], "lower": 0, "upper": 1e6, "datasets": 2}
+    return Settings(
+        **{**given, "compare": ("topcoding",), "expected_risk_draws": 0, "min_leaf_size": 10, "seed": 3, **changes}
+    )
 
 
 def test_a_forest_is_fitted_to_half_of_the_people_and_the_others_are_the_control():
@@ -54,10 +56,10 @@ def test_attacks_can_be_left_out():
     assert not set(release.evaluation.measures["id"]) & ATTACKS
 
 
-@pytest.mark.parametrize(("attacks", "number"), [("auto", 0), ("all", 1)])
+@pytest.mark.parametrize(("attacks", "number"), [("auto", 0), ("always", 1)])
 def test_what_takes_chains_is_fitted_again_only_if_asked_for(attacks, number):
     table = people()
-    job = prepare(table, settings(attacks=attacks, synthesizer="normal_linear", leaf="auto"))
+    job = prepare(table, settings(attacks=attacks, synthesizer="normal_linear", min_leaf_size="auto"))
     assert not job.is_grown
     fitted = fit(normal_linear("pay", ["town"]), table, np.ones(len(table)), seed=1, progress=False)
     assert len(make_trials(job, {"unweighted": fitted})) == number

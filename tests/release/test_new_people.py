@@ -17,7 +17,7 @@ from molehill.release.search.new_people import find_parts
 from molehill.report.dossier import read_dossier
 from molehill.report.page.page import render_report
 from molehill.synthesis.fitting import draw, fit
-from molehill.synthesis.synthesizer import Chain
+from molehill.synthesis.synthesizer import SequentialSynthesizer
 from molehill.utility import combine
 
 
@@ -38,12 +38,24 @@ def people(records=400, seed=1):
     )
 
 
-HOW = {"lower": {"pay": 0, "rent": 0}, "upper": {"pay": 1_000_000, "rent": 1_000_000}, "missing": "model", "seed": 3}
+HOW = {
+    "lower": {"pay": 0, "rent": 0},
+    "upper": {"pay": 1_000_000, "rent": 1_000_000},
+    "missing_values": "model",
+    "seed": 3,
+}
 COLUMNS = ["sex", "age", "pay", "rent"]
 
 
 def settings(**changes):
-    given = {"replace": COLUMNS, "drop": ["id"], "known": ["sex", "age"], "records": 250, "datasets": 2, "compare": ()}
+    given = {
+        "synthesize": COLUMNS,
+        "drop": ["id"],
+        "known": ["sex", "age"],
+        "fully_synthetic_records": 250,
+        "datasets": 2,
+        "compare": (),
+    }
     return Settings(**{**given, **HOW, **changes})
 
 
@@ -58,16 +70,16 @@ def test_every_table_has_as_many_new_people_as_asked_for_and_nothing_else(releas
         assert len(table) == 250
         # What follows from other columns does so of new people, too.
         assert (table["pay"].isna() == (table["age"] == "child")).all()
-    assert release.settings.leaf != "auto"
+    assert release.settings.min_leaf_size != "auto"
     assert not release.evaluation.is_linked
-    assert {"members", "nearer", "alike_gain"} <= set(release.evaluation.risk["measure"])
+    assert {"membership_distance", "closer_to_participants", "lookup_gain"} <= set(release.evaluation.risk["measure"])
     assert "risk_mean" not in set(release.evaluation.risk["measure"])
     assert set(release.evaluation.shapes["column"]) == set(COLUMNS)
 
 
 def test_more_people_than_were_asked_have_the_same_distribution_and_the_same_begin():
     table = people()
-    job = prepare(table, settings(leaf=20))
+    job = prepare(table, settings(min_leaf_size=20))
     posterior = fit(job.model, job.table, seed=1, progress=False)
     few, many = (draw(posterior, datasets=2, seed=4, records=number) for number in (150, 6000))
     for one, other in zip(few, many, strict=True):
@@ -112,15 +124,15 @@ def test_the_same_seed_makes_the_same_people_and_the_settings_that_were_found_do
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"replace": ["age", "pay", "rent"], "keep": ["sex"]}, "nothing is kept"),
-        ({"missing": "keep"}, "no missing values to keep"),
-        ({"membership": "posterior"}, "no component is drawn given a true value"),
-        ({"scheme": "paper", "missing": "model"}, "no component"),
-        ({"targets": ["mean expected <= 0.1"]}, "targets"),
+        ({"synthesize": ["age", "pay", "rent"], "keep": ["sex"]}, "nothing is kept"),
+        ({"missing_values": "keep"}, "no missing values to keep"),
+        ({"component_draw": "posterior"}, "no component is drawn given a true value"),
+        ({"method": "paper", "missing_values": "model"}, "no component"),
+        ({"release_criteria": ["mean expected <= 0.1"]}, "release_criteria"),
         ({"predictors": ["id"]}, "predictors"),
         ({"known": COLUMNS}, "every column"),
-        ({"records": 0}, "'records' must be a whole number"),
-        ({"records": 2.5}, "'records' must be a whole number"),
+        ({"fully_synthetic_records": 0}, "'fully_synthetic_records' must be a whole number"),
+        ({"fully_synthetic_records": 2.5}, "'fully_synthetic_records' must be a whole number"),
     ],
 )
 def test_what_new_people_cannot_have_is_refused(changes, told):
@@ -138,7 +150,9 @@ def test_values_that_come_from_collected_people_make_no_new_ones():
     posterior = fit(forest("rent", ["pay"], lower=0, upper=10**6), table, seed=1, progress=False)
     with pytest.raises(InputError, match="given 'pay', which new people do not have"):
         draw(posterior, datasets=1, seed=1, records=10)
-    chain = Chain((forest("pay", [], lower=0, upper=10**6), forest("rent", ["pay"], lower=0, upper=10**6)))
+    chain = SequentialSynthesizer(
+        (forest("pay", [], lower=0, upper=10**6), forest("rent", ["pay"], lower=0, upper=10**6))
+    )
     whole = fit(chain, table, seed=1, progress=False)
     assert len(draw(whole, datasets=1, seed=1, records=7)[0]) == 7
     gaps = fit(forest("pay", [], lower=0, upper=10**6), people(), seed=1, progress=False)
@@ -148,10 +162,10 @@ def test_values_that_come_from_collected_people_make_no_new_ones():
 
 def test_tables_that_repeat_people_show_who_was_in_the_data_and_large_parts_do_not():
     table = people(900, seed=5).drop(columns="id").fillna({"pay": 0.0})
-    own = {**HOW, "missing": "error", "drop": []}
+    own = {**HOW, "missing_values": "error", "drop": []}
     shares = {}
     for leaf in (1.0, 400.0):
-        job = prepare(table, settings(**own, leaf=leaf))
+        job = prepare(table, settings(**own, min_leaf_size=leaf))
         posterior = fit(job.model, job.table, seed=1, progress=False)
         shares[leaf] = hold_out(job, posterior, "x")[0].members()
     assert shares[1.0].low > 0.55
@@ -168,8 +182,8 @@ def test_the_largest_parts_that_keep_how_columns_go_together_are_taken():
     tied = pd.DataFrame({"home": street, "job": np.where(random.random(2000) < 0.9, np.char.upper(street), "X")})
     found = {}
     for name, table in {"alone": alone, "tied": tied}.items():
-        job = prepare(table, Settings(replace=["home", "job"], known=["home"], records=2000, seed=1))
-        found[name] = find_parts(job, progress=False).settings.leaf
+        job = prepare(table, Settings(synthesize=["home", "job"], known=["home"], fully_synthetic_records=2000, seed=1))
+        found[name] = find_parts(job, progress=False).settings.min_leaf_size
     # Where nothing goes together nothing need be told apart.
     assert found["alone"] == 400.0
     assert found["tied"] < found["alone"]
@@ -208,15 +222,15 @@ def test_anybodys_tables_of_new_people_can_be_judged():
     table = people().drop(columns="id").fillna({"pay": 0.0})
     intruder = Intruder(known=["sex", "age"], sensitive=["pay", "rent"], radius=0.2)
     fresh = [people(700, seed=seed).drop(columns="id").fillna({"pay": 0.0}) for seed in (11, 12, 13)]
-    with pytest.raises(InputError, match="linked=False"):
+    with pytest.raises(InputError, match="fully_synthetic=True"):
         evaluate(table, fresh, intruder)
-    found = evaluate(table, {"fresh": fresh, "itself": table}, intruder, linked=False)
-    gain = found.risk[found.risk["measure"] == "alike_gain"].set_index(["scheme", "column"])["value"]
+    found = evaluate(table, {"fresh": fresh, "itself": table}, intruder, fully_synthetic=True)
+    gain = found.risk[found.risk["measure"] == "lookup_gain"].set_index(["scheme", "column"])["value"]
     # The table itself tells of everybody, a fresh sample of nobody.
     assert gain["itself", "rent"] > 0.01 > abs(gain["fresh", "rent"])
     # Whose record stands where says nothing.
-    shuffled = evaluate(table, {"itself": table.sample(frac=1, random_state=1)}, intruder, linked=False).risk
-    again = shuffled[shuffled["measure"] == "alike_gain"].set_index(["scheme", "column"])["value"]
+    shuffled = evaluate(table, {"itself": table.sample(frac=1, random_state=1)}, intruder, fully_synthetic=True).risk
+    again = shuffled[shuffled["measure"] == "lookup_gain"].set_index(["scheme", "column"])["value"]
     assert again["itself", "rent"] == pytest.approx(gain["itself", "rent"])
 
 
@@ -224,8 +238,8 @@ def test_anybodys_tables_of_new_people_can_be_judged():
 def test_a_column_that_is_constant_in_half_of_the_records_stops_nothing_and_leaves_something_open():
     table = people(150).assign(prize=np.where(np.arange(150) == 7, 1234.5, 0.0))
     limits = {end: {"rent": HOW[end]["rent"], "prize": value} for end, value in (("lower", 0), ("upper", 5000))}
-    own = {"replace": ["sex", "rent", "prize"], "drop": ["id", "age", "pay"], "known": ["sex"], "leaf": 50}
+    own = {"synthesize": ["sex", "rent", "prize"], "drop": ["id", "age", "pay"], "known": ["sex"], "min_leaf_size": 50}
     made = synthesize(table, settings(**own, **limits, attacks="none"), progress=False)
-    assert "members" not in set(made.evaluation.risk["measure"])
+    assert "membership_distance" not in set(made.evaluation.risk["measure"])
     page = render_report(make_dossier(made), edition="internal")
     assert "Whether tables show who was in the data was not measured" in page

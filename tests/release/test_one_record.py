@@ -40,8 +40,15 @@ def people() -> pd.DataFrame:
 def released(folder: Path, name: str, table: Table, ending: str, **changes: Any) -> Path:
     write_table(table, folder / f"{name}{ending}")
     names = [column for column in table.frame.columns if column != "town"]
-    few: Any = {"datasets": 2, "compare": [], "expected_tables": 0, "attacks": "none", "leaf": 25.0, "seed": 11}
-    about: Any = {"replace": names, "keep": ["town"], "known": ["town"]} | few | changes
+    few: Any = {
+        "datasets": 2,
+        "compare": [],
+        "expected_risk_draws": 0,
+        "attacks": "none",
+        "min_leaf_size": 25.0,
+        "seed": 11,
+    }
+    about: Any = {"synthesize": names, "keep": ["town"], "known": ["town"]} | few | changes
     write_settings(Settings(data=f"{folder / name}{ending}", **about), folder / f"{name}.toml")
     done = run_command("run", folder / f"{name}.toml", "--out", folder / name)
     assert done.returncode == 0, done.stderr

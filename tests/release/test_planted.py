@@ -73,12 +73,19 @@ def release_planted(tmp_path, capsys, planted, seed):
     write_table(frame, tmp_path / "people.csv")
     table = read_table(tmp_path / "people.csv")
     suggested = suggest_settings(table, path="people.csv").settings
-    assert {*suggested.replace} == {"diagnosis", "pay"}
+    assert {*suggested.synthesize} == {"diagnosis", "pay"}
     assert set(suggested.drop) == {"person_id", "surname", "birth"}
-    quick = {"datasets": 2, "compare": (), "expected_tables": 0, "attacks": "none", "leaf": 20, "seed": seed}
+    quick = {
+        "datasets": 2,
+        "compare": (),
+        "expected_risk_draws": 0,
+        "attacks": "none",
+        "min_leaf_size": 20,
+        "seed": seed,
+    }
     chosen = suggested.but(**quick)
     told: list[str] = []
-    run(table, chosen, tmp_path / "out", progress=False, tell=told.append)
+    run(table, chosen, tmp_path / "out", progress=False, on_stage=told.append)
     said = "\n".join(told) + capsys.readouterr().out
     for path in (tmp_path / "out" / "release").iterdir():
         text = path.read_text(encoding="utf-8") + said

@@ -49,8 +49,8 @@ PEOPLE = pd.DataFrame(
 PEOPLE.loc[7, "visits"] = PLANTED
 SEED = 876543210123
 SETTINGS = Settings(
-    order=2,
-    replace=("visits",),
+    risk_order=2,
+    synthesize=("visits",),
     keep=("town", "sex"),
     known=("town", "sex"),
     predictors=("town", "sex"),
@@ -59,7 +59,7 @@ SETTINGS = Settings(
     upper=2000,
     datasets=2,
     compare=("topcoding",),
-    expected_tables=0,
+    expected_risk_draws=0,
     attacks="none",
     seed=SEED,
 )
@@ -161,7 +161,7 @@ def test_reports_made_again_otherwise_are_written_down(saved, tmp_path, monkeypa
     before = verify_release(saved)
     pages = pages_of(saved)
     monkeypatch.setattr(saving, "render_report", lambda *given, **named: pages(*given, **named) + "<!-- later -->")
-    saving.rebuild_report(copy, tell=told.append)
+    saving.rebuild_report(copy, on_stage=told.append)
     after = verify_release(copy)
     assert after.holds
     assert after.fingerprint != before.fingerprint
@@ -193,7 +193,7 @@ def test_a_release_of_an_earlier_version_gets_its_dossier_for_archives(saved, tm
     (internal / "times.json").write_text('{"made": "2026-01-01T00:00:00+00:00"}')
     assert verify_release(copy).holds
     told = []
-    saving.rebuild_report(copy, tell=told.append)
+    saving.rebuild_report(copy, on_stage=told.append)
     assert told == []
     assert verify_release(copy).holds
     assert json.loads((internal / "dossier.json").read_text())["inputs"]["confidential"] is None
@@ -334,7 +334,7 @@ def run_until(place: str, out: str, pages: str) -> None:
         resume=True,
         release_anyway=True,
         progress=False,
-        tell=lambda stage: die() if stage == place else None,
+        on_stage=lambda stage: die() if stage == place else None,
     )
 
 
@@ -435,7 +435,7 @@ def hold_at(place: str, out: str) -> None:
 
     # The lock is held by the run, whatever is made in it.
     running.synthesize = lambda *_, tell, **__: tell(STAGES[0])  # type: ignore[assignment]
-    run(PEOPLE, SETTINGS, out, overwrite=True, release_anyway=True, progress=False, tell=wait)
+    run(PEOPLE, SETTINGS, out, overwrite=True, release_anyway=True, progress=False, on_stage=wait)
 
 
 @pytest.mark.linux
@@ -530,13 +530,13 @@ def test_a_release_that_was_set_aside_is_found_by_report_and_by_run(saved, tmp_p
     told = []
     monkeypatch.setattr(saving, "render_report", pages_of(saved))
     out.rename(tmp_path / ".out.replaced")
-    assert saving.rebuild_report(out, tell=told.append)[-1].exists()
+    assert saving.rebuild_report(out, on_stage=told.append)[-1].exists()
     same = [f"the earlier release is back in {str(out)!r}: a run was killed that was about to replace it"]
     assert told == same
     out.rename(tmp_path / ".out.replaced")
     monkeypatch.setattr(running, "synthesize", None)
     with pytest.raises(InputError, match="exists already"):
-        run(PEOPLE, SETTINGS, out, tell=told.append)
+        run(PEOPLE, SETTINGS, out, on_stage=told.append)
     assert told == same * 2
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

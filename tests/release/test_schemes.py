@@ -47,7 +47,9 @@ def test_feedback_reaches_just_those_that_shape_the_prediction(columns):
     )
     people.loc[7, "pay"] = np.nan
     radius, floor = (0.1, 10.0) if columns != ["town"] else (None, 0.0)
-    view = Intruder(known=["age"], sensitive=columns, missing="keep", radius=radius, floor=floor).look(people)
+    view = Intruder(known=["age"], sensitive=columns, missing_values="keep", radius=radius, min_radius=floor).view(
+        people
+    )
     weights, breaking = random.uniform(0.2, 1, 200), random.random(200) < 0.05
     found = weigh_down(weights, breaking & view.part, view, 0.25)
 
@@ -77,7 +79,7 @@ def two_heaps():
 
 
 def test_membership_is_swapped_without_a_fit():
-    given = two_heaps().drawing_by(membership="posterior")
+    given = two_heaps().drawing_by(component_draw="posterior")
     free = with_prior_membership(given)
     assert free is not None
     high, shares = np.repeat([False, True], 100), []

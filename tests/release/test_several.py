@@ -29,19 +29,19 @@ PEOPLE = pd.DataFrame(
 )
 RULES = ("wages + benefits = total", "age < 18 -> marital = 'single'", "benefits <= 3000")
 CALL: dict[str, Any] = {
-    "replace": ("marital", "wages", "benefits", "total"),
+    "synthesize": ("marital", "wages", "benefits", "total"),
     "keep": ("town", "age"),
     "known": ("town",),
     "lower": {"wages": 0.0, "benefits": 0.0, "total": 0.0},
     "upper": {"wages": 50_000.0, "benefits": 20_000.0, "total": 70_000.0},
     "constraints": RULES,
-    "missing": "model",
+    "missing_values": "model",
     "compare": ("pairwise",),
-    "expected_tables": 0,
+    "expected_risk_draws": 0,
     "attacks": "none",
     "datasets": 3,
     "seed": 2,
-    "leaf": 20,
+    "min_leaf_size": 20,
 }
 
 
@@ -69,7 +69,7 @@ def test_the_kept_columns_are_kept_and_the_replaced_ones_are_new(made):
     for table in release.datasets:
         back = table.iloc[np.argsort(release.order)].reset_index(drop=True)
         pd.testing.assert_frame_equal(back[["town", "age"]], PEOPLE[["town", "age"]])
-        for name in release.settings.replace:
+        for name in release.settings.synthesize:
             assert not back[name].equals(PEOPLE[name])
 
 
@@ -120,13 +120,13 @@ def test_the_suggested_order_leaves_the_last_of_a_sum_behind_the_others():
     first, second = (random.gamma(2.0, 900.0, 400).round(-2) for _ in range(2))
     table = pd.DataFrame({"town": random.choice(["A", "B"], 400), "a": first, "b": second, "all": first + second})
     limits = {"lower": 0, "upper": 50_000}
-    given = Settings(replace=["a", "b", "all"], keep=["town"], known=["town"], constraints=["a + b = all"], **limits)
+    given = Settings(synthesize=["a", "b", "all"], keep=["town"], known=["town"], constraints=["a + b = all"], **limits)
     assert plan_settings(table, given).better[-1] == "all"
 
 
 def test_columns_in_which_there_is_nothing_to_replace_are_refused_by_the_plan_all_at_once():
     table = PEOPLE.assign(one="x", none=np.nan)
-    given = {**CALL, "replace": ("one", "marital", "none"), "constraints": (), "lower": {}, "upper": {}}
+    given = {**CALL, "synthesize": ("one", "marital", "none"), "constraints": (), "lower": {}, "upper": {}}
     with pytest.raises(InputError, match="fewer than two different values to replace in 'one', 'none'"):
         plan_settings(table, Settings(**{**given, "drop": ("wages", "benefits", "total")}))
 
@@ -145,9 +145,11 @@ def test_no_record_need_be_complete(missing):
             "pension": np.where(works, np.nan, amount / 2),
         }
     )
-    how: dict[str, Any] = {"lower": 0, "upper": 50_000, "datasets": 2, "compare": (), "seed": 1, "leaf": 50}
-    how |= {"expected_tables": 0, "attacks": "none"}
-    given = Settings(replace=["wage", "pension"], keep=["town", "note"], known=["town"], missing=missing, **how)
+    how: dict[str, Any] = {"lower": 0, "upper": 50_000, "datasets": 2, "compare": (), "seed": 1, "min_leaf_size": 50}
+    how |= {"expected_risk_draws": 0, "attacks": "none"}
+    given = Settings(
+        synthesize=["wage", "pension"], keep=["town", "note"], known=["town"], missing_values=missing, **how
+    )
     made = synthesize(table, given, progress=False)
     assert (made.evaluation.utility["measure"] == "pmse_ratio").any()
 
@@ -162,7 +164,7 @@ def test_no_record_need_be_complete(missing):
     ],
 )
 def test_constraints_that_cannot_be_are_refused(constraints, told):
-    settings = {**CALL, "constraints": constraints, "compare": (), "expected_tables": 0, "datasets": 1}
+    settings = {**CALL, "constraints": constraints, "compare": (), "expected_risk_draws": 0, "datasets": 1}
     settings |= {"upper": {"wages": 50_000.0, "benefits": 3_000.0, "total": 70_000.0}}
     with pytest.raises(InputError, match="constraints") as raised:
         synthesize(PEOPLE, Settings(**settings), progress=False)
@@ -170,6 +172,6 @@ def test_constraints_that_cannot_be_are_refused(constraints, told):
 
 
 def test_a_constraint_of_a_dropped_column_is_refused():
-    settings = {**CALL, "keep": ("town",), "drop": ("age",), "missing": "keep"}
+    settings = {**CALL, "keep": ("town",), "drop": ("age",), "missing_values": "keep"}
     with pytest.raises(InputError, match="which is dropped"):
         synthesize(PEOPLE, Settings(**settings), progress=False)

@@ -37,22 +37,22 @@ def draw_sample() -> pd.DataFrame:
 SAMPLE = draw_sample()
 KEPT = ["gender", "age", "region", "earner", "weight", "area"]
 SETTINGS = Settings(
-    replace=["income"],
+    synthesize=["income"],
     keep=KEPT,
     known=["gender", "region"],
     lower={"income": -1e5},
     upper={"income": 2e6},
-    survey={"weight": "weight", "stratum": "area"},
-    leaf=50,
-    scheme="weighted",
-    shift=1.0,
+    survey_design={"weight": "weight", "stratum": "area"},
+    min_leaf_size=50,
+    method="risk_weighted",
+    weight_shift=1.0,
     compare=[],
     datasets=5,
-    expected_tables=40,
+    expected_risk_draws=40,
     attacks="none",
     seed=2,
 )
-FEW = SETTINGS.but(expected_tables=0)
+FEW = SETTINGS.but(expected_risk_draws=0)
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def run_note(folder: Path) -> tuple[float, ...]:
     ],
 )
 def test_the_code_of_the_note_has_the_variance_of_the_design(sample, survey, words, tmp_path):
-    settings = FEW.but(keep=[*KEPT, "psu"], survey=survey, datasets=3, predictors=["earner", "weight"])
+    settings = FEW.but(keep=[*KEPT, "psu"], survey_design=survey, datasets=3, predictors=["earner", "weight"])
     made = synthesize(sample, settings, progress=False)
     note = publish(made, tmp_path / "out")
     found = estimate_of(made, made.scheme)
@@ -162,7 +162,7 @@ def test_what_no_program_could_take_is_told_in_words():
         ({"weight": 'a "weight"', "replicates": [*replicates], "method": "brr"}, [*replicates]),
     ):
         dropped = [name for name in replicates if name not in more]
-        settings = FEW.but(keep=[*kept, *more], drop=dropped, survey=survey, datasets=2)
+        settings = FEW.but(keep=[*kept, *more], drop=dropped, survey_design=survey, datasets=2)
         note = methods_note(make_dossier(synthesize(odd, settings, progress=False)))
         assert "how many of the population a record stands for" in note
         assert "```" not in note
@@ -181,7 +181,7 @@ def test_the_report_tells_the_design(saved):
 
 def test_a_weight_that_is_drawn_too_comes_first_and_counts_nothing_itself(tmp_path):
     settings = FEW.but(
-        replace=["weight", "income"],
+        synthesize=["weight", "income"],
         keep=[name for name in KEPT if name != "weight"],
         lower={"income": -1e5, "weight": 1.0},
         upper={"income": 2e6, "weight": 500.0},
@@ -202,15 +202,15 @@ def test_a_weight_that_is_drawn_too_comes_first_and_counts_nothing_itself(tmp_pa
 
 def test_who_is_drawn_from_the_population_needs_no_weight(tmp_path):
     settings = FEW.but(
-        replace=["gender", "age", "region", "earner", "income"],
+        synthesize=["gender", "age", "region", "earner", "income"],
         keep=[],
         drop=["weight", "area"],
         known=["gender"],
-        records=800,
+        fully_synthetic_records=800,
         datasets=3,
-        scheme="auto",
-        shift=0.0,
-        order=2,
+        method="auto",
+        weight_shift=0.0,
+        risk_order=2,
     )
     assert settings.weighs == "weights"
     made = synthesize(SAMPLE, settings, progress=False)
@@ -238,9 +238,9 @@ def test_who_is_drawn_from_the_population_needs_no_weight(tmp_path):
 
 
 def test_rules_on_the_population_need_its_size(monkeypatch):
-    rule = SETTINGS.but(targets="maximum population <= 0.2", scheme="auto", shift=0.0)
+    rule = SETTINGS.but(release_criteria="maximum population <= 0.2", method="auto", weight_shift=0.0)
     with pytest.raises(InputError, match="there is no survey weight"):
-        synthesize(SAMPLE, rule.but(survey=None), progress=False)
+        synthesize(SAMPLE, rule.but(survey_design=None), progress=False)
     light = SAMPLE.assign(weight=SAMPLE["weight"] / SAMPLE["weight"].mean())
     with pytest.raises(InputError, match="adds up to the records alone"):
         synthesize(light, rule, progress=False)
@@ -249,5 +249,7 @@ def test_rules_on_the_population_need_its_size(monkeypatch):
     monkeypatch.setattr(points, "LOOKED_AT", 20)
     few = SAMPLE.iloc[::5].reset_index(drop=True)
     for bound, met in ((0.2, True), (0.001, False)):
-        asked = rule.but(fits=2, search_tables=40, targets=f"maximum population <= {bound}", leaf="auto")
+        asked = rule.but(
+            max_fits=2, search_draws=40, release_criteria=f"maximum population <= {bound}", min_leaf_size="auto"
+        )
         assert search(prepare(few, asked), checkpoint=None, progress=False).met == met

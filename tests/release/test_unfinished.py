@@ -21,7 +21,7 @@ PLANTED = "Quilliam"
 PEOPLE = pd.DataFrame(
     {"town": ["A", "B", "A", PLANTED], "age": [31, 32, 33, 44], "pay": [100.0, 200.0, 300.0, 918273.0]}
 )
-SETTINGS = Settings(replace="pay", keep=["town", "age"], known=["town"], lower=0, upper=1000, radius=0.2)
+SETTINGS = Settings(synthesize="pay", keep=["town", "age"], known=["town"], lower=0, upper=1000, radius=0.2)
 
 
 class StoppedRunError(Exception):

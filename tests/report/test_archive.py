@@ -146,9 +146,13 @@ def test_the_scorecard_has_the_rules_in_force(made):
     rules = {rule["measure"]: rule for family in content["scorecard"] for rule in family["rules"]}
     own = rules["matches_true"]
     assert (own["amber"], own["red"], own["ours"]) == (TUNED, 0.05, "amber from 0.01, red from 0.05")
-    assert (rules["pooled_picks"]["red"], rules["pooled_picks"]["ours"]) == (None, "none")
+    assert (rules["combined_match_rate"]["red"], rules["combined_match_rate"]["ours"]) == (None, "none")
     assert not rules["tail_ratio"]["asked"]
-    assert [name for name, rule in rules.items() if rule["ours"]] == ["matches_true", "pooled_picks", "tail_ratio"]
+    assert [name for name, rule in rules.items() if rule["ours"]] == [
+        "matches_true",
+        "combined_match_rate",
+        "tail_ratio",
+    ]
     scores = score(read_dossier(made).evaluation)
     assert [one["why"] for one in content["scorecard"]] == [one.why for one in scores]
 

@@ -59,8 +59,8 @@ def test_what_became_of_every_column_is_found_in_the_tables(evidence):
     released, evaluation = evidence
     found = gather_evidence(PEOPLE, released, evaluation, EYES)
     fates = {row["column"]: row["fate"] for row in found.facts["columns"]}
-    assert fates == {"town": "keep", "home": "replace", "pay": "replace", "rent": "change", "id": "drop"}
-    assert found.settings.replace == ("pay", "home")
+    assert fates == {"town": "keep", "home": "synthesize", "pay": "synthesize", "rent": "change", "id": "drop"}
+    assert found.settings.synthesize == ("pay", "home")
     assert found.weights["value_2"].tolist() == PEOPLE["home"].tolist()
 
 
@@ -74,7 +74,12 @@ def test_a_release_that_is_not_there_is_refused(evidence):
 def test_tables_of_new_people_have_a_map_and_the_bounds_that_were_set():
     released = {"fresh": others(3)}
     evaluation = evaluate(
-        PEOPLE, released, EYES, linked=False, propensity_methods=(), bounds={"alike_gain": {"amber": 0.0123}}
+        PEOPLE,
+        released,
+        EYES,
+        fully_synthetic=True,
+        propensity_methods=(),
+        thresholds={"lookup_gain": {"amber": 0.0123}},
     )
     assert not evaluation.is_linked
     html = report_tables(PEOPLE, released, evaluation, EYES)

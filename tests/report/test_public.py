@@ -84,7 +84,7 @@ def test_no_two_public_numbers_give_the_standard_deviation():
     told = public.evaluation.utility
     assert not set(told["measure"]) & {"wasserstein", "wasserstein_sd", "width_ratio", "relative_bias"}
     grids = {"overlap": {0.25, 0.75}, "pmse_ratio": {1.5, 6.5, 15.0}, "U_m": set(np.arange(0.05, 1.01, 0.05).round(2))}
-    for measure, rows in told[~told["measure"].isin(["estimate", "U_m_fresh"])].groupby("measure"):
+    for measure, rows in told[~told["measure"].isin(["estimate", "U_m_benchmark"])].groupby("measure"):
         assert set(rows["value"]) <= grids[f"{measure}"], measure
         assert rows[["low", "high"]].isna().all(axis=None)
 
@@ -194,7 +194,7 @@ def test_policies_that_tell_of_values_or_of_the_order_stay_inside():
     # How many have no value is in the tables only if such records stay without.
     missing = replace(dossier, policies={"missing sensitive value": 77})
     assert not redact(missing).policies
-    kept = replace(missing, settings=missing.settings.but(missing="keep"))
+    kept = replace(missing, settings=missing.settings.but(missing_values="keep"))
     assert redact(kept).policies == {"missing sensitive value": 77}
 
 
@@ -271,7 +271,7 @@ def test_every_number_of_the_page_is_one_that_may_be_known():
     # Weights in fifths, their counts in tens, and how far the release is from a fresh sample.
     weights = np.histogram(dossier.weights["weight"], bins=5, range=(0, 1))[0]
     add("0.0 0.2 0.4 0.6 0.8 1.0", *(teller.count(float(number)) for number in weights))
-    gaps = [figures(public, "utility", name, "this release")["value"].iloc[0] for name in ("U_m", "U_m_fresh")]
+    gaps = [figures(public, "utility", name, "this release")["value"].iloc[0] for name in ("U_m", "U_m_benchmark")]
     add(f"{gaps[0] / gaps[1]:.1f}", "4 of 4", "scheme 1")
     text = re.sub(r"&#\d+;", "'", words_of(page("public"))).replace("scheme 1", "")
     found = {number.strip(",") for number in re.findall(r"\d[\d,]*(?:\.\d+)*", text)}
@@ -358,7 +358,7 @@ def test_the_first_page_names_columns_that_are_kept_knowingly_or_look_sensitive(
     dossier = plain_dossier()
     assert "may name people" not in words_of(page("public"))
     told = change_columns(dossier, marital={"sensitive": "health"}, income={"sensitive": "money"})
-    told = replace(told, settings=told.settings.but(accept=["region", DROPPED]))
+    told = replace(told, settings=told.settings.but(accept_identifying=["region", DROPPED]))
     for edition in ("internal", "public"):
         html = said(with_few_measures(told), edition)
         first = words_of(html.partition('<section id="done"')[0])
@@ -398,7 +398,9 @@ def test_how_many_values_are_new_is_said_in_both_editions():
     dossier = plain_dossier()
     everybody = "The values of income are new in 300 of 300 records."
     values = dossier.weights["value"].where(dossier.weights["record"] > 17)
-    some = replace(dossier, weights=dossier.weights.assign(value=values), settings=dossier.settings.but(missing="keep"))
+    some = replace(
+        dossier, weights=dossier.weights.assign(value=values), settings=dossier.settings.but(missing_values="keep")
+    )
     most = "The values of income are new in 283 of 300 records; the other 17 have none, and stay without."
     for edition in ("internal", "public"):
         assert everybody in words_of(page(edition))

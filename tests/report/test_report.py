@@ -13,7 +13,6 @@ import pytest
 
 from drawing import all_figures, drawn_once, in_words, said_in_words, showing  # noqa: F401
 from modes import is_private
-from molehill.baselines import multiply_noise
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measure import Measure
@@ -29,6 +28,7 @@ from molehill.report.page.page import leads_nowhere, render_report
 from molehill.report.page.pictures import _profiles, _search, _shapes
 from molehill.report.page.tables import ATTACKS
 from molehill.report.public import PICTURES, public_bins, redact
+from molehill.sdc_methods import multiply_noise
 from molehill.tables.formats.formats import write_table
 from molehill.tables.intervals import Figure
 from molehill.tables.populations import consumer_survey
@@ -400,7 +400,7 @@ def test_settings_facts_and_policies_that_are_not_listed_stay_inside():
         policies={**dossier.policies, "looked at twice": 123},
     )
     public, known = redact(dossier), ("gender", "age")
-    named = {name: getattr(dossier.settings, name) for name in ("replace", "keep", "drop", "known", "predictors")}
+    named = {name: getattr(dossier.settings, name) for name in ("synthesize", "keep", "drop", "known", "predictors")}
     assert public.settings == Extended(**named)
     assert public.settings.known == known
     assert "place" not in public.facts
@@ -422,23 +422,23 @@ def quiet_dossier():
         ("radius_left", 0.1),
         ("radius_matches", 0.0),
         ("turned_back_risk", 0.0),
-        ("pooled_mean", 0.12),
+        ("combined_mean", 0.12),
         ("isolated_mean", 0.05),
         ("largest_mean", 0.05),
         ("matches_true", 0.0),
         ("matches_gain", 0.0),
-        ("U_m_pooled", 0.0),
+        ("U_m_combined", 0.0),
         ("risk_above_80", 0.0),
         ("estimated_above_80", 0.0),
-        ("rises", 0.0),
-        ("guess_right_gain", 0.01),
+        ("increases", 0.0),
+        ("attribution_gain", 0.01),
         ("U_m", 0.0),
         ("pmse_ratio", 1.1),
         ("overlap", 0.9),
-        ("off_unit", 0.0),
+        ("excess_digits", 0.0),
         ("round_gap", 0.0),
         # No chance of anything else.
-        *((f"{name}_ratio_fresh", 1.0) for name in ("spread", "tail", "reach")),
+        *((f"{name}_ratio_benchmark", 1.0) for name in ("spread", "tail", "reach")),
     ):
         dossier = change(dossier, measure, value, low=value, high=value)
     fits = dossier.fits.assign(converged=True)
@@ -463,10 +463,10 @@ def test_records_that_belong_together_are_a_point_in_the_recommendation():
 @pytest.mark.parametrize(
     ("measure", "value", "about", "section", "words"),
     [
-        ("pooled_mean", 0.16, {}, "risk", "from 0.100 to 0.160"),
+        ("combined_mean", 0.16, {}, "risk", "from 0.100 to 0.160"),
         ("estimated_above_80", 12.0, {}, "risk", "estimated from the tables: 12"),
-        ("rises", 299.0, {}, "risk", "than chance alone would show"),
-        ("guess_right_gain", 0.2, {}, "risk", "20.0% more"),
+        ("increases", 299.0, {}, "risk", "than chance alone would show"),
+        ("attribution_gain", 0.2, {}, "risk", "20.0% more"),
         ("overlap", 0.49, {"of": "median of income"}, "utility", "median of income"),
         ("U_m", 1.0, {}, "utility", "times what a fresh sample"),
         ("pmse_ratio", 3.5, {"of": "logistic"}, "utility", "3.5"),
@@ -776,7 +776,7 @@ def test_a_model_is_described_in_its_author_s_words():
     words = "a copula that <b>we</b> wrote, `ours`"
     own = replace(
         dossier,
-        settings=dossier.settings.but(synthesizer="own"),
+        settings=dossier.settings.but(synthesizer="custom"),
         facts={**dossier.facts, "model": "ours", "words": words},
     )
     note = methods_note(own)
@@ -796,8 +796,10 @@ def test_several_columns_are_named_one_by_one():
     columns = ["income", "spending"]
     released = [multiply_noise(survey, columns, least=0.1, most=0.5, seed=seed) for seed in (1, 2)]
     small = plain_dossier()
-    settings = small.settings.but(replace=columns, radius={"income": 0.2, "spending": 0.1}, floor=0.0)
-    measures = [one for one in MEASURES if one.id in (*FEW, "radius_mean", "guess_right", "guess_right_without")]
+    settings = small.settings.but(synthesize=columns, radius={"income": 0.2, "spending": 0.1}, min_radius=0.0)
+    measures = [
+        one for one in MEASURES if one.id in (*FEW, "radius_mean", "attribution_correct", "attribution_leave_one_out")
+    ]
     evaluation = evaluate(survey, {RELEASED: released}, settings.intruder, propensity_methods=(), measures=measures)
     dossier = replace(small, evaluation=evaluation, settings=settings, fits=small.fits.iloc[:0])
     html = said(dossier, "internal")
@@ -843,7 +845,7 @@ def test_a_categorical_column_has_a_report():
         survey.assign(marital=survey["marital"].sample(frac=1, random_state=seed).to_numpy()) for seed in (1, 2)
     ]
     small = plain_dossier()
-    columns = {"replace": ["marital"], "keep": [name for name in survey if name != "marital"], "drop": []}
+    columns = {"synthesize": ["marital"], "keep": [name for name in survey if name != "marital"], "drop": []}
     settings = small.settings.but(**columns, lower=None, upper=None)
     measures = [one for one in MEASURES if one.id in (*FEW, "variation", "two_way")]
     evaluation = evaluate(survey, {"pairwise": released}, settings.intruder, propensity_methods=(), measures=measures)

@@ -28,7 +28,7 @@ def test_noise_that_differs_from_table_to_table_averages_out():
     released = tables((100, 300, 100, 70), (500, 110, 900, 51), (90, 104, 950, 48))
     found = pooled_risk(DATA, released, NEAR)
     assert found.risk.tolist() == [1.0] * 4
-    by_paper = pooled_risk(DATA, released, replace(NEAR, cover="paper"))
+    by_paper = pooled_risk(DATA, released, replace(NEAR, count_self=True))
     assert by_paper.risk == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1.0])
     assert by_paper.mean.value == pytest.approx(0.75)
     apart = release_risk(DATA, released, NEAR)
@@ -117,7 +117,7 @@ def test_records_are_followed_by_their_key():
 
 def test_a_record_without_a_value_is_not_pooled():
     data = DATA.assign(pay=[100.0, np.nan, 900.0, 50.0])
-    found = pooled_risk(data, [data, data], replace(NEIGHBOUR, missing="keep"))
+    found = pooled_risk(data, [data, data], replace(NEIGHBOUR, missing_values="keep"))
     assert np.isnan(found.risk[1])
     assert found.risk[[0, 2]].tolist() == [1.0, 1.0]
     assert found.right_picks.value == 1
@@ -238,7 +238,7 @@ def test_nothing_is_gained_where_values_are_drawn_from_their_patterns():
 
 def test_a_record_without_a_value_is_not_guessed():
     data = PAY.assign(pay=[100.0, np.nan, 120.0, 900.0, 0.0])
-    found: Any = guess_values(data, [data, data], replace(NEIGHBOUR, missing="keep"))
+    found: Any = guess_values(data, [data, data], replace(NEIGHBOUR, missing_values="keep"))
     assert np.isnan(found.own[:, 1]).all()
     assert found.right.own.value == 1
 

@@ -87,7 +87,7 @@ def test_look_alikes_are_counted_by_hand(columns):
     data, released = sample(60), [sample(25), sample(90)]
     # Nobody else lives in Z, and no released record does.
     data.loc[0, "town"] = "Z"
-    view = Intruder(known="town", sensitive=columns, radius=0.2 if "pay" in columns else None).look(data)
+    view = Intruder(known="town", sensitive=columns, radius=0.2 if "pay" in columns else None).view(data)
     found = attribution(view, released)
 
     def close(person, other):
@@ -103,11 +103,11 @@ def test_look_alikes_are_counted_by_hand(columns):
         person = data.iloc[row]
         assert found.without[row] == pytest.approx(share(person, data.drop(index=row)))
         for number, table in enumerate(released):
-            assert found.by_table[number, row] == pytest.approx(share(person, table))
+            assert found.by_dataset[number, row] == pytest.approx(share(person, table))
 
 
 def test_who_takes_no_part_is_not_asked_about():
     data = pd.DataFrame({"town": ["A"] * 4, "pay": [1.0, 2.0, np.nan, 4.0]})
-    found = attribution(data, data, Intruder(known="town", sensitive="pay", radius=0.1, missing="keep"))
+    found = attribution(data, data, Intruder(known="town", sensitive="pay", radius=0.1, missing_values="keep"))
     assert np.isnan(found.without).tolist() == [False, False, True, False]
-    np.testing.assert_allclose(found.by_table[0, [0, 1, 3]], 1 / 3)
+    np.testing.assert_allclose(found.by_dataset[0, [0, 1, 3]], 1 / 3)

@@ -43,9 +43,9 @@ def betty(close_by, own_close):
 )
 def test_betty(close_by, own_close, risk):
     data, released = betty(close_by, own_close)
-    result = release_risk(data, released, neighbour(cover="paper"))
+    result = release_risk(data, released, neighbour(count_self=True))
     assert result.realised[0] == pytest.approx(risk, abs=1e-15)
-    assert result.linked[0, 0] == own_close
+    assert result.is_close[0, 0] == own_close
     # The others are twelve.
     assert release_risk(data, released, NEIGHBOUR).realised[0] == pytest.approx(risk * 13 / 12, abs=1e-15)
 
@@ -53,7 +53,7 @@ def test_betty(close_by, own_close, risk):
 def test_pairwise_by_hand():
     # The balls hold records {0, 1}, {0, 1, 2}, {1, 2} and {3}. What each pair leaves out, of four records:
     # 0 with 1, 2, 3: one each. 1 with 0, 2, 3: one, one, none. 2: one each. 3 with 0, 1, 2: one, none, one.
-    result = confidential_risk(frame([100, 110, 120, 900]), neighbour(cover="paper"), order=2)
+    result = confidential_risk(frame([100, 110, 120, 900]), neighbour(count_self=True), order=2)
     assert result.risk.tolist() == pytest.approx([1 / 4, 1 / 6, 1 / 4, 1 / 6], abs=1e-15)
     # The same of the two that are not of the pair.
     others = confidential_risk(frame([100, 110, 120, 900]), NEIGHBOUR, order=2)
@@ -75,7 +75,7 @@ def tables(draw):
 
 
 SENSITIVE = st.sampled_from([["pay"], ["pay", "hours"], ["job"], ["pay", "job"], ["pay", "hours", "job"]])
-COVER = st.sampled_from(["others", "paper"])
+COVER = st.booleans()
 KINDS: dict[str, Any] = {"pay": "continuous", "hours": "count", "job": "categorical"}
 
 
@@ -97,8 +97,8 @@ def test_closed_form_is_the_definition(data, sensitive, radius, floor, order, co
         known=known,
         sensitive=sensitive,
         radius=radius,
-        floor=floor,
-        cover=cover,
+        min_radius=floor,
+        count_self=cover,
         kinds=only(sensitive),
     )
     result = confidential_risk(data, intruder, order=order)
@@ -132,8 +132,8 @@ def box(sensitive, **changed):
     kinds = {name: BOX_KINDS[name] for name in sensitive}
     radius = {name: reach for name, reach in (("pay", 0.3), ("rent", 0.5), ("hours", 0.0)) if name in sensitive}
     floor = {name: 1.0 if name == "hours" else 0.0 for name in radius}
-    numbers: dict[str, Any] = {"radius": radius, "floor": floor} if radius else {}
-    return Intruder(known=["town"], sensitive=sensitive, kinds=kinds, missing="keep", **numbers, **changed)
+    numbers: dict[str, Any] = {"radius": radius, "min_radius": floor} if radius else {}
+    return Intruder(known=["town"], sensitive=sensitive, kinds=kinds, missing_values="keep", **numbers, **changed)
 
 
 def any_value(frame, sensitive):
@@ -149,9 +149,11 @@ def test_joint_risk_is_the_definition_with_categories_and_gaps(number, order, da
     there = any_value(data, sensitive)
     if not there.any():
         return
-    intruder = box(sensitive, cover=cover)
+    intruder = box(sensitive, count_self=cover)
     result = confidential_risk(data, intruder, order=order)
-    expected = brute.confidential_risk(data, ["town"], sensitive, intruder.radius, order, intruder.floor, EXACT, cover)
+    expected = brute.confidential_risk(
+        data, ["town"], sensitive, intruder.radius, order, intruder.min_radius, EXACT, cover
+    )
     # Who is alone is protected, and so are patterns that are too small for the order.
     expected[there & (np.isnan(expected) | (result.pattern_size == 1))] = 1.0
     np.testing.assert_allclose(result.risk, expected, rtol=0, atol=4e-15)
@@ -168,17 +170,17 @@ def test_joint_risk_of_a_release_is_the_definition_with_categories_and_gaps(numb
     released = data.assign(**shuffled)
     if not there.any() or not any_value(released, sensitive).any():
         return
-    intruder = box(sensitive, cover=cover)
+    intruder = box(sensitive, count_self=cover)
     result = release_risk(data, [released, data], intruder)
     for row, table in enumerate((released, data)):
         within, size, linked = brute.release_counts(
-            data, table, ["town"], sensitive, intruder.radius, intruder.floor, EXACT
+            data, table, ["town"], sensitive, intruder.radius, intruder.min_radius, EXACT
         )
-        share = (size - within) / np.maximum(size - (cover == "others"), 1)
+        share = (size - within) / np.maximum(size - (not cover), 1)
         expected = np.where(linked, np.where(size == 1, 1.0, share), 0.0)
-        np.testing.assert_allclose(result.by_table[row][there], expected[there], rtol=0, atol=1e-15)
-        assert (result.linked[row][there] == linked[there]).all()
-    assert np.isnan(result.by_table[:, ~there]).all()
+        np.testing.assert_allclose(result.by_dataset[row][there], expected[there], rtol=0, atol=1e-15)
+        assert (result.is_close[row][there] == linked[there]).all()
+    assert np.isnan(result.by_dataset[:, ~there]).all()
 
 
 def test_a_gap_is_close_to_a_gap_by_hand():
@@ -197,9 +199,9 @@ def test_a_gap_is_close_to_a_gap_by_hand():
 @given(tables(), SENSITIVE, COVER)
 @examples(40)
 def test_weights_rise_with_the_order(data, sensitive, cover):
-    view = Intruder(known=[], sensitive=sensitive, radius=0.3, kinds=only(sensitive), cover=cover).look(data)
+    view = Intruder(known=[], sensitive=sensitive, radius=0.3, kinds=only(sensitive), count_self=cover).view(data)
     # As long as somebody is left to be covered.
-    most = len(data) - (cover == "others")
+    most = len(data) - (not cover)
     weights = [risk_weights(confidential_risk(view, order=order)) for order in range(1, most + 1)]
     assert (np.diff(weights, axis=0) >= -1e-13).all()
 
@@ -211,13 +213,13 @@ def test_release_risk_is_the_definition(data, sensitive, cover, random):
     released = data.assign(**{name: data[name].to_numpy()[shuffled] for name in [*sensitive, "town"]})
     intruder = Intruder(known=["town", "sex"], sensitive=sensitive, radius=0.3, kinds=only(sensitive))
     within, size, linked = brute.release_counts(data, released, ["town", "sex"], sensitive, 0.3, exact={"job"})
-    result = release_risk(data, [released, data], replace(intruder, cover=cover))
-    share = (size - within) / np.maximum(size - (cover == "others"), 1)
+    result = release_risk(data, [released, data], replace(intruder, count_self=cover))
+    share = (size - within) / np.maximum(size - (not cover), 1)
     expected = np.where(linked, np.where(size == 1, 1.0, share), 0.0)
-    np.testing.assert_allclose(result.by_table[0], expected, rtol=0, atol=1e-15)
-    assert (result.linked[0] == linked).all()
-    assert result.linked[1].all()
-    np.testing.assert_allclose(result.realised, result.by_table.mean(axis=0), rtol=0, atol=0)
+    np.testing.assert_allclose(result.by_dataset[0], expected, rtol=0, atol=1e-15)
+    assert (result.is_close[0] == linked).all()
+    assert result.is_close[1].all()
+    np.testing.assert_allclose(result.realised, result.by_dataset.mean(axis=0), rtol=0, atol=0)
 
     rates = match_rates(data, [released, data], intruder)
     unique = within == 1
@@ -244,7 +246,7 @@ def test_draws_from_small_patterns_are_matched_by_chance_and_copies_are_not(data
         town = random.integers(30, size=120)
         pay, *drawn = np.exp(10 + 0.4 * town / 30 + 0.6 * random.normal(size=(1 + datasets, 120)))
         own = np.arange(120) % 2 == 0
-        view = neighbour(radius=0.2).look(frame(pay, town))
+        view = neighbour(radius=0.2).view(frame(pay, town))
         gains = [
             matches_beyond_chance(view, [frame(one, town) for one in made])[1]
             for made in (drawn, [np.where(own, pay, one) for one in drawn])
@@ -259,7 +261,7 @@ def test_draws_from_small_patterns_are_matched_by_chance_and_copies_are_not(data
 @given(tables(), SENSITIVE, COVER)
 @examples(25)
 def test_releasing_the_confidential_table_gives_its_own_risk(data, sensitive, cover):
-    intruder = Intruder(known=["town", "sex"], sensitive=sensitive, radius=0.2, kinds=only(sensitive), cover=cover)
+    intruder = Intruder(known=["town", "sex"], sensitive=sensitive, radius=0.2, kinds=only(sensitive), count_self=cover)
     released = release_risk(data, data, intruder)
     np.testing.assert_array_equal(released.realised, confidential_risk(data, intruder).risk)
 
@@ -271,7 +273,7 @@ CE = Intruder(known=["Age", "Urban", "Marital"], breaks={"Age": [25, 35, 50, 65]
 @pytest.mark.parametrize(("order", "prefix"), [(1, "marg"), (2, "pw")])
 def test_weights_of_the_authors(shared, radius, order, prefix):
     reference = pd.read_csv(shared / "reference_nb" / "weights.csv")
-    intruder = Intruder(known=[], sensitive="outcome", radius=int(radius) / 100, cover="paper")
+    intruder = Intruder(known=[], sensitive="outcome", radius=int(radius) / 100, count_self=True)
     result = confidential_risk(reference[["outcome"]], intruder, order=order)
     np.testing.assert_allclose(risk_weights(result), reference[f"{prefix}_r{radius}"], rtol=0, atol=1e-12)
 
@@ -279,7 +281,7 @@ def test_weights_of_the_authors(shared, radius, order, prefix):
 def test_weights_of_the_ce_sample(shared):
     data = pd.read_csv(shared / "ce_sample.csv").query("Income > 0")
     reference = pd.read_csv(shared / "reference_tdp" / "weights.csv")["weight"]
-    result = confidential_risk(data, replace(CE, cover="paper"), order=2)
+    result = confidential_risk(data, replace(CE, count_self=True), order=2)
     np.testing.assert_allclose(risk_weights(result), reference, rtol=0, atol=1e-12)
     # The pattern of two, far apart, had weight 1 where the mean is a quarter.
     pair = result.pattern_size == 2
@@ -290,23 +292,23 @@ def test_weights_of_the_ce_sample(shared):
 # Edge policies.
 
 
-@pytest.mark.parametrize("cover", ["others", "paper"])
+@pytest.mark.parametrize("cover", [False, True])
 def test_who_is_alone_is_protected(cover):
     data = pd.concat([frame([10, 10, 11, 11]), frame([50], "B")], ignore_index=True)
-    assert confidential_risk(data, neighbour(cover=cover)).risk.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
+    assert confidential_risk(data, neighbour(count_self=cover)).risk.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
     for order in (1, 2, 3):
-        for policy in ("protect", "marginal"):
-            protected = confidential_risk(data, neighbour(cover=cover, small_patterns=policy), order=order)
+        for policy in ("maximum_risk", "marginal"):
+            protected = confidential_risk(data, neighbour(count_self=cover, small_patterns=policy), order=order)
             assert protected.risk.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
             assert protected.policies["alone in the pattern"] == 1
     with pytest.raises(InputError, match=r"small_patterns: 1 patterns \(1 records\) are too small for risk of order 1"):
-        confidential_risk(data, neighbour(cover=cover, small_patterns="error"))
-    assert confidential_risk(frame([5.0]), neighbour(cover=cover), order=2).risk.tolist() == [1.0]
+        confidential_risk(data, neighbour(count_self=cover, small_patterns="error"))
+    assert confidential_risk(frame([5.0]), neighbour(count_self=cover), order=2).risk.tolist() == [1.0]
 
 
 def test_who_is_alone_in_a_release():
     data = pd.concat([frame([10, 20]), frame([50], "B")], ignore_index=True)
-    assert release_risk(data, data, neighbour(cover="paper")).realised.tolist() == [0.5, 0.5, 1.0]
+    assert release_risk(data, data, neighbour(count_self=True)).realised.tolist() == [0.5, 0.5, 1.0]
     strict = neighbour(small_patterns="error")
     with pytest.raises(InputError, match="small_patterns: in released table 1, 1 records are alone"):
         release_risk(data, data, strict)
@@ -317,7 +319,7 @@ def test_who_is_alone_in_a_release():
 def test_true_values_of_a_pattern_of_two_do_not_pass_for_a_half():
     # By the paper's count each is half covered by itself: the rule "at most one half" holds for the truth itself.
     data = frame([100, 900])
-    assert release_risk(data, data, neighbour(cover="paper")).realised.max() <= 0.5
+    assert release_risk(data, data, neighbour(count_self=True)).realised.max() <= 0.5
     assert release_risk(data, data, NEIGHBOUR).realised.tolist() == [1.0, 1.0]
     assert release_risk(data, frame([105, 105]), NEIGHBOUR).realised.tolist() == [0.0, 0.0]
 
@@ -328,14 +330,14 @@ def test_where_all_are_far_apart_nobody_has_a_weight(number, order):
     data = frame(4.0 ** np.arange(number) if number < 50 else 1.3 ** np.arange(number))
     np.testing.assert_allclose(confidential_risk(data, NEIGHBOUR, order=order).risk, 1.0, rtol=0, atol=2e-16)
     if order == 2:
-        paper = risk_weights(confidential_risk(data, neighbour(cover="paper"), order=2))
+        paper = risk_weights(confidential_risk(data, neighbour(count_self=True), order=2))
         np.testing.assert_allclose(paper, 2 / number, rtol=0, atol=2e-16)
 
 
 def test_cover_by_others_is_the_papers_for_large_patterns():
     pay = np.random.default_rng(8).lognormal(3, 1, 4000)
     for order in (1, 2, 3):
-        ours, paper = (confidential_risk(frame(pay), neighbour(cover=c), order=order).risk for c in ("others", "paper"))
+        ours, paper = (confidential_risk(frame(pay), neighbour(count_self=c), order=order).risk for c in (False, True))
         np.testing.assert_allclose(ours, paper * 4000 / (4000 - order), rtol=1e-13, atol=0)
 
 
@@ -343,31 +345,31 @@ def test_patterns_too_small_for_the_order():
     data = pd.concat([frame([10, 20, 30, 40]), frame([50, 60], "B")], ignore_index=True)
     expected = {
         # Order 3 there is nobody's but in the first pattern; of two records at order 2 none is left to be covered.
-        ("others", 2, "protect"): 1.0,
-        ("others", 2, "marginal"): 1.0,
-        ("others", 3, "protect"): 1.0,
-        ("paper", 2, "protect"): 0.0,
-        ("paper", 2, "error"): 0.0,
-        ("paper", 3, "protect"): 1.0,
-        ("paper", 3, "marginal"): 0.5,
+        (False, 2, "maximum_risk"): 1.0,
+        (False, 2, "marginal"): 1.0,
+        (False, 3, "maximum_risk"): 1.0,
+        (True, 2, "maximum_risk"): 0.0,
+        (True, 2, "error"): 0.0,
+        (True, 3, "maximum_risk"): 1.0,
+        (True, 3, "marginal"): 0.5,
     }
     for (cover, order, policy), risk in expected.items():
-        result = confidential_risk(data, neighbour(cover=cover, small_patterns=policy), order=order)
+        result = confidential_risk(data, neighbour(count_self=cover, small_patterns=policy), order=order)
         assert result.risk[4:].tolist() == [risk, risk]
         counted = "smaller than the order" if order == 3 else "as small as the order"
         assert result.policies[f"in a pattern {counted}"] == 2
     near = pd.concat([frame([10, 20, 30, 40]), frame([50, 51], "B")], ignore_index=True)
-    for policy, risk in {"protect": 1.0, "marginal": 0.0}.items():
+    for policy, risk in {"maximum_risk": 1.0, "marginal": 0.0}.items():
         assert confidential_risk(near, neighbour(small_patterns=policy), order=2).risk[4:].tolist() == [risk, risk]
-    for cover, order in (("others", 2), ("others", 3), ("paper", 3)):
+    for cover, order in ((False, 2), (False, 3), (True, 3)):
         with pytest.raises(InputError, match=rf"1 patterns \(2 records\) are too small for risk of order {order}"):
-            confidential_risk(data, neighbour(cover=cover, small_patterns="error"), order=order)
+            confidential_risk(data, neighbour(count_self=cover, small_patterns="error"), order=order)
 
 
 # The floor: tables that tell nothing of a person beyond the pattern.
 
 
-@pytest.mark.parametrize("cover", ["others", "paper"])
+@pytest.mark.parametrize("cover", [False, True])
 def test_the_floor_is_the_mean_over_all_tables_drawn_within_the_pattern(cover):
     # Every table that can be drawn, each once: 4 ** 4 of one pattern times 2 ** 2 of the other.
     pay, other = [100.0, 105.0, 0.0, 900.0], [50.0, 70.0]
@@ -375,40 +377,40 @@ def test_the_floor_is_the_mean_over_all_tables_drawn_within_the_pattern(cover):
     drawn = [
         frame([*one, *two], ["A"] * 4 + ["B"] * 2) for one in product(pay, repeat=4) for two in product(other, repeat=2)
     ]
-    view = neighbour(cover=cover).look(data)
+    view = neighbour(count_self=cover).view(data)
     np.testing.assert_allclose(release_risk(view, drawn).realised, risk_floor(view), rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("cover", ["others", "paper"])
+@pytest.mark.parametrize("cover", [False, True])
 def test_the_floor_of_a_box_by_simulation(cover):
     random = np.random.default_rng(4)
     data = pd.DataFrame({"town": list("AAB") * 20, "pay": random.lognormal(3, 0.3, 60), "job": list("xxxyy") * 12})
-    view = Intruder("town", ["pay", "job"], 0.3, cover=cover).look(data)
+    view = Intruder("town", ["pay", "job"], 0.3, count_self=cover).view(data)
     rows = np.arange(60)
     towns = [rows[data["town"] == town] for town in data["town"]]
     number = 1000
     taken = np.column_stack([random.choice(town, number) for town in towns])
     pay, job = (data[name].to_numpy()[taken] for name in ("pay", "job"))
     drawn = [data.assign(pay=pay[table], job=job[table]) for table in range(number)]
-    by_table = release_risk(view, drawn).by_table
+    by_dataset = release_risk(view, drawn).by_dataset
     # A record that is never close to its own value, or of which nobody covers it, is off by more.
-    assert_mean(by_table, risk_floor(view), detects=0.15)
+    assert_mean(by_dataset, risk_floor(view), detects=0.15)
     # On average over the records, that the own value is left out of the pattern: one of twenty, or of forty.
-    assert_mean(by_table.mean(axis=1), risk_floor(view).mean(), detects=0.02)
+    assert_mean(by_dataset.mean(axis=1), risk_floor(view).mean(), detects=0.02)
 
 
 def test_the_floor_of_real_tables(shared):
     data = pd.read_csv(shared / "ce_sample.csv").query("Income > 0")
-    assert risk_floor(data, replace(CE, cover="paper")).mean() == pytest.approx(0.115, abs=5e-4)
+    assert risk_floor(data, replace(CE, count_self=True)).mean() == pytest.approx(0.115, abs=5e-4)
     people = pd.read_csv(shared / "nist_ma.csv", na_values="N").dropna(subset="PINCP")
-    how: dict[str, Any] = {"radius": 0.2, "breaks": {"AGEP": [15, 25, 35, 50, 65]}, "cover": "paper"}
+    how: dict[str, Any] = {"radius": 0.2, "breaks": {"AGEP": [15, 25, 35, 50, 65]}, "count_self": True}
     intruder = Intruder(["PUMA", "AGEP", "SEX", "RAC1P"], "PINCP", **how)
     assert risk_floor(people, intruder).mean() == pytest.approx(0.111, abs=5e-4)
 
 
 def test_the_floor_of_who_is_alone_or_left_out():
     data = pd.concat([frame([10, 90, np.nan]), frame([50], "B")], ignore_index=True)
-    np.testing.assert_array_equal(risk_floor(data, neighbour(missing="keep")), [0.25, 0.25, np.nan, 0.0])
+    np.testing.assert_array_equal(risk_floor(data, neighbour(missing_values="keep")), [0.25, 0.25, np.nan, 0.0])
 
 
 def test_zeros_negatives_and_the_floor():
@@ -417,14 +419,14 @@ def test_zeros_negatives_and_the_floor():
     assert result.within.tolist() == [2, 2, 1, 2, 3, 2]
     assert result.policies["negative value"] == 3
     assert result.policies["ball without width"] == 2
-    floored = confidential_risk(data, neighbour(floor=2.0))
+    floored = confidential_risk(data, neighbour(min_radius=2.0))
     assert floored.within.tolist() == [3, 3, 3, 2, 3, 2]
     assert floored.policies["ball without width"] == 0
     assert floored.policies["ball widened to the floor"] == 3
 
 
 def test_absolute_radius_is_a_floor_alone():
-    result = confidential_risk(frame([10, 15, 21, 1000, 1005]), neighbour(known=[], radius=0, floor=5))
+    result = confidential_risk(frame([10, 15, 21, 1000, 1005]), neighbour(known=[], radius=0, min_radius=5))
     assert result.within.tolist() == [2, 2, 1, 2, 2]
 
 
@@ -451,15 +453,15 @@ def test_missing_sensitive_value():
     data = frame([10, np.nan, 10, 50])
     with pytest.raises(InputError, match=r"data: 1 records have a missing sensitive value, the first in row 2"):
         confidential_risk(data, NEIGHBOUR)
-    result = confidential_risk(data, neighbour(missing="keep"))
+    result = confidential_risk(data, neighbour(missing_values="keep"))
     np.testing.assert_array_equal(result.risk, [1 / 2, np.nan, 1 / 2, 1.0])
     assert result.pattern_size.tolist() == [3, 0, 3, 3]
     assert result.policies["missing sensitive value"] == 1
-    released = release_risk(data, [data, data], neighbour(missing="keep"))
+    released = release_risk(data, [data, data], neighbour(missing_values="keep"))
     np.testing.assert_array_equal(released.realised, result.risk)
-    assert match_rates(data, data, neighbour(missing="keep")).true.tolist() == [1 / 3]
+    assert match_rates(data, data, neighbour(missing_values="keep")).true.tolist() == [1 / 3]
     with pytest.raises(InputError, match="no record has all its sensitive values"):
-        confidential_risk(frame([np.nan, np.nan]), neighbour(kinds={"pay": "continuous"}, missing="keep"))
+        confidential_risk(frame([np.nan, np.nan]), neighbour(kinds={"pay": "continuous"}, missing_values="keep"))
 
 
 def test_missing_categorical_sensitive_value():
@@ -467,7 +469,7 @@ def test_missing_categorical_sensitive_value():
     intruder = Intruder(known="town", sensitive="job")
     with pytest.raises(InputError, match="row 2"):
         confidential_risk(data, intruder)
-    result = confidential_risk(data, replace(intruder, missing="keep"))
+    result = confidential_risk(data, replace(intruder, missing_values="keep"))
     np.testing.assert_array_equal(result.risk, [1.0, np.nan, 1 / 2, 1 / 2])
 
 
@@ -477,22 +479,22 @@ def test_missing_categorical_sensitive_value():
 def test_records_are_linked_by_key():
     data = frame([100, 200, 300]).assign(id=[7, 8, 9])
     released = pd.DataFrame({"id": [9, 7], "town": "A", "pay": [300.0, 500.0]})
-    result = release_risk(data, released, NEIGHBOUR, key="id")
-    assert result.linked.tolist() == [[False, False, True]]
+    result = release_risk(data, released, NEIGHBOUR, id_column="id")
+    assert result.is_close.tolist() == [[False, False, True]]
     assert result.realised.tolist() == [0.0, 0.0, 1.0]
     with pytest.raises(InputError, match=r"released: it has 2 records .* has 3"):
         release_risk(data, released, NEIGHBOUR)
-    with pytest.raises(InputError, match="key: column 'id' of a released table has repeated"):
-        release_risk(data, released.assign(id=[7, 7]), NEIGHBOUR, key="id")
-    with pytest.raises(InputError, match="key: "):
-        release_risk(data, released, NEIGHBOUR, key="idd")
+    with pytest.raises(InputError, match="id_column: column 'id' of a released table has repeated"):
+        release_risk(data, released.assign(id=[7, 7]), NEIGHBOUR, id_column="id")
+    with pytest.raises(InputError, match="id_column: "):
+        release_risk(data, released, NEIGHBOUR, id_column="idd")
 
 
 def test_a_record_whose_known_columns_changed_is_not_in_its_pattern():
     data = frame([100, 101, 200])
     released = data.assign(town=["B", "A", "A"])
     result = release_risk(data, released, NEIGHBOUR)
-    assert result.linked.tolist() == [[False, True, True]]
+    assert result.is_close.tolist() == [[False, True, True]]
     assert result.realised.tolist() == [0.0, 1.0, 1.0]
 
 
@@ -503,7 +505,7 @@ def test_known_numbers_are_cut_into_left_closed_groups():
     assert result.pattern_size.tolist() == [1, 2, 2, 1, 1]
     assert set(result.patterns.labels()["age"]) == {"under 25", "25 to under 35", "35 and over", "missing"}
     older = data.assign(age=[24, 26, 30, 90, np.nan])
-    assert release_risk(data, older, intruder).linked.all()
+    assert release_risk(data, older, intruder).is_close.all()
 
 
 def test_polars_and_pandas_agree():
@@ -517,8 +519,8 @@ def test_polars_and_pandas_agree():
 def test_text_columns_of_any_type_form_the_same_patterns(kind):
     data = frame([10, 11, 12, 90]).assign(town=pd.Series(["A", "B", "A", "B"], dtype=kind))
     plain = frame([10, 11, 12, 90], ["A", "B", "A", "B"])
-    assert release_risk(data, plain, NEIGHBOUR).linked.all()
-    assert release_risk(plain, data, NEIGHBOUR).linked.all()
+    assert release_risk(data, plain, NEIGHBOUR).is_close.all()
+    assert release_risk(plain, data, NEIGHBOUR).is_close.all()
 
 
 def test_released_columns_coded_otherwise_are_refused():
@@ -537,7 +539,7 @@ def test_radius_of_each_column():
         known=[],
         sensitive=["pay", "hours"],
         radius={"pay": 0.2, "hours": 0.0},
-        floor={"pay": 0, "hours": 25},
+        min_radius={"pay": 0, "hours": 25},
         kinds={"pay": "continuous", "hours": "continuous"},
     )
     assert confidential_risk(data, intruder).within.tolist() == [2, 2, 1]
@@ -563,10 +565,10 @@ def test_radius_of_each_column():
         ({"radius": None}, "radius: the sensitive columns are numeric"),
         ({"radius": {"pya": 0.2}}, "radius: 'pya' is not a numeric sensitive column.*'pay'"),
         ({"radius": {}}, "radius: it says nothing of 'pay'"),
-        ({"floor": -1}, "floor: it is negative"),
-        ({"floor": np.inf}, "floor: it must be a finite number"),
-        ({"cover": "self"}, "cover: 'self' is not a choice"),
-        ({"missing": "drop"}, "missing: 'drop' is not a choice"),
+        ({"min_radius": -1}, "min_radius: it is negative"),
+        ({"min_radius": np.inf}, "min_radius: it must be a finite number"),
+        ({"count_self": "self"}, "count_self: it must be True or False"),
+        ({"missing_values": "drop"}, "missing_values: 'drop' is not a choice"),
         ({"small_patterns": "drop"}, "small_patterns: 'drop' is not a choice"),
         ({"kinds": {"pay": "number"}}, "kinds: "),
         ({"breaks": {"town": [1]}}, "breaks: "),
@@ -642,13 +644,13 @@ def test_many_columns_of_many_values_do_not_overflow():
     twice = pd.concat([data, data], ignore_index=True)
     result = confidential_risk(twice, neighbour(known=[f"k{j}" for j in range(8)]))
     assert (result.pattern_size == 2).all()
-    assert release_risk(twice, twice[::1].copy(), neighbour(known=["k0", "k7"])).linked.all()
+    assert release_risk(twice, twice[::1].copy(), neighbour(known=["k0", "k7"])).is_close.all()
 
 
 def test_a_value_that_a_dataset_gives_nobody_is_no_risk_and_no_mistake():
     # Of few people it may be drawn for nobody.
     data = pd.DataFrame({"town": ["A"] * 6, "pay": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "rank": [None] * 4 + ["x", "y"]})
     released = data.assign(rank=pd.Series([None] * 6, dtype=data["rank"].dtype))
-    view = Intruder(known="town", sensitive=["pay", "rank"], radius=0.1, missing="keep").look(data)
+    view = Intruder(known="town", sensitive=["pay", "rank"], radius=0.1, missing_values="keep").view(data)
     found = release_risk(view.alone("rank"), released)
     np.testing.assert_array_equal(found.realised, [np.nan] * 4 + [0.0, 0.0])

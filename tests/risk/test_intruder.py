@@ -11,7 +11,7 @@ import pytest
 
 from molehill import InputError, confidential_risk, match_rates, release_risk
 from molehill.risk.attacks import guess_values, pooled_risk
-from molehill.risk.intruder import Intruder, look, read_released
+from molehill.risk.intruder import Intruder, as_view, read_released
 from molehill.tables import schema
 from molehill.tables.patterns import learn_patterns
 
@@ -24,7 +24,7 @@ DATA = pd.DataFrame(
         "job": ["x", "y", "x", "x"],
     }
 )
-BOTH = Intruder(known="town", sensitive=["pay", "debt"], radius={"pay": 0.1, "debt": 0.2}, floor=0.5)
+BOTH = Intruder(known="town", sensitive=["pay", "debt"], radius={"pay": 0.1, "debt": 0.2}, min_radius=0.5)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_an_intruder_is_one_value_that_cannot_be_changed_and_can_be_a_key():
         "breaks": {"age": [25, 35]},
         "kinds": {"pay": "continuous"},
         "radius": {"pay": 0.1},
-        "floor": {"pay": 5},
+        "min_radius": {"pay": 5},
     }
     one = Intruder("age", "pay", **given)
     given["breaks"]["age"].append(50)
@@ -84,7 +84,7 @@ def test_an_intruder_is_one_value_that_cannot_be_changed_and_can_be_a_key():
         ({"kinds": ["pay"]}, "kinds: it is of type list"),
         ({"breaks": [1]}, "breaks: it is of type list, not breaks by the name of their column"),
         ({"breaks": 3}, "breaks: it is of type int"),
-        ({"missing": None}, "missing: it is of type NoneType, not text"),
+        ({"missing_values": None}, "missing_values: it is of type NoneType, not text"),
     ],
 )
 def test_what_cannot_be_an_intruder_is_named_at_once(change: Any, words):
@@ -96,7 +96,7 @@ def test_what_cannot_be_an_intruder_is_named_at_once(change: Any, words):
 def test_breaks_that_are_none_are_named_when_the_table_is_looked_at(ends: Any):
     numbers = DATA.assign(age=[20, 30, 40, 50])
     with pytest.raises(InputError, match="breaks: those of 'age' are not a list of rising, finite numbers"):
-        Intruder("age", "pay", 0.1, breaks={"age": ends}).look(numbers)
+        Intruder("age", "pay", 0.1, breaks={"age": ends}).view(numbers)
 
 
 def test_nothing_said_of_breaks_and_kinds_is_nothing():
@@ -108,8 +108,8 @@ def test_what_was_looked_at_is_what_the_measures_take(patterned, monkeypatch):
     typed = []
     monkeypatch.setattr(schema, "_look_at", lambda _, name: typed.append(name) or ("categorical", "told"))
     neighbour = Intruder(known="town", sensitive="pay", radius=0.1, kinds={"pay": "continuous"})
-    view = neighbour.look(DATA)
-    assert neighbour.look(view) is look(view, None) is view
+    view = neighbour.view(DATA)
+    assert neighbour.view(view) is as_view(view, None) is view
     for measure in (release_risk, match_rates, pooled_risk, guess_values):
         measure(view, [DATA, DATA])
     confidential_risk(view, order=2)
@@ -120,18 +120,18 @@ def test_what_was_looked_at_is_what_the_measures_take(patterned, monkeypatch):
 
 
 def test_another_intruder_with_the_same_known_columns_sees_the_same_patterns(patterned):
-    view = BOTH.look(DATA)
-    other = replace(BOTH, sensitive="job", radius=None, floor=0.0).look(view)
+    view = BOTH.view(DATA)
+    other = replace(BOTH, sensitive="job", radius=None, min_radius=0.0).view(view)
     assert other.patterns is view.patterns
     # Only the categorical sensitive column makes cells of its own.
     assert patterned == [["town"], ["town", "job"]]
     assert confidential_risk(other).risk.tolist() == confidential_risk(DATA, other.intruder).risk.tolist()
-    assert replace(BOTH, known=[]).look(view).patterns.number == 1
+    assert replace(BOTH, known=[]).view(view).patterns.number == 1
     assert patterned[-1] == []
 
 
 def test_the_same_table_at_another_radius():
-    view = BOTH.look(DATA)
+    view = BOTH.view(DATA)
     for radius in (0.3, {"pay": 0.01, "debt": 0.9}):
         changed = replace(BOTH, radius=radius)
         assert view.at(radius).intruder == changed
@@ -143,45 +143,51 @@ def test_the_same_table_at_another_radius():
 
 @pytest.mark.parametrize("column", ["pay", "debt", "job"])
 def test_one_column_alone(column):
-    view = replace(BOTH, sensitive=["pay", "debt", "job"], floor={"pay": 5.0, "debt": 0.0}).look(DATA)
+    view = replace(BOTH, sensitive=["pay", "debt", "job"], min_radius={"pay": 5.0, "debt": 0.0}).view(DATA)
     alone = view.alone(column)
     assert alone.intruder.sensitive == (column,)
     assert alone.alone(column) is alone
     assert alone.patterns is view.patterns
     radius, floor = {"pay": (0.1, 5.0), "debt": (0.2, 0.0), "job": (None, 0.0)}[column]
     kinds: Any = {column: view.schema[column].kind}
-    plain = Intruder(known="town", sensitive=column, radius=radius, floor=floor, kinds=kinds)
+    plain = Intruder(known="town", sensitive=column, radius=radius, min_radius=floor, kinds=kinds)
     assert (confidential_risk(alone).risk == confidential_risk(DATA, plain).risk).all()
 
 
 def test_of_several_columns_a_gap_is_close_to_nothing_but_a_gap():
     gaps = DATA.assign(debt=[1.5, np.nan, 9.5, 9.0])
-    view = replace(BOTH, missing="keep").look(gaps)
+    view = replace(BOTH, missing_values="keep").view(gaps)
     np.testing.assert_array_equal(view.column("pay"), [100.0, 105.0, 300.0, 50.5])
     np.testing.assert_array_equal(view.column("debt"), [1.5, np.nan, 9.5, 9.0])
     assert view.size.tolist() == [2, 2, 2, 2]
     # The first two are in one town, with like pay: the one without a debt is told by that.
     assert confidential_risk(view).risk.tolist()[:2] == [1.0, 1.0]
-    both = replace(BOTH, missing="keep").look(DATA.assign(debt=[np.nan, np.nan, 9.5, 9.0]))
+    both = replace(BOTH, missing_values="keep").view(DATA.assign(debt=[np.nan, np.nan, 9.5, 9.0]))
     assert confidential_risk(both).risk.tolist()[:2] == [0.0, 0.0]
 
 
 def test_columns_are_missing_where_a_record_takes_no_part():
-    view = replace(BOTH, missing="keep").look(DATA.assign(pay=[100, np.nan, 300, 50.5], debt=[1.5, np.nan, 9.5, 9.0]))
+    view = replace(BOTH, missing_values="keep").view(
+        DATA.assign(pay=[100, np.nan, 300, 50.5], debt=[1.5, np.nan, 9.5, 9.0])
+    )
     np.testing.assert_array_equal(view.column("pay"), [100.0, np.nan, 300.0, 50.5])
     assert view.size.tolist() == [1, 1, 2, 2]
 
 
 def test_tables_that_were_read_are_taken_or_read_again_with_the_same_records_linked():
-    view = BOTH.look(DATA)
+    view = BOTH.view(DATA)
     released = DATA.assign(pay=[101.0, 400.0, 290.0, 51.0]).iloc[[3, 0, 2, 1]]
     readings = read_released(view, released, "id")
     assert read_released(view, readings) == readings
     assert read_released(view.at(0.3), readings) == readings
-    for other in (view.alone("debt"), replace(BOTH, known=[]).look(DATA), replace(BOTH, missing="keep").look(view)):
+    for other in (
+        view.alone("debt"),
+        replace(BOTH, known=[]).view(DATA),
+        replace(BOTH, missing_values="keep").view(view),
+    ):
         (again,) = read_released(other, readings)
         assert again is not readings[0]
         assert again.view is other
         assert again.rows is readings[0].rows
-        expected = release_risk(DATA, released, other.intruder, key="id")
+        expected = release_risk(DATA, released, other.intruder, id_column="id")
         assert (release_risk(other, readings).realised == expected.realised).all()

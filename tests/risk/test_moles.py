@@ -9,7 +9,7 @@ from molehill.errors import InputError
 from molehill.evaluation.scenery.expected import expected_risk
 from molehill.models import negative_binomial
 from molehill.risk.intruder import Intruder
-from molehill.risk.moles import count_rises, moles
+from molehill.risk.moles import count_increases, moles
 from molehill.synthesis.fitting import fit
 
 
@@ -37,20 +37,20 @@ def test_a_record_that_takes_no_part_is_no_mole():
 def test_of_one_table_of_the_reference_the_null_is_unknown():
     scheme = np.array([[0.9, 0.2, 0.5]])
     reference = np.array([[0.1, 0.2, 0.4]])
-    rises = count_rises(scheme, reference, step=0.2)
+    rises = count_increases(scheme, reference, step=0.2)
     assert rises.number == 1
     assert np.isnan([rises.null, rises.null_low, rises.null_high]).all()
 
 
 def test_a_reference_without_chance_has_no_rises_of_its_own():
     reference = np.array([[0.1, 0.2, 0.4]] * 5)
-    rises = count_rises(reference + 0.3, reference, step=0.2)
+    rises = count_increases(reference + 0.3, reference, step=0.2)
     assert (rises.number, rises.null, rises.null_low, rises.null_high) == (3, 0, 0, 0)
 
 
 def test_runs_of_the_reference_are_compared_in_all_ordered_pairs():
     runs = np.array([[0.0, 0.5], [0.3, 0.0], [0.6, 0.0]])
-    rises = count_rises(runs[:1], runs[1:2], step=0.2, runs=runs)
+    rises = count_increases(runs[:1], runs[1:2], step=0.2, runs=runs)
     # First record: 2 > 1, 3 > 1, 3 > 2; second: 1 > 2, 1 > 3. Five in six ordered pairs, none with itself.
     assert rises.number == 1
     assert rises.null == pytest.approx(5 / 6)
@@ -66,7 +66,7 @@ def test_the_resampled_null_agrees_with_independent_runs(tables, own):
         return (random.random((number, 3000)) < chance) * size
 
     true = np.array([(run(tables).mean(axis=0) - run(own).mean(axis=0) > 0.2).sum() for _ in range(200)])
-    found = [count_rises(run(tables), run(own), seed=seed) for seed in range(8)]
+    found = [count_increases(run(tables), run(own), seed=seed) for seed in range(8)]
     # Of one pair the resampled number is known to less than 2% (it has a standard deviation of 0.4 to 0.8%); resampling
     # 20 tables stretches the tails by up to 5%.
     null = np.mean([rises.null for rises in found]) / true.mean()
@@ -85,7 +85,7 @@ def test_the_papers_simulation_has_as_many_rises_between_two_runs_of_one_scheme(
     data = pd.read_csv(shared / "nb_mixture_paper.csv")
     posterior = fit(negative_binomial("outcome"), data, seed=1, progress=False)
     expected = expected_risk(posterior, Intruder(known=[], sensitive="outcome", radius=0.15), seed=2)
-    rises = count_rises(expected.runs[:1], expected.runs[1:2], runs=expected.runs)
+    rises = count_increases(expected.runs[:1], expected.runs[1:2], runs=expected.runs)
     # Twenty runs are as good as ten independent pairs.
     assert len(expected.runs) == 20
     assert_agrees(rises.null, 19.5, 4.4 / np.sqrt(10), detects=12.0)
@@ -95,9 +95,9 @@ def test_the_papers_simulation_has_as_many_rises_between_two_runs_of_one_scheme(
 def test_wrong_arguments_are_refused():
     one = np.zeros((2, 3))
     with pytest.raises(InputError, match="step"):
-        count_rises(one, one, step=0)
+        count_increases(one, one, step=0)
     with pytest.raises(InputError, match="reference: it speaks of another number"):
-        count_rises(one, np.zeros((2, 4)))
+        count_increases(one, np.zeros((2, 4)))
     with pytest.raises(InputError, match="risk: the four"):
         moles([0.1], [0.1, 0.2], [0.1], [0.1])
     with pytest.raises(InputError, match="errors"):

@@ -28,7 +28,7 @@ ANYONE = Intruder(known=[], sensitive="pay", radius=0.1)
 
 def test_distribution_and_thresholds_by_hand():
     data = pd.DataFrame({"pay": [10.0, 10.0, 10.0, 10.0, 99.0]})
-    profile = profile_risk(confidential_risk(data, replace(ANYONE, cover="paper")), data)
+    profile = profile_risk(confidential_risk(data, replace(ANYONE, count_self=True)), data)
     values = dict(zip(profile.distribution["measure"], profile.distribution["value"], strict=True))
     assert values["mean"] == pytest.approx((4 * 0.2 + 0.8) / 5)
     assert (values["minimum"], values["median"], values["maximum"]) == (0.2, 0.2, 0.8)
@@ -69,7 +69,7 @@ def test_ranges_hold_their_values_and_never_close_on_one():
 
 def test_records_left_out_do_not_count():
     data = pd.DataFrame({"pay": [1.0, 1.0, np.nan]})
-    result = confidential_risk(data, replace(ANYONE, missing="keep"))
+    result = confidential_risk(data, replace(ANYONE, missing_values="keep"))
     profile = profile_risk(result, data)
     assert profile.distribution["value"].iloc[0] == 0.0
     assert profile.policies.to_dict("records") == [{"policy": "missing sensitive value", "records": 1}]
@@ -98,8 +98,8 @@ def risk(**changed):
 
 
 def test_profile_by_hand():
-    by_table = np.array([[0.0, 0.6, 1.0, 0.4, np.nan], [0.2, 0.6, 1.0, 0.8, np.nan]])
-    figures = profile_release(by_table)
+    by_dataset = np.array([[0.0, 0.6, 1.0, 0.4, np.nan], [0.2, 0.6, 1.0, 0.8, np.nan]])
+    figures = profile_release(by_dataset)
     # Means 0.1, 0.6, 1.0, 0.6.
     expected = {
         "mean": 2.3 / 4,
@@ -119,8 +119,8 @@ def test_profile_by_hand():
 
 
 def test_groups_by_hand():
-    by_table = np.array([[0.0, 0.5, 1.0, 0.25, 0.5], [0.0, 0.5, 0.5, 0.25, 0.5]])
-    found = describe_groups(pattern_groups(risk()), {"risk_mean": by_table})
+    by_dataset = np.array([[0.0, 0.5, 1.0, 0.25, 0.5], [0.0, 0.5, 0.5, 0.25, 0.5]])
+    found = describe_groups(pattern_groups(risk()), {"risk_mean": by_dataset})
     assert found.columns.tolist() == ["column", "by", "group", "records", "measure", "value", "low", "high"]
     assert found["group"].tolist() == ["town A", "town B"]
     assert found["records"].tolist() == [3, 2]
@@ -128,7 +128,7 @@ def test_groups_by_hand():
     assert found[["low", "high"]].iloc[1].tolist() == pytest.approx([0.375, 0.375])
     (sizes,) = size_groups(risk(), Table(DATA))
     assert (sizes.by, sizes.column) == ("size", "pay")
-    by_size = describe_groups(sizes, {"risk_mean": by_table})
+    by_size = describe_groups(sizes, {"risk_mean": by_dataset})
     assert by_size["group"].tolist() == ["-500 to -200", "50 to 100", "100 to 200", "2,000 to 5,000"]
     assert by_size["records"].tolist() == [1, 1, 2, 1]
     assert by_size["value"].tolist() == pytest.approx([0.5, 0.25, 0.25, 0.75])
@@ -139,8 +139,8 @@ def test_no_known_column_is_one_group():
 
 
 def test_a_record_that_takes_no_part_is_in_no_group():
-    by_table = np.array([[0.0, 0.5, 1.0, 0.25, np.nan]])
-    found = describe_groups(pattern_groups(risk()), {"risk_mean": by_table})
+    by_dataset = np.array([[0.0, 0.5, 1.0, 0.25, np.nan]])
+    found = describe_groups(pattern_groups(risk()), {"risk_mean": by_dataset})
     assert found["records"].tolist() == [3, 1]
 
 

@@ -17,7 +17,7 @@ def test_weights_fall_as_risk_rises_and_are_clipped_on_both_sides():
 
 def test_weights_take_the_result_and_give_no_weight_to_those_left_out():
     data = pd.DataFrame({"pay": [1.0, 1.0, np.nan, 9.0]})
-    result = confidential_risk(data, Intruder(known=[], sensitive="pay", radius=0.1, missing="keep"))
+    result = confidential_risk(data, Intruder(known=[], sensitive="pay", radius=0.1, missing_values="keep"))
     assert risk_weights(result).tolist() == pytest.approx([1 / 2, 1 / 2, 0.0, 0.0])
     assert not risk_weights(result).flags.writeable
 

@@ -24,10 +24,10 @@ FRAME = pd.DataFrame(
 )
 LOOKED = Looked(Table(FRAME), look_at_columns(Table(FRAME)))
 SETTINGS = Settings(
-    replace=["pay"],
+    synthesize=["pay"],
     keep=["town", "age"],
     drop=["person"],
-    decide=["rent"],
+    undecided=["rent"],
     known=["town", "age"],
     breaks={"age": (30.0, 50.0)},
     lower={"pay": 0.0},
@@ -40,31 +40,35 @@ def change(action, settings: Settings = SETTINGS, /, **fields):
 
 
 def test_a_replaced_amount_gets_limits_and_a_way_with_gaps():
-    made = change("fate", column="rent", value="replace")
-    assert made.replace == ("pay", "rent")
-    assert made.decide == ()
+    made = change("fate", column="rent", value="synthesize")
+    assert made.synthesize == ("pay", "rent")
+    assert made.undecided == ()
     assert (made.lower, made.upper) == ({"pay": 0.0, "rent": 0.0}, {"pay": 10_000.0, "rent": 2000.0})
-    assert made.missing == "model"
+    assert made.missing_values == "model"
 
 
 def test_what_is_no_longer_replaced_loses_what_only_that_needs():
-    both = change("fate", column="rent", value="replace").but(radius={"pay": 0.1, "rent": 0.2}, likely={"rent": 0.5})
+    both = change("fate", column="rent", value="synthesize").but(
+        radius={"pay": 0.1, "rent": 0.2}, knowledge_probability={"rent": 0.5}
+    )
     made = change("fate", both, column="rent", value="drop")
-    assert (made.replace, made.drop) == (("pay",), ("person", "rent"))
+    assert (made.synthesize, made.drop) == (("pay",), ("person", "rent"))
     assert (made.lower, made.upper) == ({"pay": 0.0}, {"pay": 10_000.0})
-    assert (made.radius, made.likely) == ({"pay": 0.1}, {})
+    assert (made.radius, made.knowledge_probability) == ({"pay": 0.1}, {})
 
 
 def test_a_dropped_column_is_not_known_any_more():
-    made = change("fate", SETTINGS.but(relations=["age"]), column="age", value="drop")
-    assert (made.known, made.breaks, made.relations) == (("town",), {}, ())
+    made = change("fate", SETTINGS.but(preserve=["age"]), column="age", value="drop")
+    assert (made.known, made.breaks, made.preserve) == (("town",), {}, ())
 
 
 def test_kept_columns_stay_in_the_order_of_the_file():
     made = change("fate", column="person", value="keep")
     assert made.keep == ("person", "town", "age")
-    assert change("accept", made, column="person", value=True).accept == ("person",)
-    assert change("accept", made.but(accept=["person"]), column="person", value=False).accept == ()
+    assert change("accept", made, column="person", value=True).accept_identifying == ("person",)
+    assert (
+        change("accept", made.but(accept_identifying=["person"]), column="person", value=False).accept_identifying == ()
+    )
 
 
 def test_the_last_replaced_column_must_stay():
@@ -106,27 +110,27 @@ def test_codes_are_numbers_where_they_look_so():
 
 
 def test_what_the_file_has_no_more_can_be_forgotten():
-    old = SETTINGS.but(
-        keep=["town", "age", "gone"], known=["town", "gone"], breaks={"gone": (1.0,)}, relations=["gone"]
-    )
+    old = SETTINGS.but(keep=["town", "age", "gone"], known=["town", "gone"], breaks={"gone": (1.0,)}, preserve=["gone"])
     made = change("forget", old, column="gone")
-    assert made == SETTINGS.but(known=["town"], breaks={}, relations=[])
+    assert made == SETTINGS.but(known=["town"], breaks={}, preserve=[])
     with pytest.raises(InputError, match="the file has it"):
         change("forget", old, column="town")
     with pytest.raises(InputError, match="no column would be replaced"):
-        change("forget", SETTINGS.but(replace=["gone"], keep=["town", "age", "pay"]), column="gone")
+        change("forget", SETTINGS.but(synthesize=["gone"], keep=["town", "age", "pay"]), column="gone")
 
 
 def test_who_has_new_people_no_more_knows_nothing_that_is_replaced():
-    new = Settings(replace=["town", "pay"], drop=["person", "age", "rent"], known=["town"], records=100)
-    assert change("set", new, name="records", value="").known == ()
+    new = Settings(
+        synthesize=["town", "pay"], drop=["person", "age", "rent"], known=["town"], fully_synthetic_records=100
+    )
+    assert change("set", new, name="fully_synthetic_records", value="").known == ()
 
 
 def test_what_is_likely_known_and_the_order_of_levels():
     made = change("likely", column="pay", value="0.3")
-    assert made.likely == {"pay": 0.3}
-    assert change("likely", made, column="pay", value="").likely == {}
-    towns = change("fate", column="town", value="replace")
+    assert made.knowledge_probability == {"pay": 0.3}
+    assert change("likely", made, column="pay", value="").knowledge_probability == {}
+    towns = change("fate", column="town", value="synthesize")
     made = change("levels", towns, column="town", value="C\nA\nB")
     assert (made.levels, made.kinds) == ({"town": ("C", "A", "B")}, {"town": "categorical"})
     assert change("levels", made, column="town", value="") == towns
@@ -136,13 +140,13 @@ def test_what_is_likely_known_and_the_order_of_levels():
 
 
 def test_columns_are_drawn_in_the_order_that_is_dragged():
-    several = SETTINGS.but(replace=["pay", "rent", "age"], decide=[], keep=["town"], known=["town"], breaks={})
-    assert change("order", several, column="age", before="pay").replace == ("age", "pay", "rent")
-    assert change("order", several, column="pay", before="").replace == ("rent", "age", "pay")
-    assert change("order", several, column="rent", way="up").replace == ("rent", "pay", "age")
-    assert change("order", several, column="rent", way="down").replace == ("pay", "age", "rent")
-    assert change("order", several, column="pay", way="up").replace == several.replace
-    assert change("take-order", several, order=["age", "rent", "pay"]).replace == ("age", "rent", "pay")
+    several = SETTINGS.but(synthesize=["pay", "rent", "age"], undecided=[], keep=["town"], known=["town"], breaks={})
+    assert change("order", several, column="age", before="pay").synthesize == ("age", "pay", "rent")
+    assert change("order", several, column="pay", before="").synthesize == ("rent", "age", "pay")
+    assert change("order", several, column="rent", way="up").synthesize == ("rent", "pay", "age")
+    assert change("order", several, column="rent", way="down").synthesize == ("pay", "age", "rent")
+    assert change("order", several, column="pay", way="up").synthesize == several.synthesize
+    assert change("take-order", several, order=["age", "rent", "pay"]).synthesize == ("age", "rent", "pay")
     with pytest.raises(InputError, match="not replaced"):
         change("order", several, column="town", way="up")
 
@@ -161,15 +165,15 @@ def test_known_columns_and_their_groups():
 
 def test_radius_and_floor_of_all_columns_or_of_one():
     assert change("reach", setting="radius", value="0.35").radius == 0.35
-    assert change("reach", setting="floor", value="100").floor == 100.0
+    assert change("reach", setting="min_radius", value="100").min_radius == 100.0
     assert change("reach", setting="radius", column="pay", value="0.1").radius == {"pay": 0.1}
     # A category has none, and one that is emptied has what all have.
-    several = SETTINGS.but(replace=["pay", "town", "rent"], keep=["age"], decide=[], known=["age"])
+    several = SETTINGS.but(synthesize=["pay", "town", "rent"], keep=["age"], undecided=[], known=["age"])
     made = change("reach", several, setting="radius", column="pay", value="0.1")
     assert made.radius == {"pay": 0.1, "rent": 0.2}
     assert change("reach", made, setting="radius", column="pay", value="").radius == 0.2
     one = SETTINGS.but(radius={"pay": 0.1})
-    assert change("fate", one, column="rent", value="replace").radius == {"pay": 0.1, "rent": 0.2}
+    assert change("fate", one, column="rent", value="synthesize").radius == {"pay": 0.1, "rent": 0.2}
     for value in ("2", "-1", "wide", "nan"):
         with pytest.raises(InputError):
             change("reach", setting="radius", value=value)
@@ -180,10 +184,10 @@ def test_radius_and_floor_of_all_columns_or_of_one():
 def test_rules_are_added_changed_and_taken_away():
     made = change("add-target", words="mean expected", value="0.2")
     made = change("add-target", made, words="overlap", value="0.6")
-    assert made.targets == ("mean expected <= 0.2", "overlap >= 0.6")
-    assert change("add-target", made, words="mean expected", value="0.1").targets[-1] == "mean expected <= 0.1"
-    assert change("drop-target", made, value="overlap >= 0.6").targets == ("mean expected <= 0.2",)
-    assert change("targets", value="U_m <= 0.03\n\n").targets == ("U_m <= 0.03",)
+    assert made.release_criteria == ("mean expected <= 0.2", "overlap >= 0.6")
+    assert change("add-target", made, words="mean expected", value="0.1").release_criteria[-1] == "mean expected <= 0.1"
+    assert change("drop-target", made, value="overlap >= 0.6").release_criteria == ("mean expected <= 0.2",)
+    assert change("targets", value="U_m <= 0.03\n\n").release_criteria == ("U_m <= 0.03",)
     for fields in ({"words": "mean luck", "value": "1"}, {"words": "mean expected", "value": "low"}):
         with pytest.raises(InputError):
             change("add-target", **fields)
@@ -191,17 +195,17 @@ def test_rules_are_added_changed_and_taken_away():
 
 def test_a_design_is_named_and_taken_back():
     made = change("survey", weight="age", stratum="town")
-    assert made.survey is not None
-    assert (made.survey.weight, made.survey.stratum) == ("age", "town")
-    assert change("survey", made, weight="").survey is None
+    assert made.survey_design is not None
+    assert (made.survey_design.weight, made.survey_design.stratum) == ("age", "town")
+    assert change("survey", made, weight="").survey_design is None
 
 
 def test_bounds_of_the_scorecard_are_lines_of_a_settings_file():
     text = 'matches_true = { amber = 0.02, red = 0.1 }\nclosest_records = "off"'
     made = change("bounds", value=text)
-    assert {*made.scorecard} == {"matches_true", "closest_records"}
-    assert change("bounds", value=tell_bounds(made)).scorecard == made.scorecard
-    assert change("bounds", made, value="").scorecard == {}
+    assert {*made.thresholds} == {"matches_true", "closest_records"}
+    assert change("bounds", value=tell_bounds(made)).thresholds == made.thresholds
+    assert change("bounds", made, value="").thresholds == {}
     for wrong in ("matches_true", "matches_true = { amber = 'x' }", "matches_tru = { amber = 0.1 }"):
         with pytest.raises(InputError):
             change("bounds", value=wrong)
@@ -211,15 +215,15 @@ def test_any_other_setting_is_taken_as_it_stands_in_its_control():
     made = change("set", name="datasets", value="5")
     assert made.datasets == 5
     assert change("set", made, name="datasets", value="").datasets == 20
-    assert change("set", name="leaf", value="auto").leaf == "auto"
-    assert change("set", name="leaf", value="40").leaf == 40.0
+    assert change("set", name="min_leaf_size", value="auto").min_leaf_size == "auto"
+    assert change("set", name="min_leaf_size", value="40").min_leaf_size == 40.0
     assert change("set", name="shuffle", value=False).shuffle is False
     assert change("set", name="regressions", value="pay ~ town\n").regressions == ("pay ~ town",)
     assert change("set", name="seed", value="7").seed == 7
-    assert change("set", name="order", value="1").scheme == "weighted"
-    paper = change("set", name="scheme", value="paper")
-    assert (paper.components, paper.cover) == (10, "paper")
-    assert change("set", paper, name="scheme", value="auto").components == "auto"
+    assert change("set", name="risk_order", value="1").method == "risk_weighted"
+    paper = change("set", name="method", value="paper")
+    assert (paper.components, paper.count_self) == (10, True)
+    assert change("set", paper, name="method", value="auto").components == "auto"
 
 
 @pytest.mark.parametrize(
@@ -227,8 +231,8 @@ def test_any_other_setting_is_taken_as_it_stands_in_its_control():
     [
         ("datasets", "x"),
         ("datasets", "0"),
-        ("chance", "2"),
-        ("scheme", "own"),
+        ("max_failure_probability", "2"),
+        ("method", "custom"),
         ("synthesizer", "magic"),
         ("seed", "-1"),
     ],
@@ -238,7 +242,7 @@ def test_a_value_that_a_setting_cannot_have_is_refused(name, value):
         change("set", name=name, value=value)
 
 
-@pytest.mark.parametrize("name", ["data", "replace", "executor", "__class__", "nothing"])
+@pytest.mark.parametrize("name", ["data", "synthesize", "scheduler", "__class__", "nothing"])
 def test_some_settings_are_not_changed_by_a_form(name):
     with pytest.raises(InputError, match="no such setting"):
         change("set", name=name, value="/etc/passwd")

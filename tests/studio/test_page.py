@@ -26,8 +26,8 @@ pytestmark = [
 ]
 # Of 200 records a search tries two sizes of leaves.
 RECORDS = 200
-QUICK = {"datasets": "2", "seed": "5", "compare": "", "expected_tables": "0", "attacks": "none"}
-QUICK |= {"search_tables": "40", "fits": "2"}
+QUICK = {"datasets": "2", "seed": "5", "compare": "", "expected_risk_draws": "0", "attacks": "none"}
+QUICK |= {"search_draws": "40", "max_fits": "2"}
 ENDED = "!['running', 'paused'].includes(document.getElementById('run-state')?.dataset.state ?? 'running')"
 
 
@@ -155,7 +155,7 @@ def test_the_whole_job_from_a_dropped_file_to_a_signed_release(walked):
 
 def decide_columns(page):
     page.go("columns")
-    page.change("#fate-4", "replace")
+    page.change("#fate-4", "synthesize")
     page.change("#upper-5", "2000000")
     names = "[...document.querySelectorAll('.order li')].map(one => one.dataset.column).join()"
     assert page.browser.ask(names) == "income,town"
@@ -188,9 +188,9 @@ def test_a_point_of_the_search_becomes_the_settings(project_page, studio, walked
     page.click("form[data-action=point] button[type=submit]")
     assert page.text("h1") == "Run"
     home = studio.studio.home
-    assert isinstance(find_project(home, walked.name).settings.leaf, float)
+    assert isinstance(find_project(home, walked.name).settings.min_leaf_size, float)
     page.click("#undo")
-    assert find_project(home, walked.name).settings.leaf == "auto"
+    assert find_project(home, walked.name).settings.min_leaf_size == "auto"
 
 
 def test_every_step_fits_on_the_screen_and_every_control_has_a_name_and_can_be_reached(project_page):
@@ -235,7 +235,7 @@ def press(page, key, code, number, modifiers=0):
 def test_the_focus_stays_with_what_is_moved_and_is_never_lost(project_page):
     page = project_page
     page.go("columns")
-    page.change("#fate-4", "replace")
+    page.change("#fate-4", "synthesize")
     page.browser.ask("document.querySelector('#down-4').focus()")
     page.click("#down-4")
     order = "[...document.querySelectorAll('.order li')].map(one => one.dataset.column).join()"

@@ -6,7 +6,7 @@ from molehill import Settings, read_settings
 from molehill.errors import InputError
 from molehill.studio import projects
 
-FIRST = Settings(replace=["pay"], keep=["town"], known=["town"], data="people.csv")
+FIRST = Settings(synthesize=["pay"], keep=["town"], known=["town"], data="people.csv")
 
 
 @pytest.fixture

@@ -22,7 +22,14 @@ from molehill.studio.running import Run
 from opened_studio import PLANTED, OpenStudio, write_people
 from processes import run_command
 
-CHANGES = {"datasets": "2", "seed": "5", "compare": "", "expected_tables": "0", "attacks": "none", "leaf": "20"}
+CHANGES = {
+    "datasets": "2",
+    "seed": "5",
+    "compare": "",
+    "expected_risk_draws": "0",
+    "attacks": "none",
+    "min_leaf_size": "20",
+}
 # The modes of files, the locks and the signals that runs are known and held by.
 pytestmark = [pytest.mark.posix, pytest.mark.usefixtures("without_library")]
 
@@ -248,7 +255,7 @@ def test_what_was_not_released_cannot_be_signed_for_publication(walked, monkeypa
 @pytest.fixture
 def quiet(tmp_path):
     """A run that is not there yet."""
-    (tmp_path / "run-1.toml").write_text('replace = ["a"]\nknown = ["b"]\n', encoding="utf-8")
+    (tmp_path / "run-1.toml").write_text('[columns]\na = "synthesize"\n[intruder]\nknown = ["b"]\n', encoding="utf-8")
     return Run(Project(tmp_path), 1)
 
 

@@ -18,7 +18,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 def test_a_file_is_opened_where_it_lies(opened, project):
     settings = find_project(opened.studio.home, project).settings
     assert settings.data == os.path.join("..", "..", "people.csv")  # noqa: PTH118
-    assert (settings.replace, settings.drop) == (("income",), ("name",))
+    assert (settings.synthesize, settings.drop) == (("income",), ("name",))
 
 
 def test_every_step_shows_and_no_value_is_in_it_until_it_is_asked_for(opened, project):
@@ -84,7 +84,9 @@ def test_files_outside_are_not_opened_by_any_name(opened, tmp_path):
         (opened.studio.folders[0] / "way.csv").unlink()
     # Settings that name a file outside open it no more than its path does.
     inside = opened.studio.folders[0] / "mine.toml"
-    inside.write_text(f'data = "{secret}"\nreplace = ["income"]\nknown = ["sex"]\n', encoding="utf-8")
+    inside.write_text(
+        f'[file]\ndata = "{secret}"\n[columns]\nincome = "synthesize"\n[intruder]\nknown = ["sex"]\n', encoding="utf-8"
+    )
     assert "outside" in opened.do("open", path="mine.toml")["error"]
     dropped = opened.send("mine.toml", inside.read_bytes())
     assert "outside" in dropped["error"]
@@ -218,7 +220,8 @@ def test_the_table_of_a_project_is_not_another_one_because_its_settings_say_so(o
 
 def test_settings_that_are_dropped_find_their_table_in_the_folders(opened):
     text = (
-        'data = "people.csv"\nreplace = ["income"]\nkeep = ["sex"]\ndrop = ["name", "age", "town"]\nknown = ["sex"]\n'
+        '[file]\ndata = "people.csv"\n[intruder]\nknown = ["sex"]\n[columns]\nincome = "synthesize"\nsex = "keep"\n'
+        'name = "drop"\nage = "drop"\ntown = "drop"\n'
     )
     answer = opened.send("mine.toml", text.encode())
     assert "error" not in answer, answer

@@ -40,7 +40,7 @@ def test_what_is_released_against_the_recommendation_was_asked_for_by_name_also_
         "Popen",
         lambda command, **_: called.append(command) or SimpleNamespace(pid=0, poll=lambda: 0),
     )
-    settings = Settings(data="people.csv", replace=["pay"], keep=["age"], known=["age"])
+    settings = Settings(data="people.csv", synthesize=["pay"], keep=["age"], known=["age"])
     begin_run(Project(tmp_path), settings)
     go_on(begin_run(Project(tmp_path), settings, release_anyway=True))
     assert ["--release-anyway" in command for command in called] == [False, True, True]

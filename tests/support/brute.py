@@ -39,7 +39,9 @@ def takes_part(table, i, sensitive):
     return any(not is_gap(table[name][i]) for name in sensitive)
 
 
-def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floor: Any = 0.0, exact=(), cover="others"):
+def confidential_risk(
+    frame: pd.DataFrame, known, sensitive, radius, order, floor: Any = 0.0, exact=(), count_self=False
+):
     """Mean over the sets S of order - 1 others of the share that is in no ball of S + {i}; NaN where there is none.
 
     The share is of the records that are not in S + {i}; as the paper has it, of all records of the pattern. A record
@@ -55,7 +57,7 @@ def confidential_risk(frame: pd.DataFrame, known, sensitive, radius, order, floo
         sets = list(combinations([j for j in members if j != i], order - 1))
         uncovered = counted = 0
         for s in sets:
-            rest = [h for h in members if cover == "paper" or h not in {i, *s}]
+            rest = [h for h in members if count_self or h not in {i, *s}]
             uncovered += sum(not any(h in close[j] for j in (i, *s)) for h in rest)
             counted += len(rest)
         # All sets leave equally many, so that the mean of the shares is one division of whole numbers, rounded once.

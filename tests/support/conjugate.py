@@ -17,7 +17,7 @@ from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import trust_independent
 from molehill.synthesis.sandwich import correct_draws
 from molehill.synthesis.survey_fit import read_survey
-from molehill.synthesis.synthesizer import Chain, Composite, Learned, Synthesizer
+from molehill.synthesis.synthesizer import Composite, Learned, SequentialSynthesizer, Synthesizer
 from molehill.tables.table import Table
 
 
@@ -76,7 +76,7 @@ def draws_around(seed: int = 0, number: int = 400, **sites: Any) -> dict[str, An
     }
 
 
-def joined(synthesizer: Chain | Composite, parts: Mapping[str, Posterior]) -> Posterior:
+def joined(synthesizer: SequentialSynthesizer | Composite, parts: Mapping[str, Posterior]) -> Posterior:
     """The posterior of a chain, or of a column with parts, from those of its parts."""
     one = next(iter(parts.values()))
     draws = {f"{name}.{site}": values for name, part in parts.items() for site, values in part.draws.items()}

@@ -12,12 +12,12 @@ from molehill.evaluation.scorecard import describe_rules, read_bounds, set_rules
 NAN = float("nan")
 FINE = {
     "risk_mean": (0.12, 0.11, 0.13),
-    "pooled_mean": (0.13, 0.12, 0.14),
+    "combined_mean": (0.13, 0.12, 0.14),
     "matches_true": (0.002, 0.001, 0.003),
     "isolated_mean": (0.05, 0.04, 0.06),
     "largest_mean": (0.04, 0.03, 0.05),
     "U_m": (0.02, 0.018, 0.022),
-    "U_m_fresh": (0.016, NAN, NAN),
+    "U_m_benchmark": (0.016, NAN, NAN),
     "pmse_ratio": (1.2, 1.0, 1.4),
     "overlap": (0.9, NAN, NAN),
     "spread_ratio": (0.97, 0.95, 0.99),
@@ -46,7 +46,7 @@ def evaluation(bounds=None, **schemes):
                 "overlap": "mean of income",
                 "pmse_ratio": "logistic",
                 "reach_ratio": "largest",
-                "reach_ratio_fresh": "largest",
+                "reach_ratio_benchmark": "largest",
             }.get(name, "")
             row = (scheme, "income", name, of, NAN, "", about["words"][name], *ends)
             rows[about["family"][name]].append(row)

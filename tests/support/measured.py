@@ -14,7 +14,7 @@ from molehill.synthesis.synthesizer import Synthesizer
 
 _MEASURED: dict[Any, Any] = {}
 # What decides which points are tried and how they are judged, and not what is measured of them.
-_JUDGING = {"targets", "fits", "chance", "redraw", "seconds"}
+_JUDGING = {"release_criteria", "max_fits", "max_failure_probability", "max_redraw_share", "max_seconds"}
 measure = points.measure
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from molehill.errors import InputError
-from molehill.machine import is_spreading, workers
+from molehill.runtime import is_spreading, workers
 
 
 def add(shared: Any, number: int) -> Any:

@@ -6,7 +6,6 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from molehill.baselines import multiply_noise, swap_ranks, topcode
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measures import MEASURES
 from molehill.plan.columns import look_at_columns
@@ -16,6 +15,7 @@ from molehill.plan.targets import Target, read_targets
 from molehill.report.dossier import Dossier, Searched
 from molehill.risk.identification import confidential_risk
 from molehill.risk.weights import risk_weights
+from molehill.sdc_methods import multiply_noise, swap_ranks, topcode
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import Table
 
@@ -48,7 +48,7 @@ def plain_dossier(*added):
 
 
 # Measures without which a page would look like that of another kind of release.
-FEW = ("risk_mean", "matches_true", "U_m", "U_m_fresh", "overlap", "estimate")
+FEW = ("risk_mean", "matches_true", "U_m", "U_m_benchmark", "overlap", "estimate")
 
 
 @cache
@@ -86,7 +86,7 @@ def searched_dossier():
     """The plain one as if a search had found it."""
     search = make_search(("maximum realised <= 0.4321", "U_m <= 0.1987"))
     made = plain_dossier()
-    return replace(made, search=search, settings=made.settings.but(targets=list(map(str, search.targets))))
+    return replace(made, search=search, settings=made.settings.but(release_criteria=list(map(str, search.targets))))
 
 
 def make_search(targets, *, met=True, converged=True, way=None):
@@ -112,10 +112,10 @@ def make_search(targets, *, met=True, converged=True, way=None):
         met=met,
         verdict="Found: pairwise keeps what it shall.\nIt was confirmed.",
         targets=targets,
-        points=pd.DataFrame(rows),
+        candidates=pd.DataFrame(rows),
         place=1,
         next_places=(2, 0),
-        standing_in_the_way=pd.DataFrame() if way is None else way,
+        blocking_records=pd.DataFrame() if way is None else way,
         baselines=baselines,
         cost={"fits": 3.0},
         probability=0.6543,
@@ -141,7 +141,7 @@ def _make(survey, column, known, released, other, measures=MEASURES, labels=LABE
     dropped = HOSTILE[DROPPED] if HOSTILE[DROPPED] in survey else DROPPED
     settings = Settings(
         data="/agency/secret/survey.csv",
-        replace=[column],
+        synthesize=[column],
         keep=[name for name in survey if name not in (column, dropped)],
         drop=[dropped],
         lower=LIMITS[0],
@@ -149,13 +149,13 @@ def _make(survey, column, known, released, other, measures=MEASURES, labels=LABE
         known=known,
         predictors=known,
         radius=RADIUS,
-        floor=FLOOR,
-        scale=SCALE,
-        shift=SHIFT,
+        min_radius=FLOOR,
+        weight_scale=SCALE,
+        weight_shift=SHIFT,
         seed=SEED,
         small_patterns="marginal",
     )
-    view = settings.intruder.look(survey)
+    view = settings.intruder.view(survey)
     evaluation = evaluate(view, schemes, reference="unweighted", propensity_methods=("logistic",), measures=measures)
     shown = Table(survey, {name: label for name, label in labels.items() if label != HOSTILE_LABEL})
     plan = make_plan(settings, view, look_at_columns(shown))

@@ -17,19 +17,23 @@ SEED = 876543210123
 TUNED = 0.04567
 SETTINGS = Settings(
     data="people.csv",
-    replace=["visits"],
+    synthesize=["visits"],
     keep=["town"],
     known=["town"],
     synthesizer="forest",
-    leaf=5,
+    min_leaf_size=5,
     lower=0,
     upper=100,
     datasets=2,
     compare=[],
-    expected_tables=0,
+    expected_risk_draws=0,
     kinds={"visits": "count"},
     seed=SEED,
-    scorecard={"matches_true": {"amber": TUNED}, "pooled_picks": {"amber": 0.5, "red": "never"}, "tail_ratio": "off"},
+    thresholds={
+        "matches_true": {"amber": TUNED},
+        "combined_match_rate": {"amber": 0.5, "red": "never"},
+        "tail_ratio": "off",
+    },
 )
 
 

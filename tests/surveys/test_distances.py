@@ -12,7 +12,7 @@ def test_equal_weights_give_the_plain_distances():
     one, other = rng.normal(size=40).round(1), rng.normal(0.3, size=70).round(1)
     plain = ecdf_distances(pd.DataFrame({"y": one}), pd.DataFrame({"y": other}), "y")
     found = weighted_distances(one, np.full(40, 7.0), other, np.full(70, 0.2))
-    for measure in ("U_m", "U_a", "U_m_fresh", "U_a_fresh"):
+    for measure in ("U_m", "U_a", "U_m_benchmark", "U_a_benchmark"):
         assert getattr(found, measure) == pytest.approx(plain.value(measure), rel=1e-12)
 
 

@@ -29,7 +29,7 @@ from numpyro import handlers
 from scipy.stats import binom
 
 from molehill import models
-from molehill.machine import prepare_jax
+from molehill.runtime import prepare_jax
 from molehill.synthesis.sampling.chains import Engine
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Composite, Data, Draw, Learned, Synthesizer

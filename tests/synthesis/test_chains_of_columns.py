@@ -14,7 +14,7 @@ from scipy import stats
 
 from agreement import assert_agrees, assert_at_most, assert_mean, assert_rate, assert_rate_at_most
 from molehill import Settings
-from molehill.arrays import named_seed
+from molehill.arrays import derive_seed
 from molehill.errors import InputError
 from molehill.models import forest
 from molehill.plan.plan import find_rules, plan_settings
@@ -25,25 +25,25 @@ from molehill.rules.reading import read_constraints
 from molehill.rules.rules import Rules
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.posterior import Posterior, see_before
-from molehill.synthesis.synthesizer import Chain, DirectSynthesizer, Learned, Prediction
+from molehill.synthesis.synthesizer import DirectSynthesizer, Learned, Prediction, SequentialSynthesizer
 from molehill.tables.table import Table
 from molehill.utility.estimates import combine, correlation_and_variance, mean_and_variance
 from people import refusal
 from properties import examples
 
 
-def grown(chain: Chain, frame: pd.DataFrame, weights: Any = None, seed: int = 1) -> Posterior:
+def grown(chain: SequentialSynthesizer, frame: pd.DataFrame, weights: Any = None, seed: int = 1) -> Posterior:
     return fit(chain, frame, weights, seed=seed, progress=False)
 
 
-def forests(*columns: tuple[str, list[str]], rules: Rules | None = None, **about: Any) -> Chain:
+def forests(*columns: tuple[str, list[str]], rules: Rules | None = None, **about: Any) -> SequentialSynthesizer:
     """A chain of small forests: each column with its predictors; limits, kinds and so on are of all numbers."""
     kinds = about.pop("kinds", {})
     links = []
     for name, predictors in columns:
         own = {column: kind for column, kind in kinds.items() if column in (name, *predictors)}
         links.append(forest(name, predictors, **{"trees": 20, "kinds": own, **about}))
-    return Chain(tuple(links), rules or Rules())
+    return SequentialSynthesizer(tuple(links), rules or Rules())
 
 
 def tables_of(posterior: Posterior, datasets: int = 4, seed: int = 2) -> list[pd.DataFrame]:
@@ -124,7 +124,7 @@ def _sides(learned: Learned) -> tuple[Any, Any]:
     return ~learned.inputs["second"], learned.inputs["second"]
 
 
-EXACT = Chain(
+EXACT = SequentialSynthesizer(
     (
         category_link("job", "group"),
         normal_link("pay", ["group", "job"]),
@@ -169,7 +169,9 @@ def population(*, rounded: bool) -> Mapping[str, float]:
     return {name: found[0] for name, found in estimates(sample_people(300_000, 999, rounded=rounded)).items()}
 
 
-def check_coverage(chain: Chain, replicates: int, records: int, *, rounded: bool, datasets: int = 5) -> None:
+def check_coverage(
+    chain: SequentialSynthesizer, replicates: int, records: int, *, rounded: bool, datasets: int = 5
+) -> None:
     """Of estimates that the combining rule joins: the mean over replicates is true, and 95% intervals cover."""
     true = population(rounded=rounded)
     points: dict[str, list[float]] = {name: [] for name in true}
@@ -198,14 +200,14 @@ def test_correlations_and_regressions_between_replaced_columns_are_unbiased_and_
 @pytest.mark.parametrize("replicates", [6, pytest.param(40, marks=pytest.mark.slow)])
 def test_so_are_those_of_forests_where_amounts_have_few_values(replicates):
     kinds = {"pay": "continuous", "spend": "continuous"}
-    chain = forests(*DEPENDENCE, leaf=10, trees=40, kinds=kinds)
+    chain = forests(*DEPENDENCE, min_leaf_size=10, trees=40, kinds=kinds)
     # Parts are shrunk by a mass of two: with fewer records that is more than the error.
     check_coverage(chain, replicates, 2_000, rounded=True)
 
 
 def test_a_forest_cuts_an_amount_into_parts_and_loses_what_goes_on_within_them():
     people = sample_people(4_000, 1)
-    tables = tables_of(grown(forests(*DEPENDENCE, leaf=30), people), 10)
+    tables = tables_of(grown(forests(*DEPENDENCE, min_leaf_size=30), people), 10)
     true, found = estimates(people), [estimates(table) for table in tables]
     for name in ("slope", "correlation"):
         # The error of ten tables, each a draw from a draw of the posterior.
@@ -228,7 +230,7 @@ def test_rules_of_other_columns_do_not_change_a_column():
     one = fit(alone, people.drop(columns="spend"), seed=3, progress=False)
     rules = Rules(constraints=read_constraints("spend >= 0", people), limits={"spend": (-50.0, 50.0)})
     for links, ruled in (((alone,), Rules()), ((alone, forest("spend", ["pay"], trees=20)), rules)):
-        both = grown(Chain(links, ruled), people, seed=3)
+        both = grown(SequentialSynthesizer(links, ruled), people, seed=3)
         for table, same in zip(tables_of(both), tables_of(one), strict=True):
             np.testing.assert_array_equal(table["pay"], same["pay"])
 
@@ -237,10 +239,12 @@ def test_columns_are_drawn_in_the_order_of_the_settings_each_given_those_before_
     people = sample_people(300, 4)
     for order in (("spend", "job", "pay"), ("job", "pay", "spend")):
         limits: Any = {"lower": {"pay": -50.0, "spend": -50.0}, "upper": {"pay": 90.0, "spend": 90.0}}
-        asked = Settings(replace=order, keep=["group"], known=["group"], predictors=["group"], leaf=20, **limits)
+        asked = Settings(
+            synthesize=order, keep=["group"], known=["group"], predictors=["group"], min_leaf_size=20, **limits
+        )
         assert plan_settings(people, asked).drawn == order
-        chain = choose_synthesizer(asked.intruder.look(people), asked)
-        assert isinstance(chain, Chain)
+        chain = choose_synthesizer(asked.intruder.view(people), asked)
+        assert isinstance(chain, SequentialSynthesizer)
         assert chain.sensitive == order
         posterior = grown(chain, people)
         assert list(posterior.parts) == list(order)
@@ -287,10 +291,10 @@ def emptied() -> tuple[Rules, Posterior]:
     people = survey()
     rules = Rules(find_emptiness(Table(people), EMPTIED, ["age"]))
     links = tuple(
-        forest(name, ["age", *EMPTIED[:place]], trees=20, leaf=10, missing=may_be_empty(rules.empty, name))
+        forest(name, ["age", *EMPTIED[:place]], trees=20, min_leaf_size=10, missing=may_be_empty(rules.empty, name))
         for place, name in enumerate(EMPTIED)
     )
-    return rules, grown(Chain(links, rules), people)
+    return rules, grown(SequentialSynthesizer(links, rules), people)
 
 
 def test_where_a_column_is_empty_because_of_another_is_found():
@@ -366,14 +370,16 @@ def small_fit(order: tuple[str, ...]) -> Posterior:
         ends = dict(zip(("lower", "upper"), LIMITS.get(name, ()), strict=False))
         kinds: Any = {column: "continuous" for column in ("k", *order[: place + 1]) if column in (*LIMITS, "k")}
         missing = bool(small()[name].isna().any())
-        links.append(forest(name, ["k", "g", *order[:place]], trees=20, leaf=15, kinds=kinds, missing=missing, **ends))
-    return grown(Chain(tuple(links)), small())
+        links.append(
+            forest(name, ["k", "g", *order[:place]], trees=20, min_leaf_size=15, kinds=kinds, missing=missing, **ends)
+        )
+    return grown(SequentialSynthesizer(tuple(links)), small())
 
 
 def with_rules(posterior: Posterior, texts: Any, **about: Any) -> Posterior:
     """The same fit, to draw from under constraints."""
     chain, frame = posterior.synthesizer, posterior.table.frame
-    assert isinstance(chain, Chain)
+    assert isinstance(chain, SequentialSynthesizer)
     units = {name: 1.0 for name in ("a", "b") if name in LIMITS}
     constraints = read_constraints(texts, frame, limits=LIMITS, units=units)
     empty = find_emptiness(posterior.table, chain.sensitive, ["k", "g"])
@@ -383,7 +389,7 @@ def with_rules(posterior: Posterior, texts: Any, **about: Any) -> Posterior:
 
 def check_kept(posterior: Posterior, datasets: int = 1) -> None:
     chain = posterior.synthesizer
-    assert isinstance(chain, Chain)
+    assert isinstance(chain, SequentialSynthesizer)
     # A sum that must equal a bound and has an addend with decimals demands decimals of its last addend, too.
     claims = [claim for each in chain.rules.constraints for claim in (*each.condition, *each.conclusion)]
     finer = any(isinstance(claim, Sum) and claim.sign in ("=", "!=") and "c" in claim.columns for claim in claims)
@@ -512,33 +518,33 @@ def ruled(*texts: str, frame: pd.DataFrame, **about: Any) -> Rules:
 
 def test_accepted_is_the_share_that_keeps_the_constraints_at_first():
     frame = pd.DataFrame({"k": np.tile([1.0, 2.0], 1000), "x": np.tile([1.0, 2.0, 3.0, 1.0], 500)})
-    posterior = grown(Chain((chance_link(),), ruled("x != 3", frame=frame)), frame)
+    posterior = grown(SequentialSynthesizer((chance_link(),), ruled("x != 3", frame=frame)), frame)
     # Five tables of 2,000 records: the error of a third.
-    assert_rate(round(posterior.accepted * 10_000), 10_000, 2 / 3, detects=0.05, of="accepted")
+    assert_rate(round(posterior.acceptance_rate * 10_000), 10_000, 2 / 3, detects=0.05, of="accepted")
     tables = tables_of(posterior, 5)
     assert set(np.unique([table["x"] for table in tables])) == {1.0, 2.0}
     # Who was drawn again has either of the two as likely as who was not.
     first = np.sum([table["x"] == 1 for table in tables])
     assert_rate(first, 10_000, 1 / 2, detects=0.05, of="either of two")
-    half = grown(Chain((chance_link(),), ruled("x <= k", frame=frame)), frame)
+    half = grown(SequentialSynthesizer((chance_link(),), ruled("x <= k", frame=frame)), frame)
     # This link cannot draw within a support: a third and two thirds of its values keep it, by the kept column.
-    assert_rate(round(half.accepted * 10_000), 10_000, 1 / 2, detects=0.05, of="accepted")
-    assert grown(Chain((chance_link(),)), frame).accepted == 1
-    assert grown(Chain((chance_link(),), ruled("k > 9", frame=frame)), frame).accepted == 1
+    assert_rate(round(half.acceptance_rate * 10_000), 10_000, 1 / 2, detects=0.05, of="accepted")
+    assert grown(SequentialSynthesizer((chance_link(),)), frame).acceptance_rate == 1
+    assert grown(SequentialSynthesizer((chance_link(),), ruled("k > 9", frame=frame)), frame).acceptance_rate == 1
 
 
 def test_accepted_of_forests_is_one_by_construction_and_else_what_drawing_without_rules_shows():
     kinds = {"a": "continuous", "b": "continuous"}
     posterior = grown(forests(("a", ["k"]), ("b", ["a"]), lower=0, upper=3, kinds=kinds), small())
     chain = posterior.synthesizer
-    assert isinstance(chain, Chain)
-    free = next(posterior.predict_tables(5, seed=named_seed(1, "accepted")))
+    assert isinstance(chain, SequentialSynthesizer)
+    free = next(posterior.predict_tables(5, seed=derive_seed(1, "accepted")))
     share = float(np.mean([table["a"] != 2 for table in free]))
     assert 0.5 < share < 0.9
     for text, kept in (("b <= a", 1.0), ("a != 2", share)):
         rules = Rules(constraints=read_constraints(text, small(), limits=LIMITS), limits={"a": (0, 3), "b": (0, 3)})
         found = grown(replace(chain, rules=rules), small())
-        assert found.accepted == pytest.approx(kept, abs=1e-12)
+        assert found.acceptance_rate == pytest.approx(kept, abs=1e-12)
 
 
 @pytest.mark.parametrize("order", [("wages", "benefits"), ("benefits", "total", "wages")], ids=" ".join)
@@ -548,13 +554,13 @@ def test_a_sum_of_columns_is_its_total_in_every_record(order):
     frame["total"] = (frame["wages"] + frame["benefits"]).round(2)
     limits = dict.fromkeys(frame.columns, (0.0, 50_000.0))
     asked = Settings(
-        replace=order,
+        synthesize=order,
         keep=[name for name in frame if name not in order],
         known=[],
         lower=0.0,
         upper=50_000.0,
         constraints=["wages + benefits = total"],
-        leaf=20,
+        min_leaf_size=20,
     )
     rules = find_rules(Table(frame), asked, dict.fromkeys(order, "continuous"))
     assert rules.limits == {name: limits[name] for name in order}
@@ -566,7 +572,7 @@ def test_a_sum_of_columns_is_its_total_in_every_record(order):
         assert (table.round(2) == table).all(axis=None)
         assert_rate_at_most((table[order[0]] == frame[order[0]]).sum(), 300, 0.02, detects=0.13)
     # The last column is what the others leave to it.
-    assert posterior.accepted == 1
+    assert posterior.acceptance_rate == 1
 
 
 @pytest.mark.parametrize("kind", ["int64", "float64", "uint8", "Int64", "bool", "str", "category"])
@@ -580,4 +586,4 @@ def test_a_column_that_was_never_empty_can_become_so_by_a_constraint(kind):
     for table in tables_of(posterior):
         assert (table["a"].isna() == (frame["k"] < 1)).all()
         assert set(table["a"].dropna().unique()) == set(frame["a"].unique())
-    assert posterior.accepted == 1
+    assert posterior.acceptance_rate == 1

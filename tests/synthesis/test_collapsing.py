@@ -14,7 +14,7 @@ from molehill.models.linear import normal_linear
 from molehill.synthesis.collapsing import collapse_records, number_rows, padded_number
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.synthesizer import Data
-from molehill.synthesis.weighting import weighted
+from molehill.synthesis.weighting import weight_likelihood
 from molehill.tables.table import as_table
 
 RECORDS = 400
@@ -88,8 +88,8 @@ def test_the_density_of_few_records_is_that_of_all(name, rows):
         assert synthesizer.start is not None
 
         def potentials(place):
-            whole = potential_energy(weighted(synthesizer.model, data.weights), (), dict(data.inputs), place)
-            return whole, potential_energy(weighted(synthesizer.model, made.few.weights), (), inputs, place)
+            whole = potential_energy(weight_likelihood(synthesizer.model, data.weights), (), dict(data.inputs), place)
+            return whole, potential_energy(weight_likelihood(synthesizer.model, made.few.weights), (), inputs, place)
 
         compiled, begin = jax.jit(potentials), jax.jit(synthesizer.start)
         for number in range(4):

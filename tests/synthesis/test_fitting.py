@@ -113,7 +113,7 @@ def test_negative_binomial_posteriors_and_tables_are_those_of_rstan(shared, mode
         distances.value("U_m"),
         distances.value("U_a"),
         np.mean([table["outcome"].mean() for table in tables]),
-        release_risk(data, tables, Intruder([], "outcome", radius, cover="paper")).realised.mean(),
+        release_risk(data, tables, Intruder([], "outcome", radius, count_self=True)).realised.mean(),
     ]
     # Weights that are ignored, or that are counted twice, change each distance by more than half.
     detects = [0.06, 0.004, 3.0, 0.02]
@@ -125,7 +125,7 @@ def test_negative_binomial_posteriors_and_tables_are_those_of_rstan(shared, mode
 def test_the_mixture_is_that_of_a_long_exact_run(shared):
     survey = pd.read_csv(shared / "ce_sample.csv").query("Income > 0").reset_index(drop=True)
     breaks, categorical = {"Age": [25, 35, 50, 65]}, ["Urban", "Tenure", "Educ", "Marital"]
-    intruder = Intruder(["Age", "Urban", "Marital"], "Income", radius=0.2, breaks=breaks, cover="paper")
+    intruder = Intruder(["Age", "Urban", "Marital"], "Income", radius=0.2, breaks=breaks, count_self=True)
     weights = risk_weights(confidential_risk(survey, intruder, order=2))
     given_weights = pd.read_csv(shared / "reference_tdp" / "weights.csv")["weight"]
     np.testing.assert_allclose(weights, given_weights, atol=1e-12)
@@ -137,7 +137,7 @@ def test_the_mixture_is_that_of_a_long_exact_run(shared):
         ["Age", *categorical],
         components=10,
         transform="identity",
-        standardise=False,
+        standardize=False,
         breaks=breaks,
         kinds=dict.fromkeys(categorical, "categorical"),
         priors="paper",

@@ -24,7 +24,7 @@ from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sandwich import correct_draws
 from molehill.synthesis.survey_fit import Correction, Survey, column_effects, read_survey
-from molehill.synthesis.synthesizer import Chain, DirectSynthesizer, Learned, Prediction, Synthesizer
+from molehill.synthesis.synthesizer import DirectSynthesizer, Learned, Prediction, SequentialSynthesizer, Synthesizer
 from molehill.tables.table import Table, as_table
 from people import PEOPLE, quick_fit
 
@@ -306,7 +306,7 @@ def test_a_posterior_with_a_survey_can_be_packed_and_started_from(own_fit: Poste
     np.testing.assert_array_equal(packed.survey_weights, own_fit.survey_weights)
     again = quick_fit(Synthesizer(own_model, "y"), HOUSEHOLDS, survey=DESIGN, start_from=own_fit, **SHORT)
     np.testing.assert_allclose(again.weights, TIMES)
-    assert replace(again, outside=0.5).correction == again.correction
+    assert replace(again, mass_outside_range=0.5).correction == again.correction
 
 
 def test_without_the_sandwich_a_survey_is_nothing_but_weights():
@@ -319,7 +319,7 @@ def test_without_the_sandwich_a_survey_is_nothing_but_weights():
 
 
 def test_a_chain_is_corrected_column_by_column():
-    chain = Chain((forest("region", ["age"], trees=20), OF_WAGES))
+    chain = SequentialSynthesizer((forest("region", ["age"], trees=20), OF_WAGES))
     posterior = quick_fit(chain, HOUSEHOLDS, RISK, survey=DESIGN)
     assert posterior.correction is not None
     assert [one.of for one in posterior.correction.parts] == ["region", "wage"]

@@ -20,7 +20,7 @@ from molehill.synthesis.posterior import Posterior, spread_draws
 from molehill.synthesis.sampling import chains as sampling
 from molehill.synthesis.sampling.chains import sample
 from molehill.synthesis.sampling.checkpoints import write_chunk
-from molehill.synthesis.synthesizer import Chain, Composite, Learned, Synthesizer
+from molehill.synthesis.synthesizer import Composite, Learned, SequentialSynthesizer, Synthesizer
 from molehill.tables.table import Table
 from people import COUNT, PEOPLE, WAGES, WEIGHTS, made_posterior, plain_fit, quick_fit, refusal, wages
 
@@ -77,10 +77,10 @@ def test_one_column_may_be_named_alone():
         (Synthesizer, (wages, (1,)), "sensitive", "a column's name must be text, not int"),
         (Synthesizer, ("wages", "pay"), "model", "it is of type str, not a function"),
         (Composite, ((), dict, dict), "sensitive", "no column is named"),
-        (Chain, ((),), "links", "it holds no synthesizer"),
-        (Chain, ("pay",), "links", "it holds something of type str, not a synthesizer"),
-        (Chain, ((WAGES, "bonus"),), "links", "it holds something of type str, not a synthesizer"),
-        (Chain, (None,), "links", "it is of type NoneType, not synthesizers"),
+        (SequentialSynthesizer, ((),), "links", "it holds no synthesizer"),
+        (SequentialSynthesizer, ("pay",), "links", "it holds something of type str, not a synthesizer"),
+        (SequentialSynthesizer, ((WAGES, "bonus"),), "links", "it holds something of type str, not a synthesizer"),
+        (SequentialSynthesizer, (None,), "links", "it is of type NoneType, not synthesizers"),
     ],
 )
 def test_what_cannot_be_a_synthesizer_is_named_at_once(make: Any, given: Any, argument, words):
@@ -90,8 +90,8 @@ def test_what_cannot_be_a_synthesizer_is_named_at_once(make: Any, given: Any, ar
 def test_a_chain_of_one_or_of_a_list_is_a_chain():
     alone: Any = WAGES
     listed: Any = [WAGES, BONUS]
-    assert Chain(alone).links == (WAGES,)
-    assert Chain(listed).links == (WAGES, BONUS)
+    assert SequentialSynthesizer(alone).links == (WAGES,)
+    assert SequentialSynthesizer(listed).links == (WAGES, BONUS)
 
 
 @pytest.mark.parametrize("given", ["x", None, wages, WAGES.model, PEOPLE])
@@ -103,7 +103,7 @@ def test_what_is_fitted_is_a_synthesizer(given: Any):
 
 def test_a_seed_of_numpy_is_the_same_seed(tmp_path):
     seed: Any = np.int64(1)
-    found = quick_fit(Chain((WAGES, BONUS)), FIRM, WEIGHTS, seed=seed, checkpoint=tmp_path)
+    found = quick_fit(SequentialSynthesizer((WAGES, BONUS)), FIRM, WEIGHTS, seed=seed, checkpoint=tmp_path)
     for site, values in found.draws.items():
         assert values.tobytes() == chain_fit().draws[site].tobytes()
 
@@ -178,7 +178,7 @@ IN_PARTS = Composite(("bonus",), lambda _: {"only": BONUS}, lambda values, _: va
 
 @cache
 def chain_fit() -> Posterior:
-    return quick_fit(Chain((WAGES, BONUS)), FIRM, WEIGHTS)
+    return quick_fit(SequentialSynthesizer((WAGES, BONUS)), FIRM, WEIGHTS)
 
 
 def test_a_chain_says_what_its_links_say():
@@ -187,7 +187,7 @@ def test_a_chain_says_what_its_links_say():
     assert chain.sensitive == ("pay", "bonus")
     assert chain.name == "wages, bonuses"
     assert chain.words == f"{WAGES.words} (pay); then {BONUS.words} (bonus)"
-    mixed = Chain((replace(WAGES, options={"colour": "red"}), BONUS))
+    mixed = SequentialSynthesizer((replace(WAGES, options={"colour": "red"}), BONUS))
     assert mixed.options == {"colour": "red"}
     assert posterior.draws.keys() == {"pay.slope", "bonus.share"}
     assert list(posterior.parts) == list(posterior.learned.facts) == ["pay", "bonus"]
@@ -196,7 +196,7 @@ def test_a_chain_says_what_its_links_say():
 
 
 def test_one_column_through_a_chain_is_that_column_alone():
-    alone, chained = plain_fit(), quick_fit(Chain((WAGES,)), FIRM, WEIGHTS)
+    alone, chained = plain_fit(), quick_fit(SequentialSynthesizer((WAGES,)), FIRM, WEIGHTS)
     assert chained.draws["pay.slope"].tobytes() == alone.draws["slope"].tobytes()
     for one, other in zip(tables_of(chained), tables_of(alone), strict=True):
         pd.testing.assert_frame_equal(one.drop(columns="bonus"), other, check_exact=True)
@@ -209,7 +209,7 @@ def test_one_column_through_a_chain_is_that_column_alone():
 
 @pytest.mark.parametrize("second", [BONUS, IN_PARTS], ids=["synthesizer", "composite"])
 def test_a_second_column_goes_with_the_first_as_drawn_and_not_as_it_was(second):
-    posterior = chain_fit() if second is BONUS else quick_fit(Chain((WAGES, IN_PARTS)), FIRM, WEIGHTS)
+    posterior = chain_fit() if second is BONUS else quick_fit(SequentialSynthesizer((WAGES, IN_PARTS)), FIRM, WEIGHTS)
     datasets = 20
     tables = tables_of(posterior, datasets)
     part = posterior.parts["bonus"]
@@ -259,7 +259,7 @@ def test_levels_survive_a_chain_and_the_design_is_made_again_from_them():
     seen: list[pd.DataFrame] = []
     gaps = PEOPLE.assign(job=PEOPLE["job"].where(PEOPLE.index > 1), pay=PEOPLE["pay"] + 20.0 * (PEOPLE["job"] == "top"))
     links = forest("job", ["region"], trees=20), spied(normal_linear("pay", "job", lower=-40, upper=40), seen)
-    posterior = quick_fit(Chain(links), gaps)
+    posterior = quick_fit(SequentialSynthesizer(links), gaps)
     # Once before the fit, to see that it can be done.
     pd.testing.assert_frame_equal(seen.pop(), gaps)
     tables = tables_of(posterior)
@@ -284,13 +284,15 @@ def test_what_is_replaced_later_is_not_there_to_learn_from():
         columns.append(list(table.frame.columns))
         return _learn_by_name(WAGES, table)
 
-    quick_fit(Chain((replace(WAGES, learn=learn), BONUS)), FIRM)
+    quick_fit(SequentialSynthesizer((replace(WAGES, learn=learn), BONUS)), FIRM)
     assert columns == [[name for name in FIRM.columns if name != "bonus"]]
-    assert "no column 'pay'" in refusal(lambda: quick_fit(Chain((BONUS, WAGES)), FIRM), "model")
+    assert "no column 'pay'" in refusal(lambda: quick_fit(SequentialSynthesizer((BONUS, WAGES)), FIRM), "model")
 
 
 def test_a_column_is_replaced_once():
-    assert "more than once" in refusal(lambda: quick_fit(Chain((WAGES, BONUS, WAGES)), FIRM), "sensitive")
+    assert "more than once" in refusal(
+        lambda: quick_fit(SequentialSynthesizer((WAGES, BONUS, WAGES)), FIRM), "sensitive"
+    )
 
 
 def test_a_link_that_cannot_be_learned_again_is_refused_before_it_is_fitted(monkeypatch):
@@ -299,7 +301,7 @@ def test_a_link_that_cannot_be_learned_again_is_refused_before_it_is_fitted(monk
         return replace(_learn_by_name(BONUS, table), again=None)
 
     once = replace(BONUS, learn=learn)
-    quick_fit(Chain((once,)), FIRM)
+    quick_fit(SequentialSynthesizer((once,)), FIRM)
     fitted = []
 
     def watched(*given: Any, title: str, **named: Any) -> Any:
@@ -307,7 +309,7 @@ def test_a_link_that_cannot_be_learned_again_is_refused_before_it_is_fitted(monk
         return sample(*given, title=title, **named)
 
     monkeypatch.setattr(model_fit, "sample", watched)
-    text = refusal(lambda: quick_fit(Chain((WAGES, once)), FIRM), "synthesizer")
+    text = refusal(lambda: quick_fit(SequentialSynthesizer((WAGES, once)), FIRM), "synthesizer")
     assert "what 'bonuses' is given cannot be made again" in text
     assert fitted == ["fitting pay"]
 
@@ -325,12 +327,12 @@ def test_a_chain_that_was_interrupted_goes_on_to_the_same_bytes(tmp_path, monkey
     with monkeypatch.context() as patch:
         patch.setattr(sampling, "write_chunk", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            quick_fit(Chain((WAGES, BONUS)), FIRM, WEIGHTS, checkpoint=folder)
+            quick_fit(SequentialSynthesizer((WAGES, BONUS)), FIRM, WEIGHTS, checkpoint=folder)
     os.umask(mask)
     assert {path.name for path in folder.iterdir()} == {"link-0", "link-1"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())} == {0o700}
     assert len(list(folder.rglob("chunk-*"))) == len(list((folder / "link-0").glob("chunk-*"))) + 1
-    resumed, whole = quick_fit(Chain((WAGES, BONUS)), FIRM, WEIGHTS, checkpoint=folder), chain_fit()
+    resumed, whole = quick_fit(SequentialSynthesizer((WAGES, BONUS)), FIRM, WEIGHTS, checkpoint=folder), chain_fit()
     for site, values in whole.draws.items():
         assert resumed.draws[site].tobytes() == values.tobytes()
     for one, other in zip(tables_of(resumed), tables_of(whole), strict=True):
@@ -343,14 +345,16 @@ def test_each_link_starts_from_its_own_draws(monkeypatch):
     monkeypatch.setattr(
         model_fit, "_starting_draws", lambda posterior, learned: started.append(posterior) or find(posterior, learned)
     )
-    quick_fit(Chain((WAGES, BONUS)), FIRM, start_from=first)
+    quick_fit(SequentialSynthesizer((WAGES, BONUS)), FIRM, start_from=first)
     assert started == list(first.parts.values())
 
 
 def test_options_reach_the_links_that_have_them():
     coloured = replace(WAGES, options={"colour": "red"})
     first, second = made_posterior(coloured, FIRM, slope=2.0), made_posterior(BONUS, FIRM, share=0.5)
-    posterior = replace(first, synthesizer=Chain((coloured, BONUS)), parts={"pay": first, "bonus": second})
+    posterior = replace(
+        first, synthesizer=SequentialSynthesizer((coloured, BONUS)), parts={"pay": first, "bonus": second}
+    )
     changed = posterior.drawing_by(colour="blue")
     assert (posterior.options, changed.options) == ({"colour": "red"}, {"colour": "blue"})
     assert changed.parts["bonus"] is second

@@ -16,7 +16,7 @@ from scipy import stats
 
 from molehill.errors import InputError
 from molehill.synthesis.synthesizer import Synthesizer
-from molehill.synthesis.weighting import weighted
+from molehill.synthesis.weighting import weight_likelihood
 from people import PEOPLE, quick_fit
 from properties import examples
 
@@ -49,7 +49,7 @@ def compiled(model, checked) -> Any:
     del checked
 
     def value(place, weights, x, y):
-        return potential_energy(model if weights is None else weighted(model, weights), (x, y), {}, place)
+        return potential_energy(model if weights is None else weight_likelihood(model, weights), (x, y), {}, place)
 
     return jax.jit(jax.value_and_grad(value))
 

@@ -46,7 +46,7 @@ def patients(records=300):
 
 def settings(**changes):
     given = {
-        "replace": ["born", "seen", "cost"],
+        "synthesize": ["born", "seen", "cost"],
         "keep": ["sex"],
         "known": ["sex"],
         "lower": {"born": date(1950, 1, 1), "seen": date(1970, 1, 1), "cost": 0},
@@ -55,7 +55,7 @@ def settings(**changes):
         "datasets": 3,
         "compare": (),
         "attacks": "none",
-        "expected_tables": 0,
+        "expected_risk_draws": 0,
         "seed": 4,
     }
     return Settings(**{**given, **changes})
@@ -63,7 +63,7 @@ def settings(**changes):
 
 @pytest.fixture(scope="module")
 def release():
-    return synthesize(patients(), settings(leaf=20), progress=False)
+    return synthesize(patients(), settings(min_leaf_size=20), progress=False)
 
 
 def test_dates_are_replaced_within_their_limits_and_rules(release):
@@ -109,7 +109,7 @@ def test_dates_are_close_within_days():
     data = pd.DataFrame({"sex": ["f"] * 4, "born": born})
     usual = confidential_risk(data, Intruder(known="sex", sensitive="born"))
     np.testing.assert_allclose(usual.risk, [2 / 3, 2 / 3, 2 / 3, 2 / 3])
-    wide = confidential_risk(data, Intruder(known="sex", sensitive="born", floor=60))
+    wide = confidential_risk(data, Intruder(known="sex", sensitive="born", min_radius=60))
     np.testing.assert_allclose(wide.risk, [2 / 3, 1 / 3, 1 / 3, 2 / 3])
     with pytest.raises(InputError, match="of which a share means nothing"):
         confidential_risk(data, Intruder(known="sex", sensitive="born", radius={"born": 0.2}))
@@ -125,8 +125,13 @@ def test_a_date_without_limits_is_refused():
 def test_many_dates_that_are_kept_are_conditioned_on_as_numbers():
     data = patients()
     own = {"lower": {"cost": 0}, "upper": {"cost": 100_000}, "constraints": ()}
-    kept = {"replace": ["cost"], "keep": ["sex", "born", "seen"], "accept": ["born", "seen"], "predictors": ["born"]}
-    found = synthesize(data, settings(**kept, leaf=20, **own), progress=False)
+    kept = {
+        "synthesize": ["cost"],
+        "keep": ["sex", "born", "seen"],
+        "accept_identifying": ["born", "seen"],
+        "predictors": ["born"],
+    }
+    found = synthesize(data, settings(**kept, min_leaf_size=20, **own), progress=False)
     pd.testing.assert_series_equal(
         found.datasets[0]["born"].sort_values(ignore_index=True), data["born"].sort_values(ignore_index=True)
     )

@@ -17,8 +17,8 @@ def test_a_mean_has_students_interval():
 
 
 def test_one_table_has_no_interval():
-    by_table = np.array([[0.0, 1.0]])
-    for figure in (mean_over_tables(np.array([0.5])), *resample(lambda records: records[[0, 1]] * 0 + 0.5, by_table)):
+    by_dataset = np.array([[0.0, 1.0]])
+    for figure in (mean_over_tables(np.array([0.5])), *resample(lambda records: records[[0, 1]] * 0 + 0.5, by_dataset)):
         assert figure.value == 0.5
         assert np.isnan([figure.low, figure.high]).all()
 
@@ -42,9 +42,9 @@ def test_two_tables_by_hand():
 def test_resampled_runs_have_the_variance_of_new_ones(tables):
     # For a mean the exact interval is Student's. The standard deviation of 100 runs is known to 7%; were the runs as
     # many tables with no more variance than resampling has, two tables would show 0.7 of it.
-    by_table = np.random.default_rng(tables).random((tables, 30))
-    (ours,) = resample(lambda records: np.array([records.mean()]), by_table)
-    exact = mean_over_tables(by_table.mean(axis=1))
+    by_dataset = np.random.default_rng(tables).random((tables, 30))
+    (ours,) = resample(lambda records: np.array([records.mean()]), by_dataset)
+    exact = mean_over_tables(by_dataset.mean(axis=1))
     assert ours.value == pytest.approx(exact.value)
     ratio = np.log((ours.high - ours.value) / (exact.high - exact.value))
     assert_agrees(ratio, 0.0, 1 / np.sqrt(2 * RUNS), detects=np.log(2))

@@ -39,8 +39,8 @@ def test_distances_of_distributions_by_hand():
 
 def test_the_mean_over_tables_and_its_interval():
     found = ecdf_distances(pay(1, 2), [pay(2, 3), pay(1, 2), pay(5, 5)], "pay")
-    assert found.by_table.query("measure == 'U_m'")["value"].tolist() == [0.5, 0.0, 1.0]
-    assert found.by_table.query("measure == 'U_m'")["table"].tolist() == [1, 2, 3]
+    assert found.by_dataset.query("measure == 'U_m'")["value"].tolist() == [0.5, 0.0, 1.0]
+    assert found.by_dataset.query("measure == 'U_m'")["table"].tolist() == [1, 2, 3]
     row = found.summary.query("measure == 'U_m'").iloc[0]
     assert row["value"] == 0.5
     assert row["high"] - 0.5 == pytest.approx(4.302653 * 0.5 / np.sqrt(3), abs=1e-5)
@@ -56,7 +56,7 @@ def test_what_a_fresh_sample_shows_is_the_mean_over_all_labels():
             own = pay(*(pooled[i] for i in chosen))
             other = pay(*(pooled[i] for i in range(6) if i not in chosen))
             found = ecdf_distances(own, other, "pay")
-            shown.append((found.value("U_a"), found.value("U_a_fresh")))
+            shown.append((found.value("U_a"), found.value("U_a_benchmark")))
         measured, expected = np.mean(shown, axis=0)
         assert expected == pytest.approx(measured)
         assert np.ptp([each[1] for each in shown]) < 1e-12
@@ -68,7 +68,7 @@ def test_what_a_fresh_sample_shows_by_simulation():
     largest = np.array([found.value("U_m") for found in data])
     # The limit for large tables is a hair above the mean for 1,000. With one of the two sizes forgotten it would be
     # smaller by a factor of the root of 2.
-    assert_mean(largest, data[0].value("U_m_fresh"), detects=0.01)
+    assert_mean(largest, data[0].value("U_m_benchmark"), detects=0.01)
 
 
 def test_wasserstein_by_hand_and_against_scipy():

@@ -84,7 +84,7 @@ def test_a_fresh_sample_is_the_mean_over_all_samples():
         expected = fresh_agreement(FOUR, "sex", records=records)
         assert list(expected.values()) == pytest.approx(np.mean(shown, axis=0))
         found = agreement(FOUR, FOUR.iloc[:records], "sex")
-        assert {k: found.value(f"agreement_{k}_fresh") for k in (2, 3)} == expected
+        assert {k: found.value(f"agreement_{k}_benchmark") for k in (2, 3)} == expected
 
 
 def test_a_fresh_sample_by_simulation():
@@ -93,10 +93,10 @@ def test_a_fresh_sample_by_simulation():
     samples = [data.sample(1500, replace=True, random_state=seed) for seed in range(60)]
     found = agreement(data, samples, "job")
     for ways in (2, 3):
-        shown = found.by_table.query(f"measure == 'agreement_{ways}'")["value"]
-        fresh = found.value(f"agreement_{ways}_fresh")
+        shown = found.by_dataset.query(f"measure == 'agreement_{ways}'")["value"]
+        fresh = found.value(f"agreement_{ways}_benchmark")
         assert_mean(shown, fresh, detects=(1000 - fresh) / 4)
-    assert fresh_agreement(data, "job", records=1500)[3] == pytest.approx(found.value("agreement_3_fresh"))
+    assert fresh_agreement(data, "job", records=1500)[3] == pytest.approx(found.value("agreement_3_benchmark"))
     # Larger samples agree better, and one value alone always does.
     assert fresh_agreement(data, "job", records=6000)[2] > fresh_agreement(data, "job")[2]
     assert fresh_agreement(pd.DataFrame({"one": ["a"] * 5}), "one") == {2: 1000.0, 3: 1000.0}
@@ -105,7 +105,7 @@ def test_a_fresh_sample_by_simulation():
 def test_the_mean_over_tables_and_its_interval():
     tables = [FOUR.assign(sex=list("fffm")), FOUR, FOUR.assign(sex=list("ffff"))]
     found = agreement(FOUR, tables, "sex", columns=["town"], ways=2)
-    rows = found.by_table.query("measure == 'agreement_2'")
+    rows = found.by_dataset.query("measure == 'agreement_2'")
     assert rows[["table", "column", "value"]].to_dict("split")["data"] == [
         [1, "sex", 750.0],
         [2, "sex", 1000.0],
@@ -133,7 +133,7 @@ def test_relations_that_are_lost_are_named_first():
     beyond = found.worst(3)["distance"] - found.worst(3)["fresh"]
     assert beyond.is_monotonic_decreasing
     for ways in (2, 3):
-        assert found.value(f"agreement_{ways}") < found.value(f"agreement_{ways}_fresh") < 1000
+        assert found.value(f"agreement_{ways}") < found.value(f"agreement_{ways}_benchmark") < 1000
 
 
 def test_the_order_of_records_does_not_matter():
@@ -142,7 +142,7 @@ def test_the_order_of_records_does_not_matter():
     released = data.assign(pay=rng.permutation(data["pay"]), job=rng.permutation(data["job"]))
     straight = agreement(data, released, ["job", "pay"])
     mixed = agreement(data.sample(frac=1, random_state=1), released.sample(frac=1, random_state=2), ["job", "pay"])
-    pd.testing.assert_frame_equal(straight.by_table, mixed.by_table)
+    pd.testing.assert_frame_equal(straight.by_dataset, mixed.by_dataset)
     assert agreement(data, data.sample(frac=1, random_state=4), "pay").value("agreement_3") == 1000
 
 
@@ -182,7 +182,7 @@ def test_constant_columns_and_fewer_columns_than_asked_for():
     assert found.sets["columns"].tolist() == [("sex", "one")] * 2
     # One column alone, which is constant.
     alone = agreement(data[["one"]], data[["one"]], "one")
-    assert alone.value("agreement_2") == alone.value("agreement_3_fresh") == 1000.0
+    assert alone.value("agreement_2") == alone.value("agreement_3_benchmark") == 1000.0
 
 
 def test_numbers_are_cut_by_the_confidential_table_alone():
@@ -267,7 +267,7 @@ def test_cells_that_are_too_many_to_list(monkeypatch):
     monkeypatch.setattr(marginals, "_count_sparse", lambda *given: counted.append(1) or slow(*given))
     hashed = agreement(data, released, ["job", "pay"])
     assert counted
-    pd.testing.assert_frame_equal(listed.by_table, hashed.by_table)
+    pd.testing.assert_frame_equal(listed.by_dataset, hashed.by_dataset)
     pd.testing.assert_frame_equal(listed.sets, hashed.sets)
 
 
@@ -359,12 +359,12 @@ def test_it_is_from_0_to_1000_and_no_order_matters(drawn):
     for ways in (2, 3):
         measure = f"agreement_{ways}"
         assert -1e-9 <= found.value(measure) <= 1000
-        assert 0 < found.value(f"{measure}_fresh") <= 1000
+        assert 0 < found.value(f"{measure}_benchmark") <= 1000
         assert found.value(measure) == pytest.approx(slowly(data, released, replaced, ways), abs=1e-9)
         for kept, other in ((data[order], released), (data, released[order])):
             moved = agreement(kept, other, replaced)
             assert moved.value(measure) == pytest.approx(found.value(measure), abs=1e-9)
-            assert moved.value(f"{measure}_fresh") == pytest.approx(found.value(f"{measure}_fresh"), abs=1e-9)
+            assert moved.value(f"{measure}_benchmark") == pytest.approx(found.value(f"{measure}_benchmark"), abs=1e-9)
         # As far from one to the other as back.
         assert agreement(released, data, replaced).value(measure) == pytest.approx(found.value(measure), abs=1e-9)
         assert agreement(data, data.iloc[::-1], replaced).value(measure) == 1000
@@ -394,11 +394,11 @@ def test_the_reference_program_says_the_same(shared):
     found = agreement(own, others, REPLACED, breaks=program.BINS)
     for ways in (2, 3):
         theirs = [program.kmarginal(data, table, ways, REPLACED) for table in tables]
-        ours = found.by_table.query(f"measure == 'agreement_{ways}'")["value"].tolist()
+        ours = found.by_dataset.query(f"measure == 'agreement_{ways}'")["value"].tolist()
         assert ours == pytest.approx(theirs, abs=1e-8)
     # The kept columns are there as they were: mixed rows change nothing.
     again = agreement(own, others[0].sample(frac=1, random_state=1), REPLACED, ways=2, breaks=program.BINS)
-    assert again.value("agreement_2") == found.by_table.query("measure == 'agreement_2'")["value"].iloc[0]
+    assert again.value("agreement_2") == found.by_dataset.query("measure == 'agreement_2'")["value"].iloc[0]
 
 
 # In an evaluation.
@@ -422,12 +422,12 @@ def test_an_evaluation_compares_sensitive_with_known_or_related_columns():
     # A name for every record says nothing; codes are not cut.
     how: Any = {"breaks": {"code": ()}}
     direct = agreement(data, tables, ["pay", "code"], columns=["town"], **how)
-    for measure in ("agreement_2", "agreement_2_fresh", "agreement_3", "agreement_3_fresh"):
+    for measure in ("agreement_2", "agreement_2_benchmark", "agreement_3", "agreement_3_benchmark"):
         assert of_evaluation(found, measure) == direct.value(measure)
     assert set(found.utility["column"]) == {"pay, code"}
     assert set(found.utility["scheme"]) == {"released"}
     # What a fresh sample would show is the same for every table.
-    fresh = found.utility[found.utility["measure"] == "agreement_2_fresh"]
+    fresh = found.utility[found.utility["measure"] == "agreement_2_benchmark"]
     assert fresh[["low", "high"]].isna().all(axis=None)
     near = evaluate(data, tables, intruder, measures=ONES, related=["job", "sex", "town"])
     direct = agreement(data, tables, ["pay", "code"], columns=["job", "sex", "town"], **how)

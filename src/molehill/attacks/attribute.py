@@ -106,7 +106,7 @@ class Disclosure:
         DiSCO as an attack, with its control: the same for people who were not in the data. The baseline guesses by the
         confidential shares of the targets, and only people whose pattern discloses something: what DiSCO would be if
         that something had been drawn at random.
-    by_table
+    by_dataset
         DiSCO of every released table.
     """
 
@@ -117,10 +117,10 @@ class Disclosure:
     correct: Figure
     correct_of_disclosive: Figure
     attack: Attack
-    by_table: tuple[float, ...]
+    by_dataset: tuple[float, ...]
 
 
-def disclosive(
+def disco(
     data: Any,
     released: Any,
     known: Sequence[str] | str,
@@ -154,7 +154,7 @@ def disclosive(
     >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A", "A", "B", "B", "C"], "job": ["x", "y", "x", "x", "y"]})
     >>> released = data.assign(job=["x", "x", "x", "y", "y"])
-    >>> found = disclosive(data, released, "town", "job")
+    >>> found = disco(data, released, "town", "job")
     >>> [figure.value for figure in (found.original, found.disclosive, found.correct)]
     [0.6, 0.6, 0.4]
     """
@@ -178,8 +178,8 @@ def disclosive(
     against = None if people is None else np.array(controlled, dtype=np.float64)
     attack = compare(np.array(succeeded, dtype=np.float64), against, baseline)
     found = dict(zip(("synthetic", "found", "disclosive", "correct", "correct_of_disclosive"), figures, strict=True))
-    original, by_table = Figure(counts.homogeneous, np.nan, np.nan), tuple(float(row[3]) for row in rows)
-    return Disclosure(original=original, **found, attack=attack, by_table=by_table)
+    original, by_dataset = Figure(counts.homogeneous, np.nan, np.nan), tuple(float(row[3]) for row in rows)
+    return Disclosure(original=original, **found, attack=attack, by_dataset=by_dataset)
 
 
 @dataclass(frozen=True)

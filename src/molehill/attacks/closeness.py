@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from molehill.arrays import Booleans, Floats, Integers, freeze, named_seed
+from molehill.arrays import Booleans, Floats, Integers, derive_seed, freeze
 from molehill.attacks.neighbours import find_neighbours, learn_places, read_tables
 from molehill.errors import InputError, check_choice, check_whole
 from molehill.risk.holdout import Scale, choose_rows
@@ -114,7 +114,7 @@ def closest_records(
     asked = np.concatenate([places.of(one) for one in tables])
     asked = asked[choose_rows(random, len(asked), attacks)]
     found = [
-        find_neighbours(asked, side, places.exact, 1, seed=named_seed(seed, "closest", number))
+        find_neighbours(asked, side, places.exact, 1, seed=derive_seed(seed, "closest", number))
         for number, side in enumerate(sides)
     ]
     inside, outside = (distances[:, 0] for _, distances in found)

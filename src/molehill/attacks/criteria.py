@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from scipy.special import gammaln
 
-from molehill.arrays import Booleans, Floats, Integers, named_seed
+from molehill.arrays import Booleans, Floats, Integers, derive_seed
 from molehill.attacks.neighbours import find_neighbours, learn_places, read_tables
 from molehill.attacks.rates import NOTHING, Attack, compare, excess, rate_of
 from molehill.errors import InputError, check_choice, check_number, check_whole
@@ -96,7 +96,7 @@ def inference(
         asked, truth = places.of(one)[rows], secrets.of(one)[rows, 0]
         right = []
         for number, (to, told) in enumerate(from_tables):
-            own = named_seed(seed, "inference", side, number)
+            own = derive_seed(seed, "inference", side, number)
             nearest = find_neighbours(asked, to, places.exact, 1, seed=own)[0][:, 0]
             right.append(_is_right(told[nearest], truth, tolerance, exact=bool(secrets.exact[0])))
         succeeded.append(np.array(right, dtype=np.float64))
@@ -193,7 +193,7 @@ def linkability(
         for side, of_people in enumerate(asked):
             lists = [
                 find_neighbours(
-                    people, near, half.exact, neighbours, seed=named_seed(seed, "link", side, number, which)
+                    people, near, half.exact, neighbours, seed=derive_seed(seed, "link", side, number, which)
                 )[0]
                 for which, (people, near, half) in enumerate(zip(of_people, to, halves, strict=True))
             ]

@@ -101,7 +101,7 @@ class Uniques:
         Unique in the confidential table and in the released one: repU, of all confidential records.
     replicated_of_uniques
         The same, of those that are unique in the confidential table; NaN if there is none.
-    by_table
+    by_dataset
         `replicated` of every released table.
     """
 
@@ -110,7 +110,7 @@ class Uniques:
     found: Figure
     replicated: Figure
     replicated_of_uniques: Figure
-    by_table: tuple[float, ...]
+    by_dataset: tuple[float, ...]
 
 
 def replicated_uniques(data: Any, released: Any, known: Sequence[str] | str, *, breaks: Breaks = None) -> Uniques:
@@ -162,10 +162,10 @@ def replicated_uniques(data: Any, released: Any, known: Sequence[str] | str, *, 
     # The confidential table is what it is: no other would have been drawn.
     original = Figure(unique / records, np.nan, np.nan)
     figures = [mean_over_tables(share, least=0.0, most=1.0) for share in shares.T]
-    return Uniques(original, *figures, by_table=tuple(shares[:, 2].tolist()))
+    return Uniques(original, *figures, by_dataset=tuple(shares[:, 2].tolist()))
 
 
-def unique_again(
+def replicated_uniques_vs_control(
     data: Any,
     released: Any,
     known: Sequence[str] | str,
@@ -191,7 +191,7 @@ def unique_again(
     Examples
     --------
     >>> data, control = pd.DataFrame({"town": ["A", "B", "C", "D"]}), pd.DataFrame({"town": ["A", "E", "F", "F"]})
-    >>> found = unique_again(data, data, "town", control=control)
+    >>> found = replicated_uniques_vs_control(data, data, "town", control=control)
     >>> found.rate.value, found.control.value, found.risk.value
     (1.0, 0.25, 1.0)
     """

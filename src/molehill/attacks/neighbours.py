@@ -10,8 +10,8 @@ from numba import njit
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.errors import InputError, check_names
-from molehill.machine import in_threads, workers
 from molehill.risk.holdout import Places, Scale, measure_distances
+from molehill.runtime import in_threads, workers
 from molehill.tables.schema import is_number
 from molehill.tables.table import Table, as_table, as_tables, find_columns
 

@@ -15,7 +15,7 @@ from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.rates import NOTHING, excess, rate_of
 from molehill.attacks.single_variables import UNIT, guess_by_single, look_beside
 from molehill.errors import InputError, check_names, check_number, check_whole
-from molehill.machine import call_alone
+from molehill.runtime import call_alone
 from molehill.tables.intervals import Figure
 from molehill.tables.patterns import learn_patterns, match_patterns
 from molehill.tables.resolution import column_unit

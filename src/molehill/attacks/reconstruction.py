@@ -46,7 +46,7 @@ class Reconstruction:
     alone: Figure
 
 
-def reconstruct(
+def infer_unchanged(
     data: Any,
     released: Any,
     columns: Sequence[str] | str,
@@ -76,7 +76,7 @@ def reconstruct(
     --------
     >>> import pandas as pd
     >>> data = pd.DataFrame({"town": ["A", "A", "B", "C"], "job": ["x", "x", "y", "x"]})
-    >>> town, job = reconstruct(data, data, ["town", "job"])
+    >>> town, job = infer_unchanged(data, data, ["town", "job"])
     >>> job.rate.value, job.without.value, job.baseline.value, job.alone.value
     (1.0, 0.75, 0.75, 0.5)
     """

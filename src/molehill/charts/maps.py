@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
 # By the id of the measure: what it would be for a fresh sample, and what the axis adds to its short name.
-_FRESH = {"U_m": "U_m_fresh", "U_a": "U_a_fresh"}
+_FRESH = {"U_m": "U_m_benchmark", "U_a": "U_a_benchmark"}
 _SAYS = {
     "U_m": ", greatest gap between distribution functions",
     "U_a": ", mean squared gap between distribution functions",

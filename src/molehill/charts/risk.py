@@ -321,8 +321,8 @@ def _draw_pairs(plain: pd.DataFrame, marked: pd.DataFrame, titles: Mapping[str, 
 def _tell_chance(evaluation: "Evaluation", scheme: str, reference: str, step: float) -> list[str]:
     """How many would rise by chance alone, if the evaluation compared these two with this step."""
     rows = evaluation.risk[evaluation.risk["at"] == step]
-    compared = set(rows.loc[rows["measure"] == "rises", "scheme"])
-    null = rows[(rows["scheme"] == scheme) & (rows["measure"] == "rises_by_chance")]
+    compared = set(rows.loc[rows["measure"] == "increases", "scheme"])
+    null = rows[(rows["scheme"] == scheme) & (rows["measure"] == "increases_by_chance")]
     if [name for name in evaluation.schemes if name not in compared] != [reference] or null.empty:
         return []
     value, low, high = (float(null[field].iloc[0]) for field in ("value", "low", "high"))

@@ -23,7 +23,7 @@ import molehill
 from molehill.cli.entry import StoppedError, answer_signals, still_wanted, stop, tell_stop
 from molehill.cli.options import SettingsCommand, read_given
 from molehill.errors import InputError
-from molehill.machine import find_stop
+from molehill.runtime import find_stop
 
 if TYPE_CHECKING:
     from molehill.parts.dataset import Dataset
@@ -35,18 +35,22 @@ NOTHING_FOUND, NOT_THE_SAME, NOT_RECOMMENDED = 3, 4, 5
 _RESULTS = r"(groups|measures|records|risk|rules|shapes|top|utility)\.(csv|parquet)"
 EXIT_CODES = (
     "Exit codes: 0 done, 1 the system refused (such as a full disk), 2 bad input, 3 no release keeps the targets, "
-    "4 a folder is not the release that its dossier describes, 5 the recommendation is not to release, "
+    "4 verification failed, 5 the recommendation is not to release, "
     "130 interrupted, 143 terminated."
 )
 
-Names = typer.Option(help="Columns that an intruder knows, with commas between; may repeat.")
-Known = Annotated[list[str], Names]
-Sensitive = Annotated[list[str], typer.Option(help="Columns to protect, with commas between; may repeat.")]
-Radius = Annotated[float, typer.Option(help="Relative radius of what counts as close: 0.2 is 20%.")]
-Floor = Annotated[float, typer.Option(help="Least radius, in the units of the data.")]
-Cover = Annotated[str, typer.Option(help="Who covers a record: others, or as in the paper also itself: paper.")]
-SmallPatterns = Annotated[str, typer.Option(help="A pattern too small for the order: protect, marginal, error.")]
-Missing = Annotated[str, typer.Option(help="A missing sensitive value: error, keep.")]
+Known = Annotated[
+    list[str],
+    typer.Option(help="Key variables: what an intruder is assumed to know (comma-separated; repeatable)."),
+]
+Sensitive = Annotated[list[str], typer.Option(help="Sensitive variables (comma-separated; repeatable).")]
+Radius = Annotated[float, typer.Option(help="How near to the true value counts as close: 0.2 is within 20%.")]
+MinRadius = Annotated[float, typer.Option(help="Smallest radius, in the units of the variable.")]
+CountSelf = Annotated[
+    bool, typer.Option("--count-self", help="Count the record itself as a close neighbour, as the paper does.")
+]
+SmallPatterns = Annotated[str, typer.Option(help="A pattern too small for the order: maximum_risk, marginal, error.")]
+MissingValues = Annotated[str, typer.Option(help="A missing sensitive value: error, keep.")]
 Breaks = Annotated[list[str] | None, typer.Option(help="Groups of a known column: age=25,35,50,65.")]
 Kinds = Annotated[
     list[str] | None, typer.Option(help="Kind of a column: income=continuous (or count, semicontinuous, categorical).")
@@ -63,18 +67,18 @@ Given = Annotated[
     list[str] | None, typer.Option("--set", help="NAME=VALUE: a setting, in place of what the file says; may repeat.")
 ]
 Out = Annotated[Path | None, typer.Option(help="Folder for the release; by default named like the file.")]
-Encoding = Annotated[str | None, typer.Option(help="Encoding of a text file; else it is found out.")]
+Encoding = Annotated[str | None, typer.Option(help="Text encoding; detected if omitted.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what exists.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")]
 ReleaseAnyway = Annotated[
     bool, typer.Option("--release-anyway", help='Write release/ even if the recommendation is "do not release".')
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Scheduler = Annotated[
     str | None,
     typer.Option(help='Run pieces of the work on a Dask cluster: "local", "local:2" or an address; the same result.'),
 ]
-Memory = Annotated[
+MemoryGib = Annotated[
     float | None,
     typer.Option(
         help="GiB to hold at once, in every process, of a folder of Parquet files or of a larger one; else half of "
@@ -148,22 +152,22 @@ def risk(
     sensitive: Sensitive,
     radius: Radius,
     order: Annotated[int, typer.Option(help="1 marginal, 2 pairwise, k.")] = 1,
-    floor: Floor = 0.0,
-    cover: Cover = "others",
-    small_patterns: SmallPatterns = "protect",
-    missing: Missing = "error",
+    min_radius: MinRadius = 0.0,
+    count_self: CountSelf = False,
+    small_patterns: SmallPatterns = "maximum_risk",
+    missing_values: MissingValues = "error",
     breaks: Breaks = None,
     kind: Kinds = None,
     missing_codes: MissingCodes = None,
     encoding: Encoding = None,
     out: Annotated[Path | None, typer.Option(help="Write record-level risk and weights here (owner only).")] = None,
     chart: Annotated[Path | None, typer.Option(help="Write the chart here: .html, .svg or .png.")] = None,
-    memory: Memory = None,
+    memory_gib: MemoryGib = None,
     scheduler: Scheduler = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how risky a confidential table is, record by record.
+    """Measure the identification risk of confidential data, record by record.
 
     A folder of Parquet files is one table, which is measured in parts; --out is then a folder too.
 
@@ -180,13 +184,13 @@ def risk(
 
     for path, argument in ((out, "out"), (chart, "chart")):
         _refuse_existing(path, argument, overwrite=overwrite, read=[data])
-    policies = {"cover": cover, "small_patterns": small_patterns, "missing": missing}
-    if goes_in_parts(data, memory):
+    policies = {"count_self": count_self, "small_patterns": small_patterns, "missing_values": missing_values}
+    if goes_in_parts(data, memory_gib):
         refuse_options({"chart": chart, "missing_codes": missing_codes, "encoding": encoding})
         dataset = open_dataset(data)
-        intruder = _intruder(names_of(dataset), known, sensitive, radius, floor, breaks, kind, policies)
+        intruder = _intruder(names_of(dataset), known, sensitive, radius, min_radius, breaks, kind, policies)
         with connect(scheduler), _working("Measuring the risk in parts"):
-            found = confidential_risk_in_parts(dataset, intruder, order=order, out=out, memory=bytes_of(memory))
+            found = confidential_risk_in_parts(dataset, intruder, order=order, out=out, memory=bytes_of(memory_gib))
         if as_json:
             _print_json(plain_risk(found, found.profile))
         else:
@@ -198,7 +202,7 @@ def risk(
     with _working("Reading the table"):
         table = declare_missing(molehill.read_table(data, encoding=encoding), parse_codes(missing_codes or []))
     with _working("Measuring the risk"):
-        intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
+        intruder = _intruder(table, known, sensitive, radius, min_radius, breaks, kind, policies)
         result = molehill.confidential_risk(table, intruder, order=order)
     profile = profile_risk(result, table)
     if out is not None:
@@ -219,18 +223,22 @@ def evaluate(
     known: Known,
     sensitive: Sensitive,
     radius: Radius,
-    against: Annotated[
-        list[str] | None, typer.Option(help="Another release to compare with: NAME=FILE,FILE; may repeat.")
+    compare: Annotated[
+        list[str] | None, typer.Option(help="Another release to compare with: NAME=FILE,FILE (repeatable).")
     ] = None,
-    key: Annotated[
-        str | None, typer.Option(help="Column that names the record; else position or unchanged columns do.")
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            help="Variable that identifies a record in all files; otherwise position or unchanged variables do.",
+        ),
     ] = None,
-    unlinked: Annotated[
-        bool, typer.Option("--unlinked", help="No released record is anybody's: fully synthetic tables of any length.")
+    fully_synthetic: Annotated[
+        bool, typer.Option("--fully-synthetic", help="Released records do not correspond to individual respondents.")
     ] = False,
-    floor: Floor = 0.0,
-    cover: Cover = "others",
-    missing: Missing = "error",
+    min_radius: MinRadius = 0.0,
+    count_self: CountSelf = False,
+    missing_values: MissingValues = "error",
     breaks: Breaks = None,
     kind: Kinds = None,
     missing_codes: MissingCodes = None,
@@ -243,34 +251,31 @@ def evaluate(
         typer.Option(help="The design of a survey, PART=COLUMN: weight=PWGTP (or stratum, cluster, ...); may repeat."),
     ] = None,
     control: Annotated[
-        Path | None, typer.Option(help="People like those of the confidential table who were not used, as a control.")
+        Path | None, typer.Option(help="Records of comparable people that were not used to fit the model.")
     ] = None,
-    without: Annotated[
-        list[str] | None, typer.Option(help="A measure or an attack to leave out: singling_out; may repeat.")
+    skip: Annotated[
+        list[str] | None, typer.Option(help="Measure or attack to leave out, such as singling_out (repeatable).")
     ] = None,
-    bound: Annotated[
+    threshold: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Where a measure makes the scorecard amber and red: matches_true=0.02,0.1 (or =off, =,0.1, "
-            "=0.02,never); may repeat."
-        ),
+        typer.Option(help="Amber and red thresholds: matches_true=0.02,0.1 (or =off, =,0.1, =0.02,never; repeatable)."),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report here, one HTML page (owner only).")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for all results, record-level ones included (owner only).")
     ] = None,
-    memory: Memory = None,
+    memory_gib: MemoryGib = None,
     scheduler: Scheduler = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what released tables give away and what they keep, whoever made them.
+    """Measure disclosure risk and utility of synthetic data from any source.
 
     Folders of Parquet files are tables, which are measured in parts: identification risk, matches, and distances of
     the sensitive columns.
 
     Example: molehill evaluate survey.csv synthetic_*.csv --known gender,age,region --sensitive income --radius 0.2
-    --against topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
+    --compare topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
     from dataclasses import asdict
 
@@ -288,40 +293,45 @@ def evaluate(
     for path, argument in ((out, "out"), (report, "report")):
         read = [confidential, *released, *([] if control is None else [control])]
         _refuse_existing(path, argument, overwrite=overwrite, read=read)
-    if unlinked and key is not None:
-        raise InputError("key", "nobody's records have none", "Give --key or --unlinked, not both")
-    policies = {"cover": cover, "missing": missing}
-    if any(goes_in_parts(path, memory) for path in (confidential, *released)):
+    if fully_synthetic and id_column is not None:
+        problem = "it cannot be combined with --fully-synthetic: such records have no counterpart"
+        raise InputError("id", problem, "Leave out one of the two")
+    policies = {"count_self": count_self, "missing_values": missing_values}
+    if any(goes_in_parts(path, memory_gib) for path in (confidential, *released)):
         whole = {
             "regression": regression,
             "survey": survey,
             "report": report,
-            "key": key,
-            "unlinked": unlinked,
+            "id": id_column,
+            "fully_synthetic": fully_synthetic,
             "control": control,
-            "without": without,
-            "bound": bound,
+            "skip": skip,
+            "threshold": threshold,
             "out": out,
         }
         refuse_options(whole | {"missing_codes": missing_codes, "encoding": encoding})
         dataset = open_dataset(confidential)
-        intruder = _intruder(names_of(dataset), known, sensitive, radius, floor, breaks, kind, policies)
+        intruder = _intruder(names_of(dataset), known, sensitive, radius, min_radius, breaks, kind, policies)
         with connect(scheduler):
-            _evaluate_in_parts(dataset, name_releases(released, against or []), intruder, memory, as_json=as_json)
+            _evaluate_in_parts(dataset, name_releases(released, compare or []), intruder, memory_gib, as_json=as_json)
         return
     # What is wrong with them is told before anything is read.
-    bounds = parse_bounds(bound or [])
+    bounds = parse_bounds(threshold or [])
     with _working("Reading the tables"):
         codes = parse_codes(missing_codes or [])
         table = declare_missing(molehill.read_table(confidential, encoding=encoding), codes)
-        releases = read_releases(released, against or [], encoding, codes)
+        releases = read_releases(released, compare or [], encoding, codes)
         people = None if control is None else declare_missing(molehill.read_table(control, encoding=encoding), codes)
     with connect(scheduler):
-        intruder = _intruder(table, known, sensitive, radius, floor, breaks, kind, policies)
-        view = intruder.look(table)
+        intruder = _intruder(table, known, sensitive, radius, min_radius, breaks, kind, policies)
+        view = intruder.view(table)
         analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]
-        about: dict[str, Any] = {"key": key, "linked": not unlinked, "survey": parse_design(survey or [])}
-        about |= {"control": people, "without": without or (), "bounds": bounds}
+        about: dict[str, Any] = {
+            "id_column": id_column,
+            "fully_synthetic": fully_synthetic,
+            "survey": parse_design(survey or []),
+        }
+        about |= {"control": people, "skip": skip or (), "thresholds": bounds}
         result = molehill.evaluate(view, releases, analyses=analyses, **about)
     if out is not None:
         result.save(out)
@@ -376,9 +386,9 @@ def init(
         reading: dict[str, Any] = {"encoding": encoding, "separator": separator, "decimal": decimal, "sheet": sheet}
         suggested = suggest_settings(molehill.read_table(data, **reading), path=path, reading=reading)
     settings = ask_about(suggested) if sys.stdin.isatty() and sys.stdout.isatty() else suggested.settings
-    write_settings(settings, out, notes=suggested.notes, reasons=suggested.reasons)
+    write_settings(settings, out, notes=suggested.notes, reasons=suggested.reasons, brief=True)
     typer.echo(tell_suggestion(suggested, settings))
-    typer.echo(f"Written to {out}. Read it, correct it; then: molehill plan {out}, and: molehill run {out}")
+    typer.echo(f"Written to {out}. Review and edit it, then run `molehill plan {out}` and `molehill run {out}`.")
 
 
 @app.command(cls=SettingsCommand)
@@ -416,7 +426,7 @@ def run(
     from molehill.plan.plan import plan_settings
 
     chosen, table = _read(settings, given or [])
-    chosen = chosen if scheduler is None else chosen.but(executor=scheduler)
+    chosen = chosen if scheduler is None else chosen.but(scheduler=scheduler)
     folder = out or Path(f"{settings.stem}-release")
     planned = None if quiet and progress is None else plan_settings(table, chosen)
     if not quiet:
@@ -425,7 +435,7 @@ def run(
     how["release_anyway"] = release_anyway
     expected = 0.0 if planned is None else planned.seconds
     with _stages(quiet=quiet) as said, watched(progress, said, estimate=expected) as tell:
-        release = molehill.run(table, chosen, folder, tell=tell, **how)
+        release = molehill.run(table, chosen, folder, on_stage=tell, **how)
     _report_release(release, folder, as_json=as_json, quiet=quiet, release_anyway=release_anyway)
 
 
@@ -435,7 +445,7 @@ def report(folder: Annotated[Path, typer.Argument(help="Folder of a saved releas
     from molehill.release.release import rebuild_report
 
     with _working("Making the report"):
-        written = rebuild_report(folder, tell=lambda text: typer.echo(text, err=True))
+        written = rebuild_report(folder, on_stage=lambda text: typer.echo(text, err=True))
     typer.echo(f"Written: {' and '.join(map(str, written))}")
 
 
@@ -503,7 +513,7 @@ def demo(
 
     survey = consumer_survey(2_000)
     chosen = molehill.Settings(
-        replace=("education", "income"),
+        synthesize=("education", "income"),
         keep=[name for name in survey.columns if name not in ("education", "income")],
         known=("gender", "age", "region"),
         regressions=("income ~ region + urban + earner",),
@@ -512,12 +522,12 @@ def demo(
         datasets=10,
         compare=("pairwise", "topcoding"),
         seed=1,
-        executor=scheduler,
+        scheduler=scheduler,
     )
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     how["release_anyway"] = release_anyway
     with _stages(quiet=quiet) as tell:
-        release = molehill.run(survey, chosen, out, tell=tell, **how)
+        release = molehill.run(survey, chosen, out, on_stage=tell, **how)
     _report_release(release, out, as_json=False, quiet=quiet, release_anyway=release_anyway)
 
 
@@ -526,7 +536,7 @@ def _intruder(
     known: list[str],
     sensitive: list[str],
     radius: float,
-    floor: float,
+    min_radius: float,
     breaks: list[str] | None,
     kinds: list[str] | None,
     policies: dict[str, Any],
@@ -537,7 +547,7 @@ def _intruder(
         known=split_names(known, table),
         sensitive=split_names(sensitive, table),
         radius=radius,
-        floor=floor,
+        min_radius=min_radius,
         breaks=parse_breaks(breaks or []),
         kinds=parse_kinds(kinds or []),
         **policies,

@@ -9,15 +9,15 @@ from molehill.errors import InputError
 
 # Settings that may be written with commas between the names; rules and formulas have commas of their own.
 NAMES = (
-    "replace",
+    "synthesize",
     "keep",
     "drop",
-    "decide",
-    "accept",
+    "undecided",
+    "accept_identifying",
     "accept_derivable",
     "known",
     "predictors",
-    "relations",
+    "preserve",
     "compare",
 )
 
@@ -42,8 +42,8 @@ def read_given(given: list[str]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> read_given(["order=1", "known=age,sex", "keep=['town']", "targets=U_m <= 0.03"])
-    {'order': 1, 'known': ['age', 'sex'], 'keep': ['town'], 'targets': 'U_m <= 0.03'}
+    >>> read_given(["risk_order=1", "known=age,sex", "keep=['town']", "release_criteria=U_m <= 0.03"])
+    {'risk_order': 1, 'known': ['age', 'sex'], 'keep': ['town'], 'release_criteria': 'U_m <= 0.03'}
     """
     taken = {}
     for text in given:

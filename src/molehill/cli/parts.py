@@ -14,10 +14,10 @@ from molehill.evaluation.evaluation import tell_figures
 from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Value
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scene import fixed_ends
-from molehill.machine import available_memory
 from molehill.parts.dataset import Dataset
 from molehill.parts.risk import ReleaseInParts, RiskInParts
 from molehill.risk.profile import ABOVE, QUANTILES, SHARES
+from molehill.runtime import available_memory
 from molehill.tables.intervals import Figure
 from molehill.tables.table import Table, memory_needed
 
@@ -42,7 +42,7 @@ def goes_in_parts(path: Path, memory: float | None) -> bool:
 
 def bytes_of(memory: float | None) -> float | None:
     """Turn GiB into bytes."""
-    return None if memory is None else check_number("memory", memory, above=0) * 2**30
+    return None if memory is None else check_number("memory-gib", memory, above=0) * 2**30
 
 
 def refuse_options(given: Mapping[str, Any]) -> None:
@@ -57,12 +57,12 @@ def names_of(dataset: Dataset) -> Table:
     return Table(pd.DataFrame(columns=dataset.schema.names))
 
 
-def name_releases(released: Sequence[Path], against: Sequence[str]) -> dict[str, list[Path]]:
+def name_releases(released: Sequence[Path], compare: Sequence[str]) -> dict[str, list[Path]]:
     """Give the datasets of every release by its name, the others being given as NAME=FOLDER,FOLDER."""
     named = {"released": list(released)}
-    for name, value in parse_pairs(list(against), "against", "topcoded=folder").items():
+    for name, value in parse_pairs(list(compare), "compare", "topcoded=folder").items():
         if name in ("released", CONFIDENTIAL):
-            raise InputError("against", f"{name!r} is taken", "Choose another name, such as topcoded=folder")
+            raise InputError("compare", f"{name!r} is taken", "Choose another name, such as topcoded=folder")
         named[name] = [Path(folder) for folder in value.split(",")]
     return named
 
@@ -77,7 +77,7 @@ def lay_out_figures(
     for scheme, found in releases.items():
         mean = found.profile["mean"]
         figures = {f"risk_{name}": figure for name, figure in found.profile.items()}
-        figures |= {"risk_floor": Figure(found.floor, np.nan, np.nan)}
+        figures |= {"risk_baseline": Figure(found.floor, np.nan, np.nan)}
         figures |= {"risk_excess": Figure(*(end - found.floor for end in mean))}
         figures |= {f"matches_{name}": figure for name, figure in found.match_figures().items()}
         risk += [(scheme, column, name, figure) for name, figure in figures.items()]

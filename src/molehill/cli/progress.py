@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from molehill.errors import InputError
-from molehill.machine import tell_doing
+from molehill.runtime import tell_doing
 
 # Of a point what a watcher draws: nothing in it is about a record.
 SHOWN = ("point", "scheme", "leaf", "order", "mean_expected_risk", "U_m", "agreement", "smallest_overlap", "met")

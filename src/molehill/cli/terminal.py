@@ -131,14 +131,14 @@ def parse_bounds(given: list[str]) -> dict[str, Any]:
     """
     example = "matches_true=0.02,0.1"
     taken: dict[str, Any] = {}
-    for name, value in parse_pairs(given, "bound", example).items():
+    for name, value in parse_pairs(given, "threshold", example).items():
         amber, *others = (part.strip() for part in value.split(","))
         if len(others) > 1:
-            raise InputError("bound", f"{name!r} has more than two bounds", f"Write {example}")
+            raise InputError("threshold", f"{name!r} has more than two thresholds", f"Write {example}")
         parts = dict(zip(("amber", "red"), (amber, *others), strict=False))
         taken[name] = OFF if value.strip() == OFF else {part: _read_bound(text) for part, text in parts.items() if text}
-    bounds = read_bounds(taken, "bound")
-    set_rules(bounds, MEASURES, "bound")
+    bounds = read_bounds(taken, "threshold")
+    set_rules(bounds, MEASURES, "threshold")
     return bounds
 
 
@@ -161,13 +161,13 @@ def parse_codes(given: list[str]) -> dict[str, list[str]]:
 
 
 def read_releases(
-    files: list[Path], against: list[str], encoding: str | None, codes: dict[str, list[str]]
+    files: list[Path], compare: list[str], encoding: str | None, codes: dict[str, list[str]]
 ) -> dict[str, list[Table]]:
     """Read the released tables, and those of other releases given as NAME=FILE,FILE, with the same codes missing."""
     named = {"released": files}
-    for name, value in parse_pairs(against, "against", "topcoded=top.csv").items():
+    for name, value in parse_pairs(compare, "compare", "topcoded=top.csv").items():
         if name in ("released", "confidential"):
-            raise InputError("against", f"{name!r} is taken", "Choose another name, such as topcoded=top.csv")
+            raise InputError("compare", f"{name!r} is taken", "Choose another name, such as topcoded=top.csv")
         named[name] = [Path(file) for file in value.split(",")]
 
     def read(file: Path) -> Table:
@@ -181,7 +181,7 @@ def read_releases(
 def ask_about(suggested: Suggestion) -> Settings:
     """Ask on a terminal what is left to be decided: the fate of columns that look sensitive, and the limits."""
     settings, fates = suggested.settings, {"keep": [], "drop": []}
-    for name in settings.decide:
+    for name in settings.undecided:
         told = printable(f"{name}: {suggested.reasons[name]}. Keep it as collected, or drop it?")
         while (answer := typer.prompt(f"{told} (keep, drop)", default="drop")) not in fates:
             typer.echo("Write keep or drop.")
@@ -194,16 +194,16 @@ def ask_about(suggested: Suggestion) -> Settings:
             for name, value in proposed.items()
         }
     decided = {fate: (*getattr(settings, fate), *names) for fate, names in fates.items()}
-    return settings.but(decide=(), **decided, **{end: value for end, value in limits.items() if value})
+    return settings.but(undecided=(), **decided, **{end: value for end, value in limits.items() if value})
 
 
 def tell_suggestion(suggested: Suggestion, settings: Settings) -> str:
     """Say what was suggested for every column, with the reason."""
     fates = {name: fate for fate in (*FATES, "derived") for name in getattr(settings, fate)}
     rows = [(fates[name], name, reason) for name, reason in suggested.reasons.items()]
-    lines = [f"{fate:8}{name}: {reason}" for fate, name, reason in rows]
+    lines = [f"{fate:11}{name}: {reason}" for fate, name, reason in rows]
     lines.append(f"The intruder may know {', '.join(settings.known) or 'nothing'}: {suggested.notes['known']}")
-    lines += [suggested.notes[name] for name in ("columns", "missing", "radius") if name in suggested.notes]
+    lines += [suggested.notes[name] for name in ("columns", "missing_values", "radius") if name in suggested.notes]
     return "\n".join(printable(line) for text in lines for line in text.splitlines())
 
 
@@ -309,10 +309,10 @@ def plain_search(found: "Searched") -> dict[str, Any]:
         "targets": list(map(str, found.targets)),
         "verdict": found.verdict,
         "found": found.fit_to_publish,
-        "chosen": rows_of(found.points.iloc[[found.place]])[0],
-        "runners_up": rows_of(found.runners_up),
-        "points": rows_of(found.points),
-        "standing_in_the_way": rows_of(found.standing_in_the_way),
+        "chosen": rows_of(found.candidates.iloc[[found.place]])[0],
+        "next_best": rows_of(found.next_best),
+        "points": rows_of(found.candidates),
+        "blocking_records": rows_of(found.blocking_records),
         "probability": _number(found.probability),
         "probability_low": _number(found.probability_low),
         "probability_high": _number(found.probability_high),
@@ -330,8 +330,8 @@ def print_release(release: Any) -> None:
     """Print what a release gives away and keeps, beside the schemes that it is compared with."""
     console = Console(highlight=False)
     number, what = len(release.weights), "records"
-    if release.settings.records is not None:
-        number, what = release.settings.records, "new people"
+    if release.settings.fully_synthetic_records is not None:
+        number, what = release.settings.fully_synthetic_records, "new people"
     console.print(Text(f"{len(release.datasets)} tables of {number:,} {what}: {release.scheme}", "bold"))
     console.print(Text(release.verdict.sentence))
     evaluation = release.evaluation
@@ -339,7 +339,7 @@ def print_release(release: Any) -> None:
     figures = pd.concat([evaluation.risk, evaluation.utility]).drop_duplicates(["scheme", "measure"])
     figures = figures.set_index(["scheme", "measure"])["value"]
     there = set(figures.index.get_level_values("measure"))
-    shown = [name for name in (*SHOWN, "members", "nearer") if name in there]
+    shown = [name for name in (*SHOWN, "membership_distance", "closer_to_participants") if name in there]
     grid = _grid("scheme", *(about["words"][name] for name in shown))
     for scheme in ("confidential", *evaluation.schemes):
         cells = [_tell(about["unit"][name], figures.get((scheme, name), np.nan)) for name in shown]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, named_seed
+from molehill.arrays import Floats, derive_seed
 from molehill.errors import InputError, check_choice, nearest
 from molehill.evaluation.measure import (
     COLUMNS,
@@ -34,12 +34,12 @@ from molehill.evaluation.scorecard import describe_rules, list_rules, read_bound
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
-from molehill.machine import doing, is_spreading, progress_bar, spread
 from molehill.risk.holdout import Holdout
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
-from molehill.risk.intruder import Intruder, Radius, Reading, View, find_rows, look, read_released
+from molehill.risk.intruder import Intruder, Radius, Reading, View, as_view, find_rows, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
 from molehill.rules.rules import Rules
+from molehill.runtime import doing, is_spreading, parallel_map, progress_bar
 from molehill.surveys.design import SurveyDesign
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.labels import align_rows
@@ -78,14 +78,14 @@ class Evaluation:
         list, column, rank, range, scheme, risk: the riskiest records of the confidential table and of the first
         release, and those with the largest values, values as ranges.
     records
-        scheme, record, pattern_size, risk, error, linked, expected_risk, expected_error, rise, mole: one row a record.
+        scheme, record, pattern_size, risk, error, is_close, expected_risk, expected_error, rise, mole: a row a record.
         Not for publication.
     measures
         What each measure is: the fields of `molehill.evaluation.measure.Measure`, one row a measure.
     shapes
         scheme, column, by, group, curve, level, at, value: the curves of
         `molehill.evaluation.scenery.curves.list_shapes`. Not for publication.
-    rules
+    edit_rules
         By which it is judged: the fields of `molehill.evaluation.scorecard.Rule`, one row a rule. Not for publication.
     """
 
@@ -168,19 +168,19 @@ def evaluate(
     datasets: int = 400,
     unconverged: Literal["error", "allow"] = "error",
     seed: int = 0,
-    key: str | None = None,
-    linked: bool = True,
+    id_column: str | None = None,
+    fully_synthetic: bool = False,
     shuffled: bool = False,
     holdouts: Mapping[str, Holdout] | None = None,
     survey: SurveyDesign | None = None,
     hidden: str | Sequence[str] = (),
     population: bool = False,
-    rules: Rules | None = None,
+    edit_rules: Rules | None = None,
     control: Any = None,
     trials: Mapping[str, Trial] | None = None,
     measures: Measure | Sequence[Measure] = MEASURES,
-    without: str | Sequence[str] = (),
-    bounds: Mapping[str, Any] | None = None,
+    skip: str | Sequence[str] = (),
+    thresholds: Mapping[str, Any] | None = None,
     progress: bool = True,
 ) -> Evaluation:
     """Say what releases give away and what they keep, whoever made them.
@@ -222,12 +222,12 @@ def evaluate(
         Tables for the expected risk, and random numbers for it and for what chance alone would show.
     unconverged
         "error" refuses a posterior that has not converged, as `draw` does.
-    key
+    id_column
         Column that names the record, in all tables; without it records are linked by position or, where they stand in
         another order, by what is released unchanged.
-    linked
-        Whether the records are those of people. False for fully synthetic tables, of any number of records: only
-        measures that ask for no person's own record are taken.
+    fully_synthetic
+        Whether no released record corresponds to a respondent: datasets of any number of records, of which only
+        measures that need no record of one's own are taken.
     shuffled
         Whether the released tables will be put in random order before they are published: else the order of their rows
         is looked at, too.
@@ -241,7 +241,7 @@ def evaluate(
     population
         Whether tables were drawn from the population of the survey, and not given its weight: they are then compared
         with the confidential table as its weights have it.
-    rules
+    edit_rules
         What every record is to keep to: released records that do not are counted, such as with
         `Rules(constraints=molehill.rules.read_constraints("rent <= income", data))`.
     control
@@ -252,9 +252,9 @@ def evaluate(
         control.
     measures
         What to measure; `(*MEASURES, mine)` adds one of your own, see `molehill.evaluation.measure.Measure`.
-    without
+    skip
         Measures to leave out, by id, or all figures of an attack by its name, such as "singling_out".
-    bounds
+    thresholds
         By the id of a measure, where its family becomes amber and red on the scorecard, in place of ours: see the
         setting `scorecard`. `{"matches_true": {"amber": 0.02, "red": 0.1}, "closest_records": "off"}`.
     progress
@@ -264,15 +264,17 @@ def evaluate(
     --------
     >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 110.0, 120.0, 900.0]})
     >>> released = {"topcoded": data.assign(pay=[100.0, 110.0, 120.0, 120.0])}
-    >>> evaluation = evaluate(data, released, Intruder(known="town", sensitive="pay", radius=0.1, cover="paper"))
+    >>> evaluation = evaluate(data, released, Intruder(known="town", sensitive="pay", radius=0.1, count_self=True))
     >>> evaluation.risk.query("measure == 'risk_mean'")[["scheme", "value"]].to_dict("split")["data"]
     [['confidential', 0.5], ['topcoded', 0.1875]]
     """
     everything = check_measures(measures)
-    wished = leave_out(everything, without)
-    judged_by = set_rules(read_bounds({} if bounds is None else bounds, "bounds"), everything, "bounds")
-    view = look(data, intruder)
-    schemes = _read_releases(view, released, key, linked=linked)
+    wished = leave_out(everything, skip)
+    judged_by = set_rules(read_bounds({} if thresholds is None else thresholds, "thresholds"), everything, "thresholds")
+    view = as_view(data, intruder)
+    linked = not fully_synthetic
+    linked = not fully_synthetic
+    schemes = _read_releases(view, released, id_column, linked=linked)
     known = _check_names(schemes, posteriors if linked else None, reference if linked else None)
     taken = [one for one in wished if linked or one.of_anybody or one.family == "utility"]
     check_choice("unconverged", unconverged, ("error", "allow"))
@@ -282,7 +284,7 @@ def evaluate(
     if near:
         find_columns(view.table, near, "related")
     methods, unpublished = _several(propensity_methods, str), _several(hidden, str)
-    of_tables = (survey, unpublished, population, rules, shuffled)
+    of_tables = (survey, unpublished, population, edit_rules, shuffled)
     options = Options(wanted, groups, interval, rule, methods, others, step, seed, near, *of_tables)
     if survey is not None:
         survey.read(view.table)
@@ -318,7 +320,7 @@ def evaluate(
         moves = None if is_spreading() else advance
         shared = (view, view.table, confidential, beside, taken, moves)
         found = {}
-        for name, seen in zip(scenes, spread(_look_at, list(scenes.items()), shared=shared), strict=True):
+        for name, seen in zip(scenes, parallel_map(_look_at, list(scenes.items()), shared=shared), strict=True):
             found[name] = seen
             advance(0 if moves else len(taken))
     own = {name: one for name, one in found.items() if one.realised is not None}
@@ -426,7 +428,7 @@ def _expect(
     if len(posterior.table.frame) != view.records:
         raise InputError("posteriors", "one was fitted to a table of another length", "Give those of this table")
     run = min(tables, max(datasets // 2, 1))
-    own: dict[str, Any] = {"seed": named_seed(seed, "expected", name), "unconverged": unconverged}
+    own: dict[str, Any] = {"seed": derive_seed(seed, "expected", name), "unconverged": unconverged}
     return expected_risk(posterior, view, datasets=datasets, tables_in_run=run, **own)
 
 
@@ -443,7 +445,7 @@ def _find_members(
         return {}
     if len(posterior.table.frame) * posterior.number > _MOST_REMOVED:
         return {}
-    tables, own_seed = len(schemes[name]), named_seed(seed, "membership", name)
+    tables, own_seed = len(schemes[name]), derive_seed(seed, "membership", name)
     with doing("membership"):
         told = membership(posterior, datasets=tables, seed=own_seed, riskiest=confidential.risk, number=_MEMBERS)
     return {name: told}
@@ -470,7 +472,7 @@ def _guess_attributes(
                 continue
             if holds_dates(posterior.table.frame[column]):
                 continue
-            own = named_seed(seed, "attribute", name, column)
+            own = derive_seed(seed, "attribute", name, column)
             # Of a category both would be the same.
             spreads = [SPREAD] if column in posterior.levels else [SPREAD, None]
             found += [attribute_risk(posterior, column, seed=own, spread=spread, **about) for spread in spreads]
@@ -522,7 +524,7 @@ def _rank(scene: Scene) -> Floats:
 
 def _describe(scheme: str, scene: Scene) -> pd.DataFrame:
     patterns, sizes = pattern_groups(scene.confidential), size_groups(scene.confidential, scene.view.table)
-    frames = [describe_groups(group, {"risk_mean": scene.by_table}) for group in (patterns, *sizes)]
+    frames = [describe_groups(group, {"risk_mean": scene.by_dataset}) for group in (patterns, *sizes)]
     for column, measures in scene.right_guesses.items():
         about = [group for group in sizes if group.column == column]
         frames += [describe_groups(group, measures).assign(column=column) for group in (patterns, *about)]
@@ -535,7 +537,7 @@ def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
     nothing = np.full(scene.view.records, np.nan)
     risk, expected, found = scene.risk if scene.is_linked else None, scene.expected, scene.moles
     tables = len(scene.readings)
-    error = risk.by_table.std(axis=0, ddof=1) / np.sqrt(tables) if risk is not None and tables > 1 else nothing
+    error = risk.by_dataset.std(axis=0, ddof=1) / np.sqrt(tables) if risk is not None and tables > 1 else nothing
     return pd.DataFrame(
         {
             "scheme": scheme,
@@ -543,7 +545,7 @@ def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
             "pattern_size": scene.confidential.pattern_size,
             "risk": risk.realised if risk is not None else nothing if scene.is_release else scene.confidential.risk,
             "error": error,
-            "linked": nothing if risk is None else risk.linked.mean(axis=0),
+            "is_close": nothing if risk is None else risk.is_close.mean(axis=0),
             "expected_risk": nothing if expected is None else expected.risk,
             "expected_error": nothing if expected is None else expected.error,
             "rise": nothing if found is None else found.rise,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.errors import InputError, check_choice, check_names, check_whole, nearest
-from molehill.machine import doing
+from molehill.runtime import doing
 from molehill.tables.intervals import Figure
 
 if TYPE_CHECKING:

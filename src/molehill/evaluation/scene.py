@@ -27,7 +27,7 @@ from molehill.risk.identification import (
     risk_floor,
 )
 from molehill.risk.intruder import Radius, Reading, View, read_released
-from molehill.risk.moles import Moles, Rises, count_rises, moles
+from molehill.risk.moles import Moles, Rises, count_increases, moles
 from molehill.risk.profile import profile_release
 from molehill.rules.rules import Rules
 from molehill.surveys.design import Sample, SurveyDesign
@@ -181,14 +181,14 @@ class Scene:
         return release_risk(self.view, self.readings)
 
     @property
-    def by_table(self) -> Floats:
+    def by_dataset(self) -> Floats:
         """(tables, records): risk in every table; of the confidential table its own."""
-        return self.risk.by_table if self.is_release else self.confidential.risk[None]
+        return self.risk.by_dataset if self.is_release else self.confidential.risk[None]
 
     @cached_property
     def profile(self) -> dict[str, Figure]:
         """How risk is spread over the records."""
-        return profile_release(self.by_table)
+        return profile_release(self.by_dataset)
 
     @cached_property
     def expected_profile(self) -> dict[str, Figure]:
@@ -205,7 +205,7 @@ class Scene:
         """The same to intruders with other radii."""
         radii = self.options.radii if self.is_release else ()
         risks = [(radius, release_risk(self.view.at(radius), self.readings)) for radius in radii]
-        return [(radius, profile_release(risk.by_table)) for radius, risk in risks]
+        return [(radius, profile_release(risk.by_dataset)) for radius, risk in risks]
 
     @cached_property
     def beyond_baseline_by_radius(self) -> list[tuple[Radius, Figure, Figure]]:
@@ -245,7 +245,7 @@ class Scene:
         if not self.is_linked or len(columns) < 2:
             return {}
         views = {column: self.view.alone(column) for column in columns}
-        risks = {column: release_risk(own, self.readings).by_table for column, own in views.items()}
+        risks = {column: release_risk(own, self.readings).by_dataset for column, own in views.items()}
         return {
             column: (profile_release(risks[column])["mean"], float(np.nanmean(risk_floor(views[column]))))
             for column in columns
@@ -295,7 +295,7 @@ class Scene:
         if self.reference is None:
             return None
         how: dict[str, Any] = {"step": self.options.step, "runs": self.usable_runs, "seed": self.options.seed}
-        return count_rises(self.risk.by_table, self.reference.risk.by_table, **how)
+        return count_increases(self.risk.by_dataset, self.reference.risk.by_dataset, **how)
 
     @cached_property
     def estimates(self) -> pd.DataFrame:
@@ -315,7 +315,7 @@ class Scene:
     def _estimate(self, **about: Any) -> pd.DataFrame:
         options = self.options
         how: dict[str, Any] = {"interval": options.interval, "rule": options.rule, "seed": options.seed, **about}
-        how["missing"] = self.view.intruder.missing
+        how["missing"] = self.view.intruder.missing_values
         if not self.is_linked:
             # New people may be more or fewer.
             how["size"] = float(np.mean([len(table.frame) for table in self.tables])) / self.view.records
@@ -337,7 +337,7 @@ class Scene:
         if not self.options.population or self.sample is None:
             return self
         rows = self.sample.expanded
-        view = self.view.intruder.look(_take(self.view.table, rows))
+        view = self.view.intruder.view(_take(self.view.table, rows))
         linked = self.is_linked
         tables = [_take(table, rows) for table in self.tables] if linked else self.tables
         readings = read_released(view, tables, linked=linked) if tables else []
@@ -384,7 +384,7 @@ class Scene:
             survey.weight in table.frame and table.frame[survey.weight].equals(self.view.table.frame[survey.weight])
             for table in tables
         )
-        return replace(own, known=[*own.known, survey.weight]).look(self.view.table) if kept else None
+        return replace(own, known=[*own.known, survey.weight]).view(self.view.table) if kept else None
 
     @cached_property
     def weighted_distances(self) -> pd.DataFrame:
@@ -393,7 +393,7 @@ class Scene:
         how: dict[str, Any] = {"design": options.survey, "hidden": options.hidden}
         frames = []
         if self.is_release and options.survey is not None:
-            missing = self.view.intruder.missing
+            missing = self.view.intruder.missing_values
             frames = [
                 ecdf_distances(self.view.table, self.tables, column, missing=missing, **how).summary
                 for column in self.view.numeric
@@ -454,7 +454,7 @@ class Scene:
 
     def _numeric_distances(self) -> list[pd.DataFrame]:
         groupings = [{}] if self.options.groups is None else [{}, {"groups": self.options.groups}]
-        how: dict[str, Any] = {"missing": self.view.intruder.missing}
+        how: dict[str, Any] = {"missing": self.view.intruder.missing_values}
         return [
             measure(self.view.table, self.tables, column, **how, **grouping).summary
             for column in self.view.numeric
@@ -563,7 +563,7 @@ class Scene:
     def right_guesses(self) -> dict[str, dict[str, Floats]]:
         """By column and measure, (tables, records): 1 for a right guess, from the record itself and without it."""
         return {
-            column: {"guess_right": found.own, "guess_right_without": found.without}
+            column: {"attribution_correct": found.own, "attribution_leave_one_out": found.without}
             for column, found in self.guesses.items()
         }
 

@@ -139,7 +139,7 @@ class Score:
 
 IDENTITY, ATTRIBUTE = "identity", "attribute"
 SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference"
-MEMBERSHIP, RECONSTRUCTION, CONSISTENCY, UTILITY = "membership", "reconstruction", "consistency", "utility"
+MEMBERSHIP, RECONSTRUCTION, CONSISTENCY, UTILITY = "membership", "unchanged_inference", "consistency", "utility"
 FAMILIES = (
     *(IDENTITY, ATTRIBUTE, SINGLING_OUT, LINKABILITY, INFERENCE),
     *(MEMBERSHIP, RECONSTRUCTION, CONSISTENCY, UTILITY),
@@ -196,8 +196,8 @@ RULES: Sequence[Rule] = (
     Rule(ATTRIBUTE, "repeats_risk", _RISK, _HIGH_RISK, "values that repeat {of}, right beyond chance", _RISK),
     Rule(ATTRIBUTE, "turned_back_risk", _RISK, _HIGH_RISK, "true values found by who has learned {of}", 0.0),
     Rule(ATTRIBUTE, "avoided", *AVOIDED, "close values that are missing around the true one", 0.0),
-    Rule(ATTRIBUTE, "guess_right_gain", *OWED, "right guesses that are owed to the person's own record"),
-    Rule(ATTRIBUTE, "alike_gain", *GAINED, "right guesses beyond what other people would tell"),
+    Rule(ATTRIBUTE, "attribution_gain", *OWED, "right guesses that are owed to the person's own record"),
+    Rule(ATTRIBUTE, "lookup_gain", *GAINED, "right guesses beyond what other people would tell"),
     Rule(ATTRIBUTE, "disclosive_risk", _RISK, _HIGH_RISK, "people given away beyond the control", 0.0),
     Rule(
         SINGLING_OUT,
@@ -210,8 +210,8 @@ RULES: Sequence[Rule] = (
     ),
     Rule(LINKABILITY, "linkability_risk", _RISK, _HIGH_RISK, "people linked beyond the control", 0.0),
     Rule(INFERENCE, "inference_risk", _RISK, _HIGH_RISK, "secrets guessed beyond the control", 0.0),
-    Rule(MEMBERSHIP, "members", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
-    Rule(MEMBERSHIP, "members_isolated", SHOWN, REPEATED, "that of the most isolated 1%", 0.5),
+    Rule(MEMBERSHIP, "membership_distance", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
+    Rule(MEMBERSHIP, "membership_distance_isolated", SHOWN, REPEATED, "that of the most isolated 1%", 0.5),
     Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
     # Of one who knows everybody else and the fitted model: it warns, and condemns nothing.
     Rule(
@@ -223,21 +223,21 @@ RULES: Sequence[Rule] = (
         at=TABLES_AT,
     ),
     Rule(MEMBERSHIP, "advantage_unsure", 0.1, np.inf, "people of whom that could not be told without another fit"),
-    Rule(RECONSTRUCTION, "reconstruction_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
+    Rule(RECONSTRUCTION, "unchanged_inference_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
     Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
     Rule(
         CONSISTENCY,
         "reach_ratio",
         *REACH,
         "how far out the extremes lie, over those collected",
-        fresh="reach_ratio_fresh",
+        fresh="reach_ratio_benchmark",
     ),
     Rule(CONSISTENCY, "small_cells_gain", _RISK, _HIGH_RISK, "cells of one or two, found again beyond chance", 0.0),
     # What shows that values were made warns: whoever publishes them says so anyway.
     Rule(CONSISTENCY, "round_gap", 0.1, np.inf, "share of round values, from that of the data"),
-    Rule(CONSISTENCY, "off_unit", 0.01, np.inf, "values written as nobody's are"),
+    Rule(CONSISTENCY, "excess_digits", 0.01, np.inf, "values written as nobody's are"),
     Rule(CONSISTENCY, "dates_gap", 0.05, np.inf, "share of dates on a day, from that of the data"),
-    Rule(CONSISTENCY, "broken_more", 0.001, 0.01, "records that break a rule, beyond the confidential ones"),
+    Rule(CONSISTENCY, "edit_failures_excess", 0.001, 0.01, "records that break a rule, beyond the confidential ones"),
     Rule(UTILITY, "overlap", LOW_OVERLAP, LOW_OVERLAP / 2, "mean overlap of the intervals of estimates", take="mean"),
     Rule(
         UTILITY,
@@ -245,7 +245,7 @@ RULES: Sequence[Rule] = (
         *SPREAD["spread_ratio"],
         "standard deviation over the confidential",
         take="ratio",
-        fresh="spread_ratio_fresh",
+        fresh="spread_ratio_benchmark",
     ),
     Rule(
         UTILITY,
@@ -253,7 +253,7 @@ RULES: Sequence[Rule] = (
         *SPREAD["tail_ratio"],
         "reach of the tails over the confidential",
         take="ratio",
-        fresh="tail_ratio_fresh",
+        fresh="tail_ratio_benchmark",
     ),
     Rule(UTILITY, "pmse_ratio", TELLABLE, 10.0, "how well a classifier tells released records, over chance"),
     Rule(
@@ -278,7 +278,7 @@ OFF, NEVER = "off", "never"
 _EXAMPLE = "matches_true = { amber = 0.02, red = 0.1 }"
 
 
-def read_bounds(given: Any, argument: str = "scorecard") -> FrozenDict:
+def read_bounds(given: Any, argument: str = "thresholds") -> FrozenDict:
     """Take the bounds that an agency sets, by measure: a table of amber, red and family, or "off".
 
     Of a rule of ours what is not named stays as it is. Whether there is such a measure, `set_rules` asks.
@@ -339,7 +339,7 @@ def tell_bounds(bounds: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} ({words})" for name, words in told.items())
 
 
-def set_rules(bounds: Mapping[str, Any], measures: Sequence[Measure], argument: str = "scorecard") -> tuple[Rule, ...]:
+def set_rules(bounds: Mapping[str, Any], measures: Sequence[Measure], argument: str = "thresholds") -> tuple[Rule, ...]:
     """Give the rules in force: ours with the bounds that an agency set, and those that it added for other measures."""
     about = {one.id: one for one in measures}
     for name, entry in bounds.items():

@@ -58,7 +58,7 @@ Decision = Literal["no objection", "board decision needed", "do not release"]
 WEIGHTS: tuple[Weight, ...] = ("stop", "decide", "point", "note")
 
 # How often an intruder is right about whose record it is, which comes before every other figure.
-MATCH_RATES = {"matches_true": "true match rate", "pooled_picks": "match rate with all datasets combined"}
+MATCH_RATES = {"matches_true": "true match rate", "combined_match_rate": "match rate with all datasets combined"}
 # What the schemes are set side by side by.
 SIDE_BY_SIDE = (
     *MATCH_RATES,
@@ -66,12 +66,12 @@ SIDE_BY_SIDE = (
     "risk_mean",
     "isolated_mean",
     "largest_mean",
-    "pooled_mean",
-    "members",
-    "members_isolated",
-    "nearer",
+    "combined_mean",
+    "membership_distance",
+    "membership_distance_isolated",
+    "closer_to_participants",
     "U_m",
-    "U_m_pooled",
+    "U_m_combined",
     "spread_ratio",
     "tail_ratio",
     "pmse_ratio",
@@ -90,7 +90,14 @@ _HIGH = {
 }
 # Measures with a remark of their own, by the thresholds of the scorecard.
 _BY_RULE = (
-    *("isolated_mean", "largest_mean", "guess_right_gain", "alike_gain", "members", "members_isolated"),
+    *(
+        "isolated_mean",
+        "largest_mean",
+        "attribution_gain",
+        "lookup_gain",
+        "membership_distance",
+        "membership_distance_isolated",
+    ),
     *("overlap", "pmse_ratio", *_SHAPES),
 )
 
@@ -177,7 +184,7 @@ def list_gaps(evaluation: "Evaluation", scheme: str) -> list[tuple[str, Figure, 
     """For every numeric column that is replaced, U_m and what a fresh sample would show."""
     utility = evaluation.utility
     found = [(row["column"], as_figure(row)) for row in list_figures(utility, scheme, "U_m")]
-    beside = [(*gap, find_figure(utility, scheme, "U_m_fresh", gap[0])) for gap in found]
+    beside = [(*gap, find_figure(utility, scheme, "U_m_benchmark", gap[0])) for gap in found]
     return [(column, gap, fresh) for column, gap, fresh in beside if fresh is not None]
 
 
@@ -196,7 +203,7 @@ def _tell_facts(evaluation: "Evaluation", scheme: str, teller: Teller) -> str:
         if after is not None:
             share = "" if before is None else f" ({teller.percentage(before.value)} for the confidential data)"
             told.append(f"the {words} is {teller.percentage(after.value)}{share}")
-    members = find_figure(evaluation.risk, scheme, "members")
+    members = find_figure(evaluation.risk, scheme, "membership_distance")
     if members is not None:
         share = teller.percentage(members.value)
         told.append(f"tables lie nearer to who was in the data in {share} of the cases (50%: no sign)")
@@ -270,7 +277,7 @@ def _remark_protection(evaluation: "Evaluation", scheme: str, teller: Teller) ->
     if before is None or after is None:
         return
     # What tables have that tell nothing beyond the pattern, no release can take away.
-    floor = find_figure(evaluation.risk, scheme, "risk_floor")
+    floor = find_figure(evaluation.risk, scheme, "risk_baseline")
     least = 0.0 if floor is None else min(floor.value, before.value)
     # Where all values lie close together there is hardly any risk, before as after.
     if after.value - least > max(UNPROTECTED * (before.value - least), RISK_STEP):
@@ -316,9 +323,12 @@ def _list_vector(
     both = (other, scheme)
     means = [mean_risk(evaluation, name) for name in both]
     yield from _pair("mean risk", means, 1)
-    for measure, words in (("pooled_mean", "risk of the pooled tables"), ("matches_true", "unique and right matches")):
+    for measure, words in (
+        ("combined_mean", "risk of the pooled tables"),
+        ("matches_true", "unique and right matches"),
+    ):
         yield from _pair(words, [find_figure(evaluation.risk, name, measure) for name in both], 1)
-    for measure in ("U_m", "U_m_pooled", "pmse_ratio", "variation"):
+    for measure in ("U_m", "U_m_combined", "pmse_ratio", "variation"):
         for row in list_figures(evaluation.utility, scheme, measure):
             rows = list_figures(evaluation.utility, other, measure, row["column"])
             theirs = [as_figure(one) for one in rows if one["of"] == row["of"]]
@@ -361,7 +371,7 @@ def _find_helped(evaluation: "Evaluation", other: str, scheme: str) -> list[str]
 
 def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
     risk = evaluation.risk
-    names = ("pooled_mean", "rises", "rises_by_chance", "moles")
+    names = ("combined_mean", "increases", "increases_by_chance", "moles")
     pooled, rises, null, moles = (find_figure(risk, scheme, name) for name in names)
     mean = mean_risk(evaluation, scheme)
     if mean is not None and pooled is not None and pooled.value > mean.value + RISK_STEP:
@@ -390,7 +400,7 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
     if moles is not None and moles.value > 0:
         clause = f"moles, records at more risk because of the weights: {teller.count(moles.value)}"
         yield Remark(_sentence(clause), "risk", "decide", clause)
-    for row, weight in _list_bad(risk, scheme, rules.get("guess_right_gain")):
+    for row, weight in _list_bad(risk, scheme, rules.get("attribution_gain")):
         of = name_column(evaluation, row["column"])
         clause = f"a person's own record makes guesses of the value{of} right in {teller.percentage(row['value'])}"
         yield Remark(_sentence(f"{clause} more of the cases"), "risk", weight, f"{clause} more of the cases")
@@ -398,7 +408,7 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
 
 def _remark_weight(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
     """A survey weight that is published as collected: to who knows it, people are alone who were not."""
-    names = ("alone_by_weight", "sample_uniques")
+    names = ("uniques_by_weight", "sample_uniques")
     alone, before = (find_figure(evaluation.risk, CONFIDENTIAL, name) for name in names)
     mean, knowing = mean_risk(evaluation, scheme), find_figure(evaluation.risk, scheme, "weight_mean")
     if alone is None or knowing is None or mean is None:
@@ -412,7 +422,7 @@ def _remark_weight(evaluation: "Evaluation", scheme: str, teller: Teller) -> Ite
 
 def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
     """Tables of new people that show who was in the data, or tell of a person what no other person would."""
-    words = {"members": "a person", "members_isolated": "one of the most isolated 1%"}
+    words = {"membership_distance": "a person", "membership_distance_isolated": "one of the most isolated 1%"}
     rules = asked_rules(evaluation)
     for measure, who in words.items():
         rule = rules.get(measure)
@@ -422,11 +432,11 @@ def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) ->
                 share = teller.percentage(row["value"])
                 clause = f"tables lie nearer to {who} who was in the data in {share} of the cases"
                 yield Remark(f"{_sentence(clause)} Half would be no sign of it.", "risk", weight, clause)
-    for row, weight in _list_bad(evaluation.risk, scheme, rules.get("alike_gain")):
+    for row, weight in _list_bad(evaluation.risk, scheme, rules.get("lookup_gain")):
         share = teller.percentage(row["value"])
         clause = f"look-alikes tell {cut_name(row['column'])} in {share} more of the cases than other people would"
         yield Remark(_sentence(clause), "risk", weight, clause)
-    if not any(find_figure(evaluation.risk, scheme, measure) for measure in ("risk_mean", "members")):
+    if not any(find_figure(evaluation.risk, scheme, measure) for measure in ("risk_mean", "membership_distance")):
         clause = "whether tables show who was in the data was not measured, which needs fits to halves of the records"
         yield Remark(_sentence(clause), "risk", "decide", clause)
 

@@ -67,12 +67,12 @@ def _choose_scale(table: Table, column: str) -> dict[str, Any]:
     return {"transform": usual_transform(column_numbers(table, column))}
 
 
-_FOREST = ("lower", "upper", "leaf", "levels", "min_level_records", "seed")
-_MIXTURE = ("lower", "upper", "components", "membership", "transform", "priors", "standardise")
+_FOREST = ("lower", "upper", "min_leaf_size", "levels", "min_level_records", "seed")
+_MIXTURE = ("lower", "upper", "components", "component_draw", "transform", "priors", "standardize")
 BUILT_IN = {
     built_in.name: built_in
     for built_in in (
-        BuiltIn("forest", "", _FOREST, lambda *_: {"leaf": LEAF}, any_kind=True),
+        BuiltIn("forest", "", _FOREST, lambda *_: {"min_leaf_size": LEAF}, any_kind=True),
         BuiltIn("tdp_mixture", "continuous", _MIXTURE, _choose_scale),
         BuiltIn("semicontinuous", "semicontinuous", _MIXTURE),
         BuiltIn("negative_binomial", "count"),

@@ -25,14 +25,14 @@ def check_support(lower: float | None, upper: float | None) -> Support:
 
 
 def learn_amount(
-    table: Table, weights: Floats, column: str, transform: Transform, support: Support, *, standardise: bool = True
+    table: Table, weights: Floats, column: str, transform: Transform, support: Support, *, standardize: bool = True
 ) -> tuple[Floats, Booleans, dict[str, Any]]:
-    """Transform and standardise a numeric column, by its weighted moments: a record of weight 0 has no part in them.
+    """Transform and standardize a numeric column, by its weighted moments: a record of weight 0 has no part in them.
 
     Returns
     -------
     outcome
-        The standardised values, 0 where there is none.
+        The standardized values, 0 where there is none.
     counted
         Which records have a value and a weight; if none of those with a value has one, all of these.
     facts
@@ -52,7 +52,7 @@ def learn_amount(
         raise InputError("column", f"{column!r} is the same for every record", "Release it as it is")
     counts = weights[present] if weights[present].any() else np.ones(len(moved))
     centre, scale = 0.0, 1.0
-    if standardise:
+    if standardize:
         centre = float(np.average(moved, weights=counts))
         scale = float(np.sqrt(np.average((moved - centre) ** 2, weights=counts))) or 1.0
     outcome, counted = np.zeros(len(values)), np.zeros(len(values), dtype=bool)
@@ -61,7 +61,7 @@ def learn_amount(
 
 
 def observe_amount(table: Table, *, facts: Mapping[str, Any]) -> Observed:
-    """Other values of an amount, transformed and standardised as those that were learned from."""
+    """Other values of an amount, transformed and standardized as those that were learned from."""
     values = column_numbers(table, facts["column"])
     there = values > 0 if facts["transform"] in POSITIVE else ~np.isnan(values)
     outcome = np.zeros(len(values))

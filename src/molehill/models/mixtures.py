@@ -3,7 +3,7 @@
     y_i | z_i = k ~ N(x_i beta_k, sigma_k^2),  z_i ~ pi,  pi ~ Dirichlet(gamma / K, ...),  gamma ~ Gamma(1, 1)
     beta_k ~ MVN(0, D Omega D),  Omega ~ LKJ(1),  D and sigma_k half-normal(0, 1) or, as in the paper, half-t(3, 0, 1)
 
-The amount is transformed and standardised first, so that these priors are weakly informative, and that little weight
+The amount is transformed and standardized first, so that these priors are weakly informative, and that little weight
 in all pulls towards the mean of the data and not towards one dollar. z is summed out when fitting: a record's weight is
 the power of the whole sum. Hu, Savitsky and Williams, supplement, section 1.
 """
@@ -65,10 +65,10 @@ def tdp_mixture(
     predictors: str | Sequence[str] | None = None,
     *,
     components: int | Literal["auto"] = "auto",
-    membership: Membership = "prior",
+    component_draw: Membership = "prior",
     transform: Transform = "log",
     priors: Priors = "weak",
-    standardise: bool = True,
+    standardize: bool = True,
     least_sigma: float | None = None,
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
@@ -85,19 +85,19 @@ def tdp_mixture(
         What the model conditions on: see `molehill.synthesis.design.learn_design`.
     components
         K; "auto" for the largest of 10, 5, 4, 3 and 2 whose chains come together.
-    membership
+    component_draw
         "prior" draws a record's component from pi, so that the new value depends on the old one only through the
         parameters; "posterior" draws it given the confidential value, as the paper does: more risk, no more utility.
     transform
         "log" or "root" (the sixth) for positive amounts, "identity", or "signed": sign(y) log(1 + |y|).
     priors
-        "weak", half-normal(0, 1) for sigma and D on the standardised scale, or "paper", half-t(3, 0, 1): with small
+        "weak", half-normal(0, 1) for sigma and D on the standardized scale, or "paper", half-t(3, 0, 1): with small
         weights its tails let a nearly empty component release absurd values.
-    standardise
+    standardize
         Whether the priors see the outcome centred and scaled by its weighted moments; without it they see it as it is,
         as in the paper's supplement, and little weight in all pulls towards one dollar.
     least_sigma
-        The least standard deviation of a component on the standardised scale: 0.1 with "weak" priors, 0 with the
+        The least standard deviation of a component on the standardized scale: 0.1 with "weak" priors, 0 with the
         paper's. Amounts are often reported as round numbers. Without a least value a component can shrink onto such a
         heap, where the likelihood has no bound, and chains get lost there.
     lower, upper
@@ -106,10 +106,10 @@ def tdp_mixture(
 
     Examples
     --------
-    >>> tdp_mixture("income", ["age", "education"], membership="prior", upper=2_000_000).sensitive
+    >>> tdp_mixture("income", ["age", "education"], component_draw="prior", upper=2_000_000).sensitive
     ('income',)
     """
-    check_choice("membership", membership, ("posterior", "prior"))
+    check_choice("component_draw", component_draw, ("posterior", "prior"))
     check_choice("transform", transform, TRANSFORMS)
     check_choice("priors", priors, ("weak", "paper"))
     support = check_support(lower, upper)
@@ -121,7 +121,7 @@ def tdp_mixture(
     shape: dict[str, Any] = {"priors": priors, "least_sigma": float(least)}
 
     def learn(table: Table, weights: Floats) -> Learned:
-        outcome, counted, facts = learn_amount(table, weights, column, transform, support, standardise=standardise)
+        outcome, counted, facts = learn_amount(table, weights, column, transform, support, standardize=standardize)
         design = learn_design(
             table,
             predictors,
@@ -154,7 +154,7 @@ def tdp_mixture(
             sensitive=(column,),
             name="tdp_mixture",
             words="a mixture of regressions",
-            options={"membership": membership},
+            options={"component_draw": component_draw},
             predict=partial(predict_mixture, column=column, transform=transform, support=support),
             learn=learn,
             functionals=partial(mixture_functionals, transform=transform),
@@ -263,7 +263,7 @@ def mixture_functionals(
 
 
 def mixture_moments(draw: Draw, design: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance of the mixture at the rows of a design, on the standardised scale."""
+    """Mean and variance of the mixture at the rows of a design, on the standardized scale."""
     centres = design @ draw["beta"].T
     mean = centres @ draw["pi"]
     return mean, (centres**2 + draw["sigma"] ** 2) @ draw["pi"] - mean**2
@@ -283,7 +283,7 @@ def predict_mixture(
     column: str,
     transform: Transform,
     support: Support,
-    membership: Membership,
+    component_draw: Membership,
 ) -> Prediction:
     """Draw each record's component, then its value from that component, both within the support.
 
@@ -293,7 +293,7 @@ def predict_mixture(
     centres = inputs["design"] @ draw["beta"].T
     prior = jnp.log(jnp.maximum(draw["pi"], jnp.finfo(centres.dtype).tiny))
     logs = jnp.broadcast_to(prior, centres.shape)
-    if membership == "posterior":
+    if component_draw == "posterior":
         logs = jnp.where(inputs["present"][:, None], _component_logs(draw, inputs), logs)
     low, high = ((end - inputs["centre"]) / inputs["scale"] for end in transformed_support(support, transform))
     below, above = (low - centres) / draw["sigma"], (high - centres) / draw["sigma"]

@@ -38,10 +38,10 @@ def semicontinuous(
     *,
     loss_predictors: str | Sequence[str] | None = None,
     components: int | Literal["auto"] = "auto",
-    membership: Membership = "prior",
+    component_draw: Membership = "prior",
     transform: Literal["auto", "log", "root"] = "auto",
     priors: Priors = "weak",
-    standardise: bool = True,
+    standardize: bool = True,
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
     lower: float | None = None,
@@ -57,7 +57,7 @@ def semicontinuous(
         What the sign and the size of gains are conditioned on: see `molehill.synthesis.design.learn_design`.
     loss_predictors
         What the size of losses is conditioned on: nothing by default, since losses are few.
-    components, membership, priors, standardise
+    components, component_draw, priors, standardize
         As in `tdp_mixture`.
     transform
         The scale of the sizes, as in `tdp_mixture`; "auto" for what `molehill.synthesis.transforms.usual_transform`
@@ -74,8 +74,8 @@ def semicontinuous(
     low, high = check_support(lower, upper)
     if low > 0 or high < 0:
         raise InputError("lower", "the support leaves zero out", "Use tdp_mixture for an amount without zeros")
-    shared: dict[str, Any] = {"components": components, "membership": membership, "priors": priors}
-    shared["standardise"] = standardise
+    shared: dict[str, Any] = {"components": components, "component_draw": component_draw, "priors": priors}
+    shared["standardize"] = standardize
     grouping: dict[str, Any] = {"breaks": breaks, "kinds": kinds}
     losses: dict[str, Any] = {"breaks": {k: v for k, v in (breaks or {}).items() if k in _names(loss_predictors)}}
     about: dict[str, dict[str, Any]] = {
@@ -115,7 +115,7 @@ def semicontinuous(
         partial(_join, column=column, most={name: given["upper"] for name, given in about.items()}),
         "semicontinuous",
         "a regression of the sign of the value (negative, zero, positive), and mixtures of regressions of its size",
-        {"membership": membership},
+        {"component_draw": component_draw},
         unweighted=("sign",),
         optional=tuple(about),
     )

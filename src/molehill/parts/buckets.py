@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Integers
 from molehill.errors import InputError, check_number, check_whole
-from molehill.machine import available_memory
 from molehill.parts.dataset import Dataset, read_batches, to_frame
+from molehill.runtime import available_memory
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table
 

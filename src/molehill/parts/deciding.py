@@ -115,9 +115,9 @@ def check_values(
     for name in (*intruder.breaks, *numeric):
         if facts.columns[name].infinite >= 0:
             raise infinite_in(name, facts.columns[name].infinite, argument if name in numeric else "data")
-    gaps, first = facts.incomplete if intruder.missing == "error" else facts.empty
+    gaps, first = facts.incomplete if intruder.missing_values == "error" else facts.empty
     if gaps:
-        check_missing(dataset.records, gaps, first, intruder.missing, argument)
+        check_missing(dataset.records, gaps, first, intruder.missing_values, argument)
 
 
 def check_numeric(dataset: Dataset, names: Sequence[str]) -> None:

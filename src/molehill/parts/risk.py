@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Floats, freeze
 from molehill.errors import InputError, check_order
-from molehill.machine import spread
 from molehill.parts.buckets import (
     Sizes,
     check_buckets,
@@ -60,6 +59,7 @@ from molehill.risk.profile import (
     tell_patterns,
 )
 from molehill.risk.weights import risk_weights
+from molehill.runtime import parallel_map
 from molehill.tables.intervals import Figure, figure_of_runs, mean_over_tables, resampled_counts
 from molehill.tables.patterns import coded_otherwise, learn_patterns, occurs
 from molehill.tables.schema import Schema, column_numbers
@@ -112,7 +112,7 @@ class ReleaseInParts:
     ----------
     records, tables
         How many records there are, and how many released datasets.
-    by_table
+    by_dataset
         Mean risk in every one.
     profile
         As `molehill.risk.profile.profile_release` gives it; the quantiles but the largest without their interval.
@@ -130,7 +130,7 @@ class ReleaseInParts:
 
     records: int
     tables: int
-    by_table: Floats
+    by_dataset: Floats
     profile: Mapping[str, Figure]
     rates: MatchRates
     floor: float
@@ -206,7 +206,7 @@ def confidential_risk_in_parts(
         folders = [temporary / f"{bucket:04}" for bucket in np.flatnonzero(counts).tolist()]
         calls = [(str(one),) for one in folders]
         told = _with_scan(told, order, calls)
-        found: list[_Bucket] = list(spread(_measure_bucket, calls, shared=(told, order, patterns)))
+        found: list[_Bucket] = list(parallel_map(_measure_bucket, calls, shared=(told, order, patterns)))
         if intruder.small_patterns == "error":
             small = np.sum([one.small for one in found], axis=0).tolist()
             refuse_small(small[0], small[1], order)
@@ -234,7 +234,7 @@ class _Told:
 
     def look(self, table: Table) -> View:
         """See them as the intruder does."""
-        return replace(self.intruder.look(table, schema=self.schema), scan=self.scan)
+        return replace(self.intruder.view(table, schema=self.schema), scan=self.scan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +258,7 @@ def _prepare(dataset: Dataset, intruder: Intruder, columns: Sequence[str], sizes
     numeric = _numeric(intruder, schema)
     check_values(dataset, facts, intruder, numeric)
     # Whether a pattern is too small is counted over all buckets: a bucket refuses none.
-    eyes = replace(intruder, small_patterns="protect") if intruder.small_patterns == "error" else intruder
+    eyes = replace(intruder, small_patterns="maximum_risk") if intruder.small_patterns == "error" else intruder
     return _Told(eyes, schema, tuple(columns), facts.gaps, dataset.schema)
 
 
@@ -270,17 +270,19 @@ def _with_scan(told: _Told, order: int, calls: Sequence[tuple[str]]) -> _Told:
     """Decide in which order three or more columns are scanned: sums depend on it, in their last digit."""
     if order == 1 or len(_numeric(told.intruder, told.schema)) < 3:
         return told
-    if told.intruder.likely:
+    if told.intruder.knowledge_probability:
         problem = "with three or more numeric sensitive columns it cannot be measured in parts, but for order 1"
-        raise InputError("likely", problem, "Leave it out, or choose order 1, or measure a table in memory")
-    held = np.sum(list(spread(_measure_widths, calls, shared=(told,))), axis=0)
+        raise InputError(
+            "knowledge_probability", problem, "Leave it out, or choose order 1, or measure a table in memory"
+        )
+    held = np.sum(list(parallel_map(_measure_widths, calls, shared=(told,))), axis=0)
     return replace(told, scan=tuple(balls.narrowest_first(held)))
 
 
 def _measure_widths(told: _Told, folder: str) -> NDArray[np.int64]:
     view = told.look(told.load(folder)[0])
     grouped = balls.group(view.cells, view.by_cell.number)
-    return balls.widths(view.values, grouped, balls.bounds(view.values, view.radius, view.floor))
+    return balls.widths(view.values, grouped, balls.bounds(view.values, view.radius, view.min_radius))
 
 
 def _measure_bucket(told: _Told, order: int, patterns: int, folder: str) -> _Bucket:
@@ -434,7 +436,9 @@ def release_risk_in_parts(
             check_buckets(counts.max(axis=0), sizes)
         filled = np.flatnonzero(counts.any(axis=0)).tolist()
         folders = [temporary / f"{bucket:04}" for bucket in filled]
-        found: list[_Released] = list(spread(_measure_release, [(str(one),) for one in folders], shared=(all_told,)))
+        found: list[_Released] = list(
+            parallel_map(_measure_release, [(str(one),) for one in folders], shared=(all_told,))
+        )
         _check_coding(dataset, others, told, found, sizes)
         if intruder.small_patterns == "error":
             for number, alone in enumerate(np.sum([one.alone for one in found], axis=0).tolist(), 1):
@@ -511,11 +515,11 @@ def _measure_release(all_told: tuple[_Told, ...], folder: str) -> _Released:
     readings = [read_part(view, other, _rows(places, theirs)) for other, theirs in loaded]
     risk = release_risk(view, readings)
     chances = np.nan_to_num(pick_chances(view, readings))
-    rows = [places, risk_floor(view), *risk.by_table, *chances]
+    rows = [places, risk_floor(view), *risk.by_dataset, *chances]
     save_whole(Path(folder) / _RESULT, np.stack([np.asarray(row, dtype=np.float64) for row in rows]))
     # As `profile_release` has them, the tables of a record side by side.
-    by_table = np.asfortranarray(risk.by_table[:, view.part])
-    realised = by_table.mean(axis=0)
+    by_dataset = np.asfortranarray(risk.by_dataset[:, view.part])
+    realised = by_dataset.mean(axis=0)
     count_values(realised, Path(folder) / "realised.npy")
     part = int(view.part.sum())
     rates = match_rates(view, readings) if part else None
@@ -527,7 +531,7 @@ def _measure_release(all_told: tuple[_Told, ...], folder: str) -> _Released:
         _count_alone(risk, readings),
         count_above(realised),
         float(realised.max()) if part else -np.inf,
-        _resample(by_table),
+        _resample(by_dataset),
         tuple(occurs(view.by_cell, other) for other, _ in loaded),
     )
 
@@ -542,17 +546,17 @@ def _rows(places: NDArray[np.int64], theirs: NDArray[np.int64]) -> NDArray[np.in
 
 def _count_alone(risk: ReleaseRisk, readings: Sequence[Reading]) -> NDArray[np.int64]:
     return np.array(
-        [int((linked & (one.size == 1)).sum()) for linked, one in zip(risk.linked, readings, strict=True)],
+        [int((linked & (one.size == 1)).sum()) for linked, one in zip(risk.is_close, readings, strict=True)],
         dtype=np.int64,
     )
 
 
-def _resample(by_table: Floats) -> Floats:
+def _resample(by_dataset: Floats) -> Floats:
     """The largest risk and the numbers above thresholds, of every resampled run of tables: (runs, figures)."""
-    tables, records = by_table.shape
+    tables, records = by_dataset.shape
     if tables < 2 or not records:
         return np.empty((0, 0))
-    runs = (row / tables @ by_table for row in resampled_counts(tables))
+    runs = (row / tables @ by_dataset for row in resampled_counts(tables))
     return np.array([[run.max(), *count_above(run)] for run in runs])
 
 
@@ -598,7 +602,7 @@ def _summarise_release(
     counts: NDArray[np.int64],
 ) -> ReleaseInParts:
     tables, part = len(found[0].unique), sum(one.part for one in found)
-    by_table = _mean_by_table(folders, dataset.records, tables, part, sizes)
+    by_dataset = _mean_by_table(folders, dataset.records, tables, part, sizes)
     expected = [
         sum_in_order(
             (row for _, (row,) in merge(folders, dataset.records, [2 + tables + number], sizes.batch)), dataset.records
@@ -611,10 +615,10 @@ def _summarise_release(
     rates = MatchRates(
         *map(freeze, (np.array(expected), right / part, (unique - right) / np.maximum(unique, 1), unique))
     )
-    profile = _profile(by_table, found, folders, part)
+    profile = _profile(by_dataset, found, folders, part)
     measured = tuple(counts[counts > 0].tolist())
     return ReleaseInParts(
-        dataset.records, tables, freeze(by_table), profile, rates, floor, utility, told.schema, measured
+        dataset.records, tables, freeze(by_dataset), profile, rates, floor, utility, told.schema, measured
     )
 
 
@@ -631,10 +635,10 @@ def _mean_by_table(folders: Sequence[Path], records: int, tables: int, part: int
     return total[:, 0] / part
 
 
-def _profile(by_table: Floats, found: Sequence[_Released], folders: Sequence[Path], part: int) -> dict[str, Figure]:
+def _profile(by_dataset: Floats, found: Sequence[_Released], folders: Sequence[Path], part: int) -> dict[str, Figure]:
     shares = list(QUANTILES.values())
     told = dict(zip(QUANTILES, quantiles([one / "realised.npy" for one in folders], shares), strict=True))
-    profile = {"mean": mean_over_tables(by_table, least=0.0, most=1.0)}
+    profile = {"mean": mean_over_tables(by_dataset, least=0.0, most=1.0)}
     profile |= {name: Figure(value, np.nan, np.nan) for name, value in told.items()}
     above = np.sum([one.above for one in found], axis=0)
     profile |= {name: Figure(float(number), np.nan, np.nan) for name, number in zip(ABOVE, above, strict=True)}
@@ -646,14 +650,14 @@ def _profile(by_table: Floats, found: Sequence[_Released], folders: Sequence[Pat
         most = dict.fromkeys(ABOVE, float(part)) | {"largest": 1.0}
         for values, name in zip(joined.T, ("largest", *ABOVE), strict=True):
             ends = {"least": 0.0, "most": most[name]}
-            profile[name] = figure_of_runs(profile[name].value, values, len(by_table), **ends)
+            profile[name] = figure_of_runs(profile[name].value, values, len(by_dataset), **ends)
     return profile
 
 
 def _realised(places: NDArray[np.int64], piece: Floats, records: int) -> pa.Table:
-    floor, by_table = piece[0], piece[1:]
-    realised = by_table.mean(axis=0)
-    if records > 1 and by_table.shape[1] == 1:
+    floor, by_dataset = piece[0], piece[1:]
+    realised = by_dataset.mean(axis=0)
+    if records > 1 and by_dataset.shape[1] == 1:
         # Alone in its piece, a record would be added by halves.
-        realised = np.cumsum(by_table, axis=0)[-1] / len(by_table)
+        realised = np.cumsum(by_dataset, axis=0)[-1] / len(by_dataset)
     return pa.table({"position": places, "realised": realised, "floor": floor})

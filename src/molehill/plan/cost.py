@@ -11,11 +11,11 @@ from statistics import median
 
 import numpy as np
 
-from molehill.baselines import BASELINES
 from molehill.models.forests.trees import SWEEPS, UNDER_DESIGN, count_trees, grow_tree
 from molehill.plan.settings import Settings
 from molehill.risk.identification import release_risk
 from molehill.risk.intruder import Intruder
+from molehill.sdc_methods import BASELINES
 from molehill.tables.populations import consumer_survey
 from molehill.tables.schema import is_number
 from molehill.tables.table import Table
@@ -46,7 +46,7 @@ _MOST_INDICATORS = 30
 def candidate_leaves(settings: Settings, records: int) -> tuple[float, ...]:
     """How few records a forest may tell apart, where that is left to be found: from few to many."""
     # Which parts are safe is judged by the risk of people's own records: new people have none.
-    if settings.leaf != "auto" or settings.scheme != "auto" or settings.records:
+    if settings.min_leaf_size != "auto" or settings.method != "auto" or settings.fully_synthetic_records:
         return ()
     least, most = records / MOST_PARTS, max(records / 8, LEAVES[0])
     return tuple(leaf for leaf in LEAVES if least <= leaf <= most)
@@ -56,20 +56,22 @@ def estimate_seconds(settings: Settings, table: Table) -> float:
     """Estimate how long a run takes all of whose variables are drawn by forests; the settings have predictors."""
     records, datasets = len(table.frame), settings.datasets
     # Each variable is given those before it.
-    given = [len(settings.predictors or ()) + place for place in range(len(settings.replace))]
-    leaves = candidate_leaves(settings, records)[: settings.fits]
-    beside = len({"marginal", "pairwise", *([] if settings.scheme == "auto" else ["unweighted"])} & {*settings.compare})
+    given = [len(settings.predictors or ()) + place for place in range(len(settings.synthesize))]
+    leaves = candidate_leaves(settings, records)[: settings.max_fits]
+    beside = len({"marginal", "pairwise", *([] if settings.method == "auto" else ["unweighted"])} & {*settings.compare})
     drawn = sum(_DRAWN + records * (_VALUE + _GIVEN * predictors) for predictors in given)
     told_apart = _TERMS * 2 * records * _count_terms(settings, table) ** 2
     fits = len(leaves or [0]) + beside + (0 if settings.attacks == "none" else 0.5)
     seconds = fits * _fit_seconds(settings, records, given, median(leaves or [30.0]))
     if leaves:
-        looked_at, confirming = _UNDER_RULES if settings.targets else _FREE
-        number = settings.search_tables if settings.targets else confirming
+        looked_at, confirming = _UNDER_RULES if settings.release_criteria else _FREE
+        number = settings.search_draws if settings.release_criteria else confirming
         seen = drawn + records * (_SEEN + _SEEN_VARIABLE * len(given))
         seconds += len(leaves) * number * drawn + _CONFIRMED * confirming * drawn
-        seconds += (len(leaves) + _CONFIRMED) * (looked_at * seen + (0 if settings.targets else 2 * told_apart))
-    seconds += (1 + beside) * settings.expected_tables * drawn
+        seconds += (len(leaves) + _CONFIRMED) * (
+            looked_at * seen + (0 if settings.release_criteria else 2 * told_apart)
+        )
+    seconds += (1 + beside) * settings.expected_risk_draws * drawn
     measured = records * (_MEASURED + _MEASURED_VARIABLE * len(given)) + told_apart
     once = _SCHEME + records * _ONCE
     seconds += (1 + beside) * (datasets * measured + once) + len({*BASELINES} & {*settings.compare}) * (measured + once)
@@ -90,9 +92,9 @@ def _fit_seconds(settings: Settings, records: int, given: list[int], leaf: float
 def _count_terms(settings: Settings, table: Table) -> int:
     """About how many terms a classifier has that tells released records: with products of any two, unless too many."""
     widths, numbers, seen = list[int](), 0, 0
-    for place, name in enumerate([*settings.replace, *(settings.predictors or ())]):
+    for place, name in enumerate([*settings.synthesize, *(settings.predictors or ())]):
         width = 1 if is_number(table, name) else min(table.frame[name].nunique() - 1, MOST_LEVELS)
-        seen += width if place >= len(settings.replace) else 0
+        seen += width if place >= len(settings.synthesize) else 0
         if seen > _MOST_INDICATORS:
             break
         widths.append(width)
@@ -106,7 +108,7 @@ def _count_terms(settings: Settings, table: Table) -> int:
 def slowness() -> float:
     """How much longer trees and tables of a simulated survey take here and now than they took us."""
     random, people = np.random.default_rng(1), consumer_survey(_PEOPLE)
-    view = Intruder(known=("gender", "age", "region"), sensitive="income", radius=0.2).look(people)
+    view = Intruder(known=("gender", "age", "region"), sensitive="income", radius=0.2).view(people)
     tables = [people.assign(income=random.permutation(people["income"])) for _ in range(10)]
     codes, outcome = random.integers(0, 8, (_PEOPLE, 6)).astype(np.uint8), random.integers(0, 20, _PEOPLE)
     kinds = (np.full(6, 8), np.zeros(6, dtype=bool), outcome, 20, np.arange(20) / 20, 10.0, 3)

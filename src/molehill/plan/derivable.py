@@ -112,17 +112,17 @@ def find_derivable(table: Table, settings: Settings) -> tuple[Derivable, ...]:
     >>> random = np.random.default_rng(1)
     >>> people = pd.DataFrame({"age": random.integers(20, 60, 200), "years": random.integers(0, 20, 200)})
     >>> people["grade"] = people["age"] - people["years"] - 6
-    >>> settings = Settings(replace=["grade"], keep=["age", "years"], known=["age"])
+    >>> settings = Settings(synthesize=["grade"], keep=["age", "years"], known=["age"])
     >>> print(*find_derivable(Table(people), settings))
     grade = age - years - 6, for 100% of the records
     """
-    asked = (settings.replace, settings.keep, settings.drop, *settings.derived)
-    key = (*asked, settings.radius, settings.floor, settings.kinds)
+    asked = (settings.synthesize, settings.keep, settings.drop, *settings.derived)
+    key = (*asked, settings.radius, settings.min_radius, settings.kinds)
     seen = _SEEN.setdefault(table, {})
     if key not in seen:
         # Of these sizes several threads are slower than one.
         with threadpool_limits(1, user_api="blas"):
-            aims = [_aim(table, settings, name) for name in (*settings.replace, *settings.derived)]
+            aims = [_aim(table, settings, name) for name in (*settings.synthesize, *settings.derived)]
             kept = _likely(table, settings.keep, aims)
             pool = _gather(table, kept, [*kept, *settings.drop[:_WIDEST]])
             found = [_find_one(aim, pool) for aim in aims]
@@ -146,16 +146,16 @@ def tell_remedies(found: Derivable) -> str:
     Examples
     --------
     >>> print(tell_remedies(Derivable("y", ("a", "b"), "a + b", 1.0)).replace("; ", chr(10)))
-    For y: release parts of it as "replace" (a, b) and compute it again: y = { release = "derived", formula = "a + b" }
+    For y: synthesize parts of it (a, b) and compute it again: y = { release = "derived", formula = "a + b" }
     or y = "drop"
-    or accept it knowingly: derivable = "accept" in its entry, in Python accept_derivable=['y']
+    or accept it knowingly: accept_derivable = true in its entry, in Python accept_derivable=['y']
     """
     parts = ", ".join(found.parts)
-    told = f'For {found.column}: release parts of it as "replace" ({parts})'
+    told = f"For {found.column}: synthesize parts of it ({parts})"
     if found.formula:
         entry = f'{{ release = "derived", formula = {json.dumps(found.formula, ensure_ascii=False)} }}'
         told += f" and compute it again: {_key(found.column)} = {entry}"
-    accepted = f'derivable = "accept" in its entry, in Python accept_derivable=[{found.column!r}]'
+    accepted = f"accept_derivable = true in its entry, in Python accept_derivable=[{found.column!r}]"
     return f'{told}; or {_key(found.column)} = "drop"; or accept it knowingly: {accepted}'
 
 
@@ -169,20 +169,20 @@ def find_ties(table: Table, settings: Settings) -> tuple[Derivable, ...]:
     >>> random = np.random.default_rng(1)
     >>> people = pd.DataFrame({"pay": random.integers(900, 5000, 200), "rent": random.integers(300, 900, 200)})
     >>> people["left"] = people["pay"] - people["rent"]
-    >>> settings = Settings(replace=["pay", "rent", "left"], known=[])
+    >>> settings = Settings(synthesize=["pay", "rent", "left"], known=[])
     >>> print(*find_ties(Table(people), settings))
     pay = rent + left, for 100% of the records
     """
     found: list[Derivable] = []
-    for name in settings.replace if len(settings.replace) > 1 else ():
-        seen = (*settings.keep, *(other for other in settings.replace if other != name))
+    for name in settings.synthesize if len(settings.synthesize) > 1 else ():
+        seen = (*settings.keep, *(other for other in settings.synthesize if other != name))
         with threadpool_limits(1, user_api="blas"):
             aim = _aim(table, settings, name)
             likely = _likely(table, seen, [aim])
             one = _find_formula(aim, _gather(table, likely, likely))
         # That of three the second follows from the others is said by how the first does.
         told = any({name, *(one.parts if one else ())} <= {other.column, *other.parts} for other in found)
-        if one is not None and not one.partly and {*one.parts} & {*settings.replace} and not told:
+        if one is not None and not one.partly and {*one.parts} & {*settings.synthesize} and not told:
             found.append(one)
     return tuple(found)
 
@@ -256,7 +256,7 @@ def _aim(table: Table, settings: Settings, name: str) -> _Aim:
     if kind == "categorical" and not dated:
         return _Aim(name, table, numeric=True, values=values, exact=exact, radius=exact)
     share = 0.0 if dated else settings.of_column("radius", name)
-    floor = settings.of_column("floor", name)
+    floor = settings.of_column("min_radius", name)
     radius = np.maximum(exact, np.maximum((share or 0.0) * sizes, floor or 0.0))
     return _Aim(name, table, numeric=True, values=values, exact=exact, radius=radius)
 

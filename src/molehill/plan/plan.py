@@ -16,7 +16,6 @@ from scipy.special import entr
 from molehill.errors import InputError
 from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import set_rules, tell_bounds
-from molehill.machine import available_memory
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.cost import estimate_seconds
 from molehill.plan.derivable import Derivable, find_derivable, find_ties, tell_remedies
@@ -30,6 +29,7 @@ from molehill.rules.emptiness import find_emptiness
 from molehill.rules.formulas import Formula, check_formula, read_formula_of
 from molehill.rules.reading import read_constraints
 from molehill.rules.rules import Rules
+from molehill.runtime import available_memory
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.design import Design, find_levels
 from molehill.tables.cells import declare_missing
@@ -132,17 +132,17 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     Examples
     --------
     >>> people = pd.DataFrame({"town": ["A", "B"] * 20, "pay": np.linspace(900.5, 5000, 40)})
-    >>> settings = Settings(replace=["pay"], keep=["town"], known=["town"], lower=0.0, upper=20_000.0)
+    >>> settings = Settings(synthesize=["pay"], keep=["town"], known=["town"], lower=0.0, upper=20_000.0)
     >>> plan_settings(people, settings).columns[["column", "fate", "model"]].to_numpy().tolist()
-    [['town', 'keep', ''], ['pay', 'replace', 'forest']]
+    [['town', 'keep', ''], ['pay', 'synthesize', 'forest']]
     """
-    set_rules(settings.scorecard, MEASURES)
+    set_rules(settings.thresholds, MEASURES)
     table = take_table(data, settings)
-    findings = check_columns(settings, table, own=settings.synthesizer == "own")
+    findings = check_columns(settings, table, own=settings.synthesizer == "custom")
     table, pooled = pool_levels(write_in_units(table, settings), settings)
     settings = complete_settings(settings, table)
-    plan = make_plan(settings, settings.intruder.look(table), findings, pooled=pooled)
-    if all(model == "forest" for model in plan.columns.loc[plan.columns["fate"] == "replace", "model"]):
+    plan = make_plan(settings, settings.intruder.view(table), findings, pooled=pooled)
+    if all(model == "forest" for model in plan.columns.loc[plan.columns["fate"] == "synthesize", "model"]):
         plan = replace(plan, seconds=estimate_seconds(settings, table))
     stated = [{*one.columns} for one in read_constraints(settings.constraints, table)] if settings.constraints else []
     ties = [one for one in find_ties(table, settings) if not any({one.column, *one.parts} <= own for own in stated)]
@@ -158,7 +158,9 @@ def _refuse_few(table: Table, settings: Settings, models: Mapping[str, str]) -> 
         if model in ("forest", "own"):
             continue
         least = settings.least_records(name)
-        held = {"missing values": (int(table.frame[name].isna().sum()) if settings.missing == "model" else 0, least)}
+        held = {
+            "missing values": (int(table.frame[name].isna().sum()) if settings.missing_values == "model" else 0, least)
+        }
         if model == "semicontinuous":
             values = column_numbers(table, name)
             # Of an amount it is a matter of kind, and not of one level more.
@@ -182,22 +184,24 @@ def complete_settings(settings: Settings, table: Table) -> Settings:
     columns are predictors; the paper's scheme, and settings that name neither, condition on all that is kept.
     """
     find_columns(table, settings.known, "known")
-    find_columns(table, settings.relations, "relations")
+    find_columns(table, settings.preserve, "preserve")
     # One that names people says nothing of others, and would need a coefficient for each of them.
-    kept = tuple(name for name in settings.keep if name not in settings.accept)
+    kept = tuple(name for name in settings.keep if name not in settings.accept_identifying)
     regressed = _find_regressed(settings, table)
-    asked = {*settings.relations, *regressed}
+    asked = {*settings.preserve, *regressed}
     formulas = read_formulas(settings)
     # What is computed from others is carried by these.
     for name in [name for name in formulas if name in asked]:
         asked = asked - {name} | {*formulas[name].parts}
-    if settings.survey is not None:
-        carried = settings.survey.weight if settings.fits_given_weight else settings.survey.stratum
+    if settings.survey_design is not None:
+        carried = settings.survey_design.weight if settings.fits_given_weight else settings.survey_design.stratum
         # Clusters and replicates are no predictors: they are too many, or tell what the weight tells.
-        others = {name for _, name in settings.survey.columns} - {settings.survey.stratum, carried} - asked
+        others = (
+            {name for _, name in settings.survey_design.columns} - {settings.survey_design.stratum, carried} - asked
+        )
         kept = tuple(name for name in kept if name not in others)
-        asked |= {carried} & {*kept} if asked - {*settings.replace} else set()
-    if settings.scheme != "paper" and asked - {*settings.replace}:
+        asked |= {carried} & {*kept} if asked - {*settings.synthesize} else set()
+    if settings.method != "paper" and asked - {*settings.synthesize}:
         kept = tuple(name for name in kept if name in asked)
     predictors = kept if settings.predictors is None else settings.predictors
     find_columns(table, predictors, "predictors")
@@ -229,19 +233,19 @@ def make_plan(
 ) -> Plan:
     """Say what becomes of every column, and what it will cost: settings with predictors, checked by `check_columns`."""
     table = view.table
-    kinds = {name: view.schema[name].kind for name in settings.replace}
+    kinds = {name: view.schema[name].kind for name in settings.synthesize}
     rules = rules or find_rules(table, settings, kinds, pooled)
     found = {one.name: one for one in findings or look_at_columns(table)}
-    models = {name: _model(settings, found[name]) for name in settings.replace}
+    models = {name: _model(settings, found[name]) for name in settings.synthesize}
     _refuse_few(table, settings, models)
     # What a synthesizer of the caller's makes of predictors, nobody can tell.
-    sketches = [] if settings.synthesizer == "own" else sketch_predictors(table, settings, models)
+    sketches = [] if settings.synthesizer == "custom" else sketch_predictors(table, settings, models)
     rows = [_describe(table, settings, found[name], sketches, pooled) for name in table.frame.columns]
     sizes = view.sizes[view.sizes > 0]
     # What is done where all are alone is a policy of its own.
-    if settings.order > max(int(sizes.max(initial=0)), 2):
-        problem = f"it is {settings.order}, and no pattern has more than {sizes.max(initial=0):,} records"
-        raise InputError("order", problem, "Give a smaller one, or coarser known columns")
+    if settings.risk_order > max(int(sizes.max(initial=0)), 2):
+        problem = f"it is {settings.risk_order}, and no pattern has more than {sizes.max(initial=0):,} records"
+        raise InputError("risk_order", problem, "Give a smaller one, or coarser known columns")
     outside = {}
     for name in view.numeric:
         low, high = (settings.of_column(end, name) for end in ("lower", "upper"))
@@ -253,8 +257,12 @@ def make_plan(
     slower = _SLOWER if view.records > _CACHED else 1.0
     seconds = fits * slower * _SECONDS * view.records * width
     # A design weight that is drawn comes first.
-    first = tuple(name for name in settings.replace if settings.survey is not None and name == settings.survey.weight)
-    others = [name for name in settings.replace if name not in first]
+    first = tuple(
+        name
+        for name in settings.synthesize
+        if settings.survey_design is not None and name == settings.survey_design.weight
+    )
+    others = [name for name in settings.synthesize if name not in first]
     held = _FOREST_BYTES if "forest" in models.values() else _DESIGN_BYTES * width
     return Plan(
         pd.DataFrame(rows),
@@ -262,15 +270,15 @@ def make_plan(
         len(sizes),
         {size: (int((sizes < size).sum()), int(sizes[sizes < size].sum())) for size in SMALL},
         outside,
-        order_tells(table, settings.replace),
+        order_tells(table, settings.synthesize),
         settings.shuffle,
         seconds,
-        view.records * (held + _TABLE_BYTES * settings.datasets * len(settings.replace)),
-        settings.replace,
+        view.records * (held + _TABLE_BYTES * settings.datasets * len(settings.synthesize)),
+        settings.synthesize,
         (*first, *_sums_last(suggest_order(table, others), others, rules)),
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
         tuple(tell_survey(settings, table)),
-        tell_bounds(settings.scorecard),
+        tell_bounds(settings.thresholds),
         tuple(tell_units(settings, found.values())),
         find_derivable(table, settings),
         tuple(settings.accept_derivable),
@@ -294,13 +302,15 @@ def read_formulas(settings: Settings) -> dict[str, Formula]:
 
 def tell_survey(settings: Settings, table: Table) -> list[str]:
     """Say what the design of a survey is, and what is made of it."""
-    design = settings.survey
+    design = settings.survey_design
     if design is None:
         return []
     sample = design.read(table)
     effective = f"{sample.effective:,.0f} of equal weight would tell as much of a mean"
     told = [f"A sample by {design.weight!r}: {_tell_sample(design, sample)}; {effective}."]
-    spread = ", with the spread of the design" if settings.sandwich else "; their spread is not that of the design"
+    spread = (
+        ", with the spread of the design" if settings.design_variance else "; their spread is not that of the design"
+    )
     words = {
         "both": f"New values are drawn given {design.weight!r}, by models that count a record as often as it says, "
         f"beside its weight for risk{spread}.",
@@ -311,7 +321,7 @@ def tell_survey(settings: Settings, table: Table) -> list[str]:
         "": f"Models do not use {design.weight!r}.",
     }
     told.append(words[settings.weighs])
-    if design.weight in settings.drop and settings.records is None:
+    if design.weight in settings.drop and settings.fully_synthetic_records is None:
         told.append(f"{design.weight!r} IS DROPPED: nobody can weight the tables, whose kept columns are the sample's.")
     if design.weight in settings.keep and design.weight not in settings.known:
         breaks = {name: ends for name, ends in settings.breaks.items() if name in settings.known}
@@ -356,12 +366,12 @@ def find_rules(table: Table, settings: Settings, kinds: Mapping[str, str], poole
     pooled
         Rare levels that the table had, of which no constraint can speak.
     """
-    numeric = [name for name in settings.replace if kinds[name] != "categorical"]
+    numeric = [name for name in settings.synthesize if kinds[name] != "categorical"]
     limits = {name: tuple(map(float, _limits(settings, name))) for name in numeric}
     units = {name: column_unit(table.frame[name]) for name in numeric}
-    exact = [name for name in settings.replace if name not in numeric]
+    exact = [name for name in settings.synthesize if name not in numeric]
     levels = {name: _levels(table, name) for name in exact}
-    empty = find_emptiness(table, settings.replace, settings.keep) if settings.missing == "model" else ()
+    empty = find_emptiness(table, settings.synthesize, settings.keep) if settings.missing_values == "model" else ()
     about: dict[str, Any] = {"limits": limits, "units": {name: unit for name, unit in units.items() if unit}}
     try:
         constraints = read_constraints(settings.constraints, table, **about) if settings.constraints else ()
@@ -388,7 +398,7 @@ def _limits(settings: Settings, name: str) -> tuple[float, float]:
 
 
 def _levels(table: Table, name: str) -> tuple[Any, ...]:
-    return tuple(level for level in find_levels(table.frame[name], name, "replace") if level is not None)
+    return tuple(level for level in find_levels(table.frame[name], name, "synthesize") if level is not None)
 
 
 def suggest_order(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
@@ -471,12 +481,12 @@ def check_columns(settings: Settings, table: Table, *, own: bool = False) -> tup
             raise InputError("data", found.problem, f"{found.remedy}; or drop the column")
         if found.unit and found.identifying and found.name not in _decided(settings):
             raise _unit_kept(found)
-        decided = found.name in settings.accept or found.unit
+        decided = found.name in settings.accept_identifying or found.unit
         if found.identifying and found.name in settings.keep and not decided:
             problem = f"{found.name!r} may name people ({found.identifying})"
             remedy = 'Drop it; or keep it knowingly: identifying = "accept" in its entry, in Python accept=[its name]'
             raise InputError("keep", problem, remedy)
-        if found.name in settings.replace:
+        if found.name in settings.synthesize:
             _check_replaced(settings, found, len(table.frame), own=own)
         if found.name in settings.levels:
             _check_levels(settings, found.name, table)
@@ -485,8 +495,8 @@ def check_columns(settings: Settings, table: Table, *, own: bool = False) -> tup
 
 def _decided(settings: Settings) -> set[str]:
     """Columns by which records may belong together: dropped, accepted by name, or said to be of the survey's design."""
-    roles = () if settings.survey is None else settings.survey.columns
-    return {*settings.drop, *settings.accept, *(name for _, name in roles)}
+    roles = () if settings.survey_design is None else settings.survey_design.columns
+    return {*settings.drop, *settings.accept_identifying, *(name for _, name in roles)}
 
 
 def _unit_kept(found: Finding) -> InputError:
@@ -495,7 +505,7 @@ def _unit_kept(found: Finding) -> InputError:
     name = found.name if plain else json.dumps(found.name, ensure_ascii=False)
     remedy = (
         f'Households and panels are not protected as such yet. Write under [columns] {name} = "drop"; or, to release '
-        f'it knowingly, {name} = {{ release = "keep", identifying = "accept" }} (in Python accept=[its name])'
+        f'it knowingly, {name} = {{ release = "keep", accept_identifying = true }} (in Python accept_identifying=[...])'
     )
     return InputError("keep", problem, remedy)
 
@@ -507,16 +517,14 @@ def _check_fates(settings: Settings, table: Table) -> None:
         shown = ", ".join(map(repr, left[:20])) + (f" and {len(left) - 20} more" if len(left) > 20 else "")
         problem = f"it is not said what becomes of {shown}"
         remedy = "Name every column of the table under replace, keep or drop"
-        if {*left} & {*settings.decide}:
-            remedy += (
-                '; what is marked "decide" is still open: the settings of `molehill init` say beside it what to write'
-            )
+        if {*left} & {*settings.undecided}:
+            remedy += '; what is "undecided" is still open: the settings of `molehill init` say beside it what to write'
         raise InputError("columns", problem, remedy)
 
 
 def _check_derived(settings: Settings, table: Table) -> None:
     """Refuse formulas that cannot be computed from what is released, and those whose parts are all true values."""
-    made: set[str] = {*settings.replace}
+    made: set[str] = {*settings.synthesize}
     for name, formula in read_formulas(settings).items():
         check_formula(formula, table, name)
         if name in settings.known:
@@ -533,7 +541,11 @@ def _check_derived(settings: Settings, table: Table) -> None:
                 f"{name!r} is computed from variables that are released unchanged: its values would be the true ones"
             )
             raise InputError("derived", problem, "Replace one of its parts, or drop it")
-        missing = [unit for unit in formula.units if unit in settings.replace or settings.records is not None]
+        missing = [
+            unit
+            for unit in formula.units
+            if unit in settings.synthesize or settings.fully_synthetic_records is not None
+        ]
         if missing:
             problem = f"{name!r} is computed by {missing[0]!r}, by which synthetic records do not belong together"
             raise InputError("derived", problem, "Keep or drop that variable, or write a formula without it")
@@ -542,18 +554,18 @@ def _check_derived(settings: Settings, table: Table) -> None:
 
 def _check_survey(settings: Settings, table: Table) -> None:
     """Refuse a design that the table does not have, and a new weight that could be negative."""
-    design = settings.survey
+    design = settings.survey_design
     if design is None:
         _check_population(settings, None)
         return
     for _, name in design.columns:
-        find_columns(table, name, "survey")
+        find_columns(table, name, "survey_design")
     try:
         sample = design.read(table)
     except InputError as error:
-        raise InputError("survey", f"{error.argument}: {error.problem}", error.remedy) from None
+        raise InputError("survey_design", f"{error.argument}: {error.problem}", error.remedy) from None
     _check_population(settings, sample)
-    if design.weight in settings.replace:
+    if design.weight in settings.synthesize:
         low = settings.of_column("lower", design.weight)
         if low is not None and low <= 0:
             problem = f"{design.weight!r} is the design weight, and its lower limit is not above 0"
@@ -562,7 +574,7 @@ def _check_survey(settings: Settings, table: Table) -> None:
 
 def _check_population(settings: Settings, sample: Sample | None) -> None:
     """Refuse rules on the risk in the population where nothing tells of that."""
-    asked = [target for target in parse_targets(settings.targets)[0] if target.basis == "population"]
+    asked = [target for target in parse_targets(settings.release_criteria)[0] if target.basis == "population"]
     if not asked or (sample is not None and sample.expands):
         return
     what, remedy = "there is no survey weight", "Name it in survey"
@@ -571,16 +583,18 @@ def _check_population(settings: Settings, sample: Sample | None) -> None:
             "the survey weight adds up to the records alone",
             "Multiply it so that it adds up to the population",
         )
-    raise InputError("targets", f"'{asked[0]}' asks for the population, and {what}", f"{remedy}; or use 'expected'")
+    raise InputError(
+        "release_criteria", f"'{asked[0]}' asks for the population, and {what}", f"{remedy}; or use 'expected'"
+    )
 
 
 def _check_varying(settings: Settings, table: Table, findings: Sequence[Finding]) -> None:
     """Refuse to replace columns in which there is nothing to replace, all of them at once."""
-    known = [found.name for found in findings if found.name in settings.replace and not found.problem]
-    alike = [name for name in settings.replace if name in known and table.frame[name].nunique() < 2]
+    known = [found.name for found in findings if found.name in settings.synthesize and not found.problem]
+    alike = [name for name in settings.synthesize if name in known and table.frame[name].nunique() < 2]
     if alike:
         problem = f"there are fewer than two different values to replace in {', '.join(map(repr, alike))}"
-        raise InputError("replace", problem, "Keep such a column as it is, or drop it")
+        raise InputError("synthesize", problem, "Keep such a column as it is, or drop it")
 
 
 def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bool) -> None:
@@ -602,18 +616,18 @@ def _check_replaced(settings: Settings, found: Finding, records: int, *, own: bo
             problem = f"that of {name!r} is not below its upper"
             raise InputError("lower", problem, "Give the smallest and the largest value that may appear")
         return
-    for limit in ("lower", "upper", "radius", "floor"):
+    for limit in ("lower", "upper", "radius", "min_radius"):
         value = getattr(settings, limit)
         if (isinstance(value, Mapping) and name in value) or (limit in ("lower", "upper") and isinstance(value, float)):
             problem = f"{name!r} is a category ({found.reason}), for which it says nothing"
             raise InputError(limit, problem, 'Leave it out; or say that the column is a number: kind = "continuous"')
     if found.levels > max(MOST_LEVELS * records, 20):
         problem = f"{name!r} is a category of {found.levels:,} levels for {records:,} records: new values would be true"
-        raise InputError("replace", problem, "Drop it, group its levels, or say what kind of number it is")
+        raise InputError("synthesize", problem, "Drop it, group its levels, or say what kind of number it is")
 
 
 def _check_levels(settings: Settings, name: str, table: Table) -> None:
-    if name not in settings.replace or settings.kinds.get(name) != "categorical":
+    if name not in settings.synthesize or settings.kinds.get(name) != "categorical":
         raise InputError("levels", f"{name!r} is no replaced category", "Leave them out: only such a column needs them")
     own = {*settings.levels[name]}
     other = sum(level is not None and level not in own for level in find_levels(table.frame[name], name, "levels"))
@@ -630,7 +644,7 @@ def model_of(settings: Settings, kind: str) -> str:
 
     Examples
     --------
-    >>> asked = Settings(replace=["pay"], known=["town"])
+    >>> asked = Settings(synthesize=["pay"], known=["town"])
     >>> model_of(asked, "continuous"), model_of(asked.but(components=5), "continuous")
     ('forest', 'tdp_mixture')
     """
@@ -645,7 +659,7 @@ def _model(settings: Settings, found: Finding) -> str:
 
 def _kind(settings: Settings, found: Finding) -> str:
     """The kind of a column as it is used: dates that are drawn are days."""
-    drawn = found.dates and found.name in settings.replace
+    drawn = found.dates and found.name in settings.synthesize
     return settings.kinds.get(found.name, "date" if drawn else found.kind)
 
 
@@ -654,7 +668,7 @@ def _describe(
 ) -> dict[str, str]:
     fate = next(fate for fate in (*FATES, "derived") if found.name in getattr(settings, fate))
     kind, limits, model, remarks = _kind(settings, found), "", "", []
-    if fate == "replace":
+    if fate == "synthesize":
         model = _model(settings, found)
         ends = [settings.of_column(end, found.name) for end in ("lower", "upper")]
         limits = " to ".join(_tell_limit(end, kind) for end in ends) if kind != "categorical" else ""
@@ -669,10 +683,10 @@ def _describe(
     handling = tell_handling(found.name, sketches)
     if fate == "keep" and found.name not in (settings.predictors or ()):
         handling.append("no predictor of the model")
-    if fate == "replace":
+    if fate == "synthesize":
         # What is told of handling may be published: counts of the true values only if the tables show them.
         remarks += handling
-        handling = _tell_replaced(table, found, kind, settings.missing)
+        handling = _tell_replaced(table, found, kind, settings.missing_values)
     if fate == "derived":
         handling = [f"computed in every dataset: {settings.derived[found.name]}"]
     if found.missing and not any(found.name in design.missing for design in sketches):
@@ -705,7 +719,11 @@ def _remark_kept(table: Table, settings: Settings, found: Finding, kind: str) ->
 def _roles(settings: Settings) -> list[tuple[str, str]]:
     """Every column of the survey's design, with its part in words."""
     words = {"replicates": "replicate weight", "population": "population size"}
-    return [] if settings.survey is None else [(words.get(role, role), name) for role, name in settings.survey.columns]
+    return (
+        []
+        if settings.survey_design is None
+        else [(words.get(role, role), name) for role, name in settings.survey_design.columns]
+    )
 
 
 def _tell_limit(end: float | None, kind: str) -> str:
@@ -783,7 +801,7 @@ def tell_derivable(plan: Plan) -> list[str]:
     return [printable(one) for one in told]
 
 
-_FATES = {"replace": "replaced", "keep": "published as collected", "drop": "dropped"}
+_FATES = {"synthesize": "replaced", "keep": "published as collected", "drop": "dropped"}
 
 
 def _tell_time(seconds: float) -> str:

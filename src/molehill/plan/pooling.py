@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, named_seed
+from molehill.arrays import Floats, derive_seed
 from molehill.errors import InputError
 from molehill.plan.settings import Settings
 from molehill.synthesis.design import find_levels
@@ -68,12 +68,12 @@ def pool_levels(table: Table, settings: Settings) -> tuple[Table, tuple[Pooled, 
     Examples
     --------
     >>> people = Table(pd.DataFrame({"job": ["a"] * 9 + ["b"] * 8 + ["c", "d"] * 3}))
-    >>> made, (pooled,) = pool_levels(people, Settings(replace=["job"], known=[]))
+    >>> made, (pooled,) = pool_levels(people, Settings(synthesize=["job"], known=[]))
     >>> made.frame["job"].unique().tolist(), f"{pooled}"
     (['a', 'b', 'other'], '2 levels of fewer than 5 records (6 in all) are pooled into one level')
     """
     told = []
-    for name in settings.replace:
+    for name in settings.synthesize:
         found = _pool(table, settings, name) if _is_category(table, settings, name) else None
         if found is not None:
             table, pooled = found
@@ -97,7 +97,7 @@ def _is_category(table: Table, settings: Settings, name: str) -> bool:
 def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] | None:
     column: Any = table.frame[name]
     least = settings.least_records(name)
-    levels = [level for level in find_levels(column, name, "replace") if level is not None]
+    levels = [level for level in find_levels(column, name, "synthesize") if level is not None]
     held = dict(column.value_counts().items())
     records = np.array([held[level] for level in levels], dtype=np.int64)
     rare = records < [draw_least(settings, name, f"{level!r}", least) for level in levels]
@@ -143,7 +143,7 @@ def draw_least(settings: Settings, name: str, level: str, least: int) -> int:
 
 def _draw(seed: int | None, number: int, *names: str) -> int:
     """A number from 0 up to one below that; 0 without a seed."""
-    return 0 if seed is None else int(np.random.default_rng(named_seed(seed, *names)).integers(number))
+    return 0 if seed is None else int(np.random.default_rng(derive_seed(seed, *names)).integers(number))
 
 
 def write_in_units(table: Table, settings: Settings) -> Table:
@@ -155,12 +155,12 @@ def write_in_units(table: Table, settings: Settings) -> Table:
     Examples
     --------
     >>> people = Table(pd.DataFrame({"pay": [*range(100, 40_100, 100), 12_345, 30]}))
-    >>> made = write_in_units(people, Settings(replace=["pay"], known=[], seed=1))
+    >>> made = write_in_units(people, Settings(synthesize=["pay"], known=[], seed=1))
     >>> made.frame["pay"].tolist()[-2:]
     [12300, 100]
     """
     made = {}
-    for name in (*settings.replace, *settings.derived):
+    for name in (*settings.synthesize, *settings.derived):
         column = table.frame[name]
         if _is_category(table, settings, name) or not (pd.api.types.is_numeric_dtype(column) or holds_dates(column)):
             continue

@@ -39,7 +39,7 @@ def sketch_predictors(table: Table, settings: Settings, models: Mapping[str, str
 
 def predictors_of(settings: Settings, place: int) -> dict[str, Any]:
     """What the model of a replaced column conditions on, the columns replaced before it included: as models take it."""
-    predictors = [*(settings.predictors or ()), *settings.replace[:place]]
+    predictors = [*(settings.predictors or ()), *settings.synthesize[:place]]
     about = {
         field: {name: value for name, value in getattr(settings, field).items() if name in predictors}
         for field in ("breaks", "kinds")
@@ -52,7 +52,7 @@ def uncarried_relations(settings: Settings) -> list[str]:
 
     Of a synthesizer of the caller's, and of settings without predictors, nobody can tell.
     """
-    if settings.synthesizer == "own" or settings.predictors is None:
+    if settings.synthesizer == "custom" or settings.predictors is None:
         return []
     return [name for name in settings.keep if name not in settings.predictors]
 

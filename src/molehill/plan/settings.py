@@ -18,17 +18,17 @@ import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, field_validator, model_validator
 
 from molehill.arrays import FrozenDict
-from molehill.baselines import BASELINES
 from molehill.errors import MOST_ORDER, InputError, nearest
 from molehill.evaluation.scorecard import read_bounds
 from molehill.files import write_text
 from molehill.plan.targets import EXAMPLES, parse_targets
 from molehill.risk.intruder import Intruder
+from molehill.sdc_methods import BASELINES
 from molehill.surveys.design import SurveyDesign
 from molehill.tables.resolution import day_of
 from molehill.tables.schema import Kind
 
-# `own` is a synthesizer that was given in Python; the others are those of `molehill.models`.
+# `custom` is a synthesizer that was given in Python; the others are those of `molehill.models`.
 SYNTHESIZERS = (
     "auto",
     "forest",
@@ -38,44 +38,82 @@ SYNTHESIZERS = (
     "poisson",
     "normal_linear",
     "multinomial",
-    "own",
+    "custom",
 )
 COMPARED = ("unweighted", "marginal", "pairwise", *BASELINES)
 
-# What can become of a column; `decide` is for one that nobody has decided on yet.
-FATES = ("replace", "keep", "drop", "decide")
-# What the entry of a column in a settings file may say beside its fate, and the setting that it belongs to.
+# How a variable can be treated: synthesized, released unchanged, not released; `undecided` is for one that waits.
+FATES = ("synthesize", "keep", "drop", "undecided")
+# What the entry of a column in a settings file may say beside its treatment, and the setting that it belongs to.
 OF_COLUMNS = {
     "lower": "lower",
     "upper": "upper",
     "radius": "radius",
-    "floor": "floor",
+    "min_radius": "min_radius",
     "kind": "kinds",
     "breaks": "breaks",
-    "missing": "missing_codes",
-    "likely": "likely",
+    "missing_codes": "missing_codes",
+    "knowledge_probability": "knowledge_probability",
     "levels": "levels",
     "min_level_records": "min_level_records",
 }
 
-# Settings of columns that a file has with its columns, beside fates and what `OF_COLUMNS` names.
-BESIDE = ("derived", "accept", "accept_derivable")
-# What is accepted knowingly of a column, as its entry says it.
-ACCEPTED = {"identifying": "accept", "derivable": "accept_derivable"}
+# The same the other way: what the entry of a column calls a setting.
+OF_KEYS = {field: key for key, field in OF_COLUMNS.items()}
+# Settings of columns that a file has with its columns, beside treatments and what `OF_COLUMNS` names.
+BESIDE = ("derived", "accept_identifying", "accept_derivable")
+# What is accepted knowingly of a column, as its entry says it by `true`.
+ACCEPTED = BESIDE[1:]
 
-# What `scheme = "paper"` stands for.
+# What `method = "paper"` stands for.
 PAPER = {
     "components": 10,
-    "membership": "posterior",
+    "component_draw": "posterior",
     "transform": "log",
-    "cover": "paper",
-    "scale": 1.0,
-    "shift": 0.0,
+    "count_self": True,
+    "weight_scale": 1.0,
+    "weight_shift": 0.0,
 }
 # What only a mixture understands.
-OF_MIXTURES = ("components", "membership", "transform", "priors", "standardise")
-# What a weighted scheme is said by, if nothing else is said.
-WEIGHTING = {"order": 2, "scale": 1.0, "shift": 0.0}
+OF_MIXTURES = ("components", "component_draw", "transform", "priors", "standardize")
+# Settings of the risk weights, with their defaults.
+WEIGHTING = {"risk_order": 2, "weight_scale": 1.0, "weight_shift": 0.0}
+
+# The tables of a settings file, in their order.
+TABLES = ("file", "columns", "intruder", "model", "mixture", "survey", "search", "evaluation", "expert")
+REFERENCE = "docs/settings.md"
+# What settings, and their entries of a column, were called in files of earlier versions.
+FORMER = {
+    "replace": "synthesize",
+    "decide": "undecided",
+    "accept": "accept_identifying",
+    "identifying": "accept_identifying",
+    "derivable": "accept_derivable",
+    "relations": "preserve",
+    "survey": "survey_design",
+    "sandwich": "design_variance",
+    "floor": "min_radius",
+    "likely": "knowledge_probability",
+    "scheme": "method",
+    "order": "risk_order",
+    "scale": "weight_scale",
+    "shift": "weight_shift",
+    "leaf": "min_leaf_size",
+    "membership": "component_draw",
+    "standardise": "standardize",
+    "records": "fully_synthetic_records",
+    "expected_tables": "expected_risk_draws",
+    "scorecard": "thresholds",
+    "targets": "release_criteria",
+    "fits": "max_fits",
+    "seconds": "max_seconds",
+    "chance": "max_failure_probability",
+    "redraw": "max_redraw_share",
+    "search_tables": "search_draws",
+    "cover": "count_self",
+    "missing": "missing_values",
+    "executor": "scheduler",
+}
 
 WHOLE = "a whole number, 1 or more"
 # How many records must have a level of a category, if nothing is said of it.
@@ -90,10 +128,24 @@ Amount = Annotated[float, Field(ge=0)]
 Limit = float | date
 
 
-def setting(default: Any, comment: str, wanted: str, *, public: bool = False, **limits: Any) -> Any:
-    """Describe a setting: a comment for people, what it wants in words, and whether it may be published."""
+def setting(
+    default: Any,
+    comment: str,
+    wanted: str,
+    *,
+    table: str = "expert",
+    main: bool = False,
+    public: bool = False,
+    **limits: Any,
+) -> Any:
+    """Describe a setting.
+
+    A comment for people, what it wants in words, its table in a settings file, whether `init` writes it in any case,
+    and whether it may be published.
+    """
     fixed = FrozenDict(default) if isinstance(default, dict) else default
-    return Field(fixed, description=comment, json_schema_extra={"wanted": wanted, "public": public}, **limits)
+    about: dict[str, Any] = {"wanted": wanted, "table": table, "main": main, "public": public}
+    return Field(fixed, description=comment, json_schema_extra=about, **limits)
 
 
 def _one_of(choices: Any) -> str:
@@ -105,34 +157,63 @@ class Settings(BaseModel):
 
     Examples
     --------
-    >>> Settings(replace=["income"], known=["gender", "age"]).radius
+    >>> Settings(synthesize=["income"], known=["gender", "age"]).radius
     0.2
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
     data: Name | None = setting(
-        None, "The confidential table: .csv, .tsv, .xlsx, .parquet, .dta, .sav, .sas7bdat or .xpt.", "a path"
+        None,
+        "The confidential table: .csv, .tsv, .xlsx, .parquet, .dta, .sav, .sas7bdat or .xpt.",
+        "a path",
+        table="file",
+        main=True,
     )
-    encoding: Name | None = setting(None, "Encoding of a text file; left out, it is found out.", "a name")
-    separator: Name | None = setting(None, "What divides cells of a text file; left out, it is found out.", "a mark")
-    decimal: Name | None = setting(None, "Decimal mark of a text file; left out, it is found out.", '"." or ","')
+    encoding: Name | None = setting(None, "Encoding of a text file; left out, it is found out.", "a name", table="file")
+    separator: Name | None = setting(
+        None, "What divides cells of a text file; left out, it is found out.", "a mark", table="file"
+    )
+    decimal: Name | None = setting(
+        None, "Decimal mark of a text file; left out, it is found out.", '"." or ","', table="file"
+    )
     thousands: str | None = setting(
-        None, "Mark between thousands of a text file; left out, it is found out.", 'a mark, or "" for none'
+        None,
+        "Mark between thousands of a text file; left out, it is found out.",
+        'a mark, or "" for none',
+        table="file",
     )
-    sheet: Name | None = setting(None, "Sheet of a workbook, if several hold something.", "a name")
-    replace: Names = setting(
-        ..., "The columns to protect: their values are replaced.", "a list of column names", public=True, min_length=1
+    sheet: Name | None = setting(None, "Sheet of a workbook, if several hold something.", "a name", table="file")
+    synthesize: Names = setting(
+        ...,
+        "Variables whose values are synthesized, in the order of synthesis.",
+        "a list of column names",
+        public=True,
+        min_length=1,
+        table="columns",
     )
     keep: Names = setting(
-        (), "Columns that are published as they were collected.", "a list of column names", public=True
+        (),
+        "Variables that are released unchanged.",
+        "a list of column names",
+        public=True,
+        table="columns",
     )
-    drop: Names = setting((), "Columns that are not published.", "a list of column names", public=True)
-    decide: Names = setting(
-        (), "Columns whose fate is still open: nothing is made until it is decided.", "a list of column names"
+    drop: Names = setting(
+        (), "Variables that are not released.", "a list of column names", public=True, table="columns"
     )
-    accept: Names = setting(
-        (), "Columns that may name people and are kept all the same.", "a list of column names", public=True
+    undecided: Names = setting(
+        (),
+        "Variables whose treatment is not decided yet: nothing is made before it is.",
+        "a list of column names",
+        table="columns",
+    )
+    accept_identifying: Names = setting(
+        (),
+        "Variables that may identify people directly and are released unchanged all the same.",
+        "a list of column names",
+        public=True,
+        table="columns",
     )
     derived: dict[Name, Name] = setting(
         {},
@@ -141,39 +222,54 @@ class Settings(BaseModel):
         "column.",
         'formulas by column, such as { grade = "age - experience - 6" }',
         public=True,
+        table="columns",
     )
     accept_derivable: Names = setting(
         (),
         "Columns that are replaced or derived although their true values can be computed from kept ones, knowingly.",
         "a list of column names",
+        table="columns",
     )
     known: Names = setting(
-        ..., "Columns that an intruder may know about a person.", "a list of column names", public=True
+        ...,
+        "Key variables: what an intruder is assumed to know of a person.",
+        "a list of column names",
+        public=True,
+        table="intruder",
+        main=True,
     )
     predictors: Names | None = setting(
         None,
         "What models condition on; left out: the columns of relations and regressions or, without them, all kept ones.",
         "a list of column names",
         public=True,
+        table="model",
     )
-    relations: Names = setting(
+    preserve: Names = setting(
         (),
-        "Kept columns whose relation to the replaced ones the tables shall carry, beside those of the regressions.",
+        "Unchanged variables whose relationships with the synthesized ones are to be preserved, beside those of the "
+        "regressions.",
         "a list of column names",
         public=True,
+        table="model",
+        main=True,
     )
     constraints: Names = setting(
         (),
         'What must be so in every released record, such as "rent <= income" or "age < 15 -> marital = \'single\'".',
         "a list of constraints, each named once",
+        table="model",
+        main=True,
     )
-    survey: InstanceOf[SurveyDesign] | None = setting(
+    survey_design: InstanceOf[SurveyDesign] | None = setting(
         None,
         "How the table was sampled, if it is a sample of a survey: the columns of design weight, stratum, cluster, "
         "population sizes and replicate weights. Estimates are then weighted, with the variances of the design.",
         "a table: weight, and as there are stratum, cluster, nested, population, single, replicates, method, fay, "
         "scale, factors, centre",
         public=True,
+        table="survey",
+        main=True,
     )
     survey_fit: Literal["auto", "both", "weights", "predictor", "ignore"] = setting(
         "auto",
@@ -182,199 +278,246 @@ class Settings(BaseModel):
         "weight is published, collected or drawn, else weights. ignore: neither.",
         _one_of(("auto", "both", "weights", "predictor", "ignore")),
         public=True,
+        table="survey",
     )
-    sandwich: bool = setting(
+    design_variance: bool = setting(
         default=True,
-        comment="Whether draws that are weighted by design get the spread of the design (the sandwich correction).",
+        comment="Whether the variance of weighted draws is corrected for the survey design (sandwich correction).",
         wanted="true or false",
+        table="survey",
     )
     radius: Share | dict[Name, Share] = setting(
-        0.2, "What counts as close to the true value: 0.2 is within 20%.", "a number from 0 to 1, or one per column"
+        0.2,
+        "How near to the true value counts as close: 0.2 is within 20%.",
+        "a number from 0 to 1, or one per column",
+        table="intruder",
+        main=True,
     )
-    floor: Amount | dict[Name, Amount] = setting(
-        0.0, "Least radius, in the units of the data.", "a number from 0 up, or one per column"
+    min_radius: Amount | dict[Name, Amount] = setting(
+        0.0,
+        "Smallest radius, in the units of the variable.",
+        "a number from 0 up, or one per column",
+        table="intruder",
     )
-    likely: dict[Name, Annotated[float, Field(gt=0, le=1)]] = setting(
+    knowledge_probability: dict[Name, Annotated[float, Field(gt=0, le=1)]] = setting(
         {},
-        "How likely an intruder knows a replaced column roughly; 1 if nothing is said.",
+        "Probability that an intruder knows a synthesized variable approximately; 1 if not given.",
         "numbers above 0, up to 1",
         public=True,
+        table="columns",
     )
-    scheme: Literal["auto", "weighted", "paper"] = setting(
+    method: Literal["auto", "risk_weighted", "paper"] = setting(
         "auto",
-        "How records are weighted. auto: the safest of those that keep as much as the best. weighted: by order, scale, "
-        "shift. paper: all as published (10 components, posterior membership, the paper's cover, weights 1 - risk).",
-        _one_of(("auto", "weighted", "paper")),
+        "The method of protection. auto: unweighted, and weighted if release criteria need it. risk_weighted: by "
+        "risk_order, weight_scale, weight_shift. paper: all as published (10 components drawn from the posterior, a "
+        "record counts as its own close neighbour, weights 1 - risk).",
+        _one_of(("auto", "risk_weighted", "paper")),
+        table="model",
     )
-    order: int = setting(
+    risk_order: int = setting(
         2,
-        "1 marginal, 2 pairwise, k: how risk is measured for the weights.",
+        "Order of the risk that weights are computed from: 1 marginal, 2 pairwise, k.",
         f"a whole number from 1 to {MOST_ORDER:,}",
         ge=1,
         le=MOST_ORDER,
     )
-    scale: float = setting(
-        1.0, "Weights are scale * (1 - risk) + shift, cut to between 0 and 1.", "a number above 0", gt=0
+    weight_scale: float = setting(
+        1.0,
+        "Risk weights are weight_scale * (1 - risk) + weight_shift, cut to between 0 and 1 (c in the paper).",
+        "a number above 0",
+        gt=0,
     )
-    shift: float = setting(0.0, "See scale.", "a number")
+    weight_shift: float = setting(
+        0.0, "Constant added to the risk weights (g in the paper); see weight_scale.", "a number"
+    )
     synthesizer: str = setting(
         "auto",
         "What replaces the values. auto: a forest or, with the paper's scheme or settings of a mixture, the model that "
         "the paper has for the kind of the column.",
         _one_of(SYNTHESIZERS),
         public=True,
+        table="model",
     )
-    leaf: Annotated[float, Field(ge=1)] | Literal["auto"] = setting(
+    min_leaf_size: Annotated[float, Field(ge=1)] | Literal["auto"] = setting(
         "auto",
-        "Least number of records that a forest tells apart: more tell less of a person. auto: the safest that keeps as "
-        "much as the best.",
+        "Minimum number of records per leaf of a forest. Larger leaves lower the risk and lose detail. auto: selected "
+        "by search.",
         'a number from 1 up, or "auto"',
+        table="model",
     )
     components: Annotated[int, Field(ge=1)] | Literal["auto"] = setting(
         "auto",
-        "Components of a mixture; auto is the largest of 10, 5, 4, 3 and 2 whose chains come together.",
+        "Components of a mixture; auto is the largest of 10, 5, 4, 3 and 2 whose chains converge.",
         f'{WHOLE}, or "auto"',
+        table="mixture",
     )
-    membership: Literal["posterior", "prior"] = setting(
+    component_draw: Literal["posterior", "prior"] = setting(
         "prior",
         "How a mixture draws a record's component: given its true value, as the paper does, or from the prior: less "
         "risk at no loss.",
         _one_of(("posterior", "prior")),
+        table="mixture",
     )
     transform: Literal["auto", "log", "root"] = setting(
         "auto",
         "The scale of a mixture: logarithms, as the paper's, or sixth roots, whichever fits positive amounts better.",
         _one_of(("auto", "log", "root")),
+        table="mixture",
     )
     priors: Literal["weak", "paper"] = setting(
         "weak",
         "Priors of a mixture: half-normal, or half-t(3) as in the paper, whose tails allow absurd values.",
         _one_of(("weak", "paper")),
+        table="mixture",
     )
-    standardise: bool = setting(
+    standardize: bool = setting(
         default=True,
         comment="Whether the priors of a mixture see the amounts centred and scaled; the paper's supplement does not.",
         wanted="true or false",
+        table="mixture",
     )
     lower: float | dict[Name, Limit] | None = setting(
         None,
-        "Least value that may be released, from a codebook; never the confidential minimum.",
+        "Smallest value that may be released, from a codebook; never the confidential minimum.",
         "a number, or a number or date per column",
+        table="model",
     )
     upper: float | dict[Name, Limit] | None = setting(
         None,
         "Largest value that may be released, from a codebook; never the confidential maximum.",
         "a number, or a number or date per column",
+        table="model",
     )
     datasets: int = setting(
         20,
-        "How many synthetic tables to release.",
+        "Number of synthetic datasets.",
         f"a whole number from 1 to {MOST_TABLES:,}",
         public=True,
         ge=1,
         le=MOST_TABLES,
+        table="model",
+        main=True,
     )
-    records: int | None = setting(
+    fully_synthetic_records: int | None = setting(
         None,
-        "How many new people every table holds, where nothing is kept: no record is anybody's then. Left out: the "
-        "records of the table, with new values.",
+        "Full synthesis: number of records per dataset. All released variables are synthesized and no record "
+        "corresponds to a respondent.",
         "a whole number, 2 or more",
         public=True,
         ge=2,
+        table="model",
     )
     compare: Names = setting(
         COMPARED[:4],
         "What the report shows beside the release.",
         "a list of " + ", ".join(f'"{name}"' for name in COMPARED),
+        table="evaluation",
     )
     regressions: Names = setting(
         (),
         "Linear regressions whose coefficients the report compares, beside mean, median, 90% quantile and sd.",
         'a list of formulas such as "income ~ age + region"',
+        table="evaluation",
+        main=True,
     )
-    expected_tables: int = setting(
+    expected_risk_draws: int = setting(
         200,
-        "How many predicted tables the expected risk rests on; 0 leaves it out.",
+        "Number of predicted datasets that expected risk is computed from; 0 leaves it out.",
         "a whole number: 0, or a multiple of 20 from 40 up",
         ge=0,
         multiple_of=20,
     )
-    attacks: Literal["auto", "all", "none"] = setting(
+    attacks: Literal["auto", "always", "none"] = setting(
         "auto",
         "The attacks and checks that boards know: with people held out as a control where refitting takes seconds, "
         'with them whatever it takes ("all"), or not at all.',
-        _one_of(("auto", "all", "none")),
+        _one_of(("auto", "always", "none")),
+        table="evaluation",
     )
-    scorecard: dict[Name, Any] = setting(
+    thresholds: dict[Name, Any] = setting(
         {},
-        "Where a measure makes its family amber and red in the report, by the id of the measure, in place of our "
-        'bounds; what is not named keeps ours, and "off" is not asked. The verdict goes by the same bounds. Tables do '
-        "not depend on them.",
+        "Amber and red thresholds of the scorecard and the recommendation, by the id of a measure; measures that are "
+        'not named keep their defaults, and "off" disables one. Datasets do not depend on them.',
         'a table such as { matches_true = { amber = 0.02, red = 0.1 }, closest_records = "off" }; red may be "never"; '
-        "of a measure that we have no rule for both are needed, and family can be said",
+        "a measure without a default needs both, and may have a family",
+        table="evaluation",
     )
-    targets: Names = setting(
+    release_criteria: Names = setting(
         (),
-        "Rules that the release shall keep: the one that keeps the most under them is searched for.",
+        'Release criteria, such as "mean expected <= 0.15". Molehill searches for the release with the highest utility '
+        "that meets all of them.",
         f'a list of rules such as "{EXAMPLES[0]}"',
+        table="search",
+        main=True,
     )
-    fits: int = setting(12, "How many fits a search makes at most.", WHOLE, ge=1)
-    seconds: float | None = setting(None, "A search begins no fit after so many seconds.", "a number above 0", gt=0)
-    chance: float = setting(
+    max_fits: int = setting(12, "Largest number of fits of a search.", WHOLE, ge=1, table="search")
+    max_seconds: float | None = setting(
+        None, "A search starts no fit after this many seconds.", "a number above 0", gt=0, table="search"
+    )
+    max_failure_probability: float = setting(
         0.2,
-        "Largest chance that fresh tables break a realised target which still counts as meeting it.",
+        "A criterion on realised risk counts as met if newly drawn datasets would violate it with at most this "
+        "probability.",
         "a number between 0 and 1",
         gt=0,
         lt=1,
     )
-    redraw: float = setting(
+    max_redraw_share: float = setting(
         0.0,
-        "Share of the records that may be drawn anew to keep a realised target, if bad luck broke it; 0: none.",
+        "Share of the records that may be drawn again to meet a criterion on realised risk; 0: none.",
         "a number from 0 to below 1",
         ge=0,
         lt=1,
     )
-    search_tables: int = setting(
+    search_draws: int = setting(
         400,
-        "How many predicted tables a search measures each of its points with.",
+        "Number of predicted datasets by which a search measures each of its candidates.",
         "a whole number, a multiple of 20 from 40 up",
         ge=40,
         multiple_of=20,
     )
-    cover: Literal["others", "paper"] = setting(
-        "others",
-        "Who covers a record of a pattern: only the others, or, as the paper counts, also the record itself.",
-        _one_of(("others", "paper")),
+    count_self: bool = setting(
+        default=False,
+        comment="Whether a record counts as its own close neighbour, as in the paper.",
+        wanted="true or false",
     )
-    small_patterns: Literal["protect", "marginal", "error"] = setting(
-        "protect",
+    small_patterns: Literal["maximum_risk", "marginal", "error"] = setting(
+        "maximum_risk",
         "A pattern too small for the order: give its records risk 1 and weight 0, take order 1 there, or refuse.",
-        _one_of(("protect", "marginal", "error")),
+        _one_of(("maximum_risk", "marginal", "error")),
     )
-    missing: Literal["error", "keep", "model"] = setting(
+    missing_values: Literal["error", "keep", "model"] = setting(
         "error",
-        "A missing sensitive value: refuse the table, leave it missing, or model which values are missing as well.",
+        "A missing sensitive value: refuse the data, leave it missing, or model which values are missing as well.",
         _one_of(("error", "keep", "model")),
         public=True,
+        table="model",
+        main=True,
     )
     seed: int | None = setting(
         None,
-        "Leave it out for fresh randomness. A seed can undo the protection: keep it to yourself.",
+        "Omit for a random seed. The seed is confidential: with the confidential data it reproduces every draw.",
         "a whole number from 0 up, below 2**63",
         ge=0,
         lt=2**63,
     )
-    executor: Name | None = setting(
+    scheduler: Name | None = setting(
         None,
         "Where pieces of the work run: left out, here; on a worker for every core; or on a Dask cluster. The result is "
         "the same.",
         '"local", "local:2" (so many workers), or the address of a scheduler such as "tls://host:8786"',
     )
     breaks: dict[Name, Annotated[tuple[float, ...], Field(min_length=1)]] = setting(
-        {}, "Groups of a numeric known column or predictor: where each begins.", "lists of numbers"
+        {},
+        "Groups of a numeric known column or predictor: where each begins.",
+        "lists of numbers",
+        table="columns",
     )
     levels: dict[Name, Annotated[tuple[float | str, ...], Field(min_length=2)]] = setting(
-        {}, "The levels of a replaced category that has an order, from the first to the last.", "lists of levels"
+        {},
+        "The levels of a replaced category that has an order, from the first to the last.",
+        "lists of levels",
+        table="columns",
     )
     min_level_records: Annotated[int, Field(ge=1)] | dict[Name, Annotated[int, Field(ge=1)]] = setting(
         FEWEST,
@@ -382,9 +525,13 @@ class Settings(BaseModel):
         'they have an order, else into "other"; 1 pools none.',
         f"{WHOLE}, or one per column",
         public=True,
+        table="model",
     )
     missing_codes: dict[Name, tuple[float | str, ...]] = setting(
-        {}, "Cells that stand for a missing value, by column.", "lists of codes"
+        {},
+        "Cells that stand for a missing value, by column.",
+        "lists of codes",
+        table="columns",
     )
     shuffle: bool = setting(
         default=True,
@@ -396,6 +543,7 @@ class Settings(BaseModel):
         {},
         "Kinds of columns, where the inferred one is wrong.",
         "kinds of columns: " + ", ".join(f'"{kind}"' for kind in Kind.__args__),
+        table="columns",
     )
 
     def __init__(self, /, **given: Any) -> None:
@@ -417,7 +565,7 @@ class Settings(BaseModel):
             return obj
         if not isinstance(obj, Mapping) or not all(isinstance(name, str) for name in obj):
             problem = "they are not a table of settings by name"
-            raise InputError("settings", problem, "Write for instance {'replace': ['income'], 'known': ['age']}")
+            raise InputError("settings", problem, "Write for instance {'synthesize': ['income'], 'known': ['age']}")
         return cls(**obj)
 
     @classmethod
@@ -447,7 +595,7 @@ class Settings(BaseModel):
     def _take_lists(cls, given: Any) -> Any:
         """Take one text for a list of one, lists, of which TOML has no other kind, for tuples, and columns apart."""
         given = spread_columns(given)
-        given = settle_scheme(given)
+        given = settle_method(given)
         if isinstance(given.get("levels"), Mapping):
             # What has levels is a category, whatever its codes look like.
             kinds = dict.fromkeys(given["levels"], "categorical")
@@ -457,24 +605,24 @@ class Settings(BaseModel):
             name: (value,) if name in listed and isinstance(value, str) else value for name, value in given.items()
         }
         taken = {name: _plain_tuples(value) for name, value in taken.items()}
-        if "survey" in taken:
-            taken["survey"] = read_design(taken["survey"])
+        if "survey_design" in taken:
+            taken["survey_design"] = read_design(taken["survey_design"])
         return {name: _read_dates(value) if name in ("lower", "upper") else value for name, value in taken.items()}
 
     @field_validator(
-        "replace",
+        "synthesize",
         "keep",
         "drop",
-        "decide",
-        "accept",
+        "undecided",
+        "accept_identifying",
         "accept_derivable",
         "known",
         "predictors",
-        "relations",
+        "preserve",
         "compare",
         "regressions",
         "constraints",
-        "targets",
+        "release_criteria",
     )
     @classmethod
     def _once_each(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -490,7 +638,7 @@ class Settings(BaseModel):
             raise ValueError("it is not a choice")
         return value
 
-    @field_validator("scorecard", mode="before")
+    @field_validator("thresholds", mode="before")
     @classmethod
     def _are_bounds(cls, given: Any) -> Any:
         try:
@@ -498,14 +646,14 @@ class Settings(BaseModel):
         except InputError as error:
             raise _ToldError(f"{error.problem}. {error.remedy}") from None
 
-    @field_validator("expected_tables")
+    @field_validator("expected_risk_draws")
     @classmethod
     def _enough_for_blocks(cls, number: int) -> int:
         if number == 20:
-            raise ValueError("20 tables make no two in a block")
+            raise ValueError("20 datasets make no two in a block")
         return number
 
-    @field_validator("targets")
+    @field_validator("release_criteria")
     @classmethod
     def _can_be_read(cls, targets: tuple[str, ...]) -> tuple[str, ...]:
         problems = parse_targets(targets)[1]
@@ -531,27 +679,34 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _design_stays(self) -> Self:
         """Refuse what would undo a replaced or dropped weight, or make the design of the release another."""
-        if self.survey is None:
+        if self.survey_design is None:
             if self.survey_fit not in ("auto", "ignore"):
-                raise _ToldError("'survey_fit' needs 'survey': name the column of the design weight there")
+                raise _ToldError("'survey_fit' needs 'survey_design': name the column of the survey weight there")
             return self
-        told = self.survey.columns
-        changed = [name for role, name in told if role != "weight" and name in self.replace]
+        told = self.survey_design.columns
+        changed = [name for role, name in told if role != "weight" and name in self.synthesize]
         if changed:
             raise _ToldError(
-                f"'survey' says by {changed[0]!r} how records were drawn: keep or drop it, or leave it out there"
+                f"'survey_design' says by {changed[0]!r} how records were drawn: keep or drop it, or leave it out there"
             )
-        if self.survey_fit == "weights" and self.records is not None and self.survey.weight in self.replace:
+        if (
+            self.survey_fit == "weights"
+            and self.fully_synthetic_records is not None
+            and self.survey_design.weight in self.synthesize
+        ):
             raise _ToldError(
-                f"'records' and survey_fit = \"weights\" draw people from the population, who need no weight: drop "
-                f"{self.survey.weight!r}"
+                "'fully_synthetic_records' and survey_fit = \"weights\" draw people from the population, who need no "
+                f"weight: drop {self.survey_design.weight!r}"
             )
-        if self.survey.weight in self.replace[1:] and self.survey_fit != "ignore":
+        if self.survey_design.weight in self.synthesize[1:] and self.survey_fit != "ignore":
             raise _ToldError(
-                f"{self.survey.weight!r} is the design weight: draw it first of all replaced columns, which can then "
-                'be drawn given it; or survey_fit = "ignore"'
+                f"{self.survey_design.weight!r} is the survey weight: draw it first of all replaced columns, which can "
+                'then be drawn given it; or survey_fit = "ignore"'
             )
-        weight, telling = self.survey.weight, [*self.survey.replicates, *filter(None, [self.survey.population])]
+        weight, telling = (
+            self.survey_design.weight,
+            [*self.survey_design.replicates, *filter(None, [self.survey_design.population])],
+        )
         shown = [name for name in telling if name in self.keep]
         if shown and weight not in self.keep:
             raise _ToldError(f"{shown[0]!r} tells {weight!r}, which is not published as it is: drop it too")
@@ -564,30 +719,46 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _likely_replaced(self) -> Self:
-        other = [name for name in self.likely if name not in self.replace or name in self.known]
+        other = [name for name in self.knowledge_probability if name not in self.synthesize or name in self.known]
         if other:
-            raise _ToldError(f"'likely' is for replaced columns that are not known for sure: leave {other[0]!r} out")
+            raise _ToldError(
+                "'knowledge_probability' is for synthesized variables that are not known for sure: leave "
+                f"{other[0]!r} out"
+            )
         return self
 
     @model_validator(mode="after")
     def _new_people(self) -> Self:
-        if self.records is None:
+        if self.fully_synthetic_records is None:
             return self
         if self.keep:
-            raise _ToldError(f"'records' makes new people, of whom nothing is kept: replace or drop {self.keep[0]!r}")
-        if self.missing == "keep":
-            raise _ToldError("'records' makes new people, who have no missing values to keep: missing = \"model\"")
-        if self.membership == "posterior":
-            raise _ToldError("'records' makes new people: no component is drawn given a true value, nor by the paper")
-        if self.predictors:
-            raise _ToldError("'records' makes new people: leave 'predictors' out, each column is given those before it")
-        if self.synthesizer == "own":
             raise _ToldError(
-                "'records' needs synthesizers that Molehill knows: draw from your own by draw(records=...)"
+                f"'fully_synthetic_records' makes new people, of whom nothing is kept: replace or drop {self.keep[0]!r}"
             )
-        if self.targets or self.redraw:
-            raise _ToldError("'records' makes new people, whom the rules in 'targets' do not speak of: leave them out")
-        if not {*self.replace} - {*self.known}:
+        if self.missing_values == "keep":
+            raise _ToldError(
+                "'fully_synthetic_records' makes new people, who have no missing values to keep: missing_values = "
+                '"model"'
+            )
+        if self.component_draw == "posterior":
+            raise _ToldError(
+                "'fully_synthetic_records' makes new people: no component is drawn given a true value, nor by the paper"
+            )
+        if self.predictors:
+            raise _ToldError(
+                "'fully_synthetic_records' makes new people: leave 'predictors' out, each column is given those before "
+                "it"
+            )
+        if self.synthesizer == "custom":
+            raise _ToldError(
+                "'fully_synthetic_records' needs synthesizers that Molehill knows: draw from your own by "
+                "draw(records=...)"
+            )
+        if self.release_criteria or self.max_redraw_share:
+            raise _ToldError(
+                "'fully_synthetic_records' makes new people, whom 'release_criteria' do not apply to: leave them out"
+            )
+        if not {*self.synthesize} - {*self.known}:
             raise _ToldError("'known' names every column: leave out what an intruder would like to learn")
         return self
 
@@ -598,31 +769,36 @@ class Settings(BaseModel):
     @property
     def intruder(self) -> Intruder:
         """Whose eyes the release is measured with: of new people some replaced columns may be known."""
-        sensitive = self.replace if self.records is None else [name for name in self.replace if name not in self.known]
-        named: dict[str, Any] = {
-            name: getattr(self, name) for name in ("known", "radius", "floor", "kinds", "cover", "small_patterns")
-        }
+        sensitive = (
+            self.synthesize
+            if self.fully_synthetic_records is None
+            else [name for name in self.synthesize if name not in self.known]
+        )
+        shared = ("known", "radius", "min_radius", "kinds", "count_self", "small_patterns")
+        named: dict[str, Any] = {name: getattr(self, name) for name in shared}
         breaks = {name: ends for name, ends in self.breaks.items() if name in self.known}
-        likely = {name: chance for name, chance in self.likely.items() if name in sensitive}
-        return Intruder(sensitive=sensitive, breaks=breaks, missing=self.absent, likely=likely, **named)
+        likely = {name: chance for name, chance in self.knowledge_probability.items() if name in sensitive}
+        return Intruder(
+            sensitive=sensitive, breaks=breaks, missing_values=self.absent, knowledge_probability=likely, **named
+        )
 
     @property
     def is_parametric(self) -> bool:
         """Whether the models of the paper are asked for: by its scheme, or by anything that is of a mixture alone."""
         fields = type(self).model_fields
-        return self.scheme == "paper" or any(getattr(self, name) != fields[name].default for name in OF_MIXTURES)
+        return self.method == "paper" or any(getattr(self, name) != fields[name].default for name in OF_MIXTURES)
 
     @property
     def weighs(self) -> Literal["both", "weights", "predictor", ""]:
         """How models use the design weight, if at all; docs/surveys.md has what was measured of these ways."""
-        if self.survey is None or self.survey_fit == "ignore":
+        if self.survey_design is None or self.survey_fit == "ignore":
             return ""
         if self.survey_fit != "auto":
             return self.survey_fit
-        given = self.predictors is None or self.survey.weight in self.predictors
+        given = self.predictors is None or self.survey_design.weight in self.predictors
         # What a synthesizer of the caller's is given, nobody can tell.
-        given = given and self.survey.weight in self.keep and self.synthesizer != "own"
-        return "both" if given or self.survey.weight in self.replace else "weights"
+        given = given and self.survey_design.weight in self.keep and self.synthesizer != "custom"
+        return "both" if given or self.survey_design.weight in self.synthesize else "weights"
 
     @property
     def fits_by_weight(self) -> bool:
@@ -637,7 +813,7 @@ class Settings(BaseModel):
     @property
     def absent(self) -> Literal["error", "keep"]:
         """What becomes of a record without a sensitive value in what is measured."""
-        return "error" if self.missing == "error" else "keep"
+        return "error" if self.missing_values == "error" else "keep"
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -647,7 +823,7 @@ class Settings(BaseModel):
     @property
     def column(self) -> str:
         """What the replaced columns are called together."""
-        return ", ".join(self.replace)
+        return ", ".join(self.synthesize)
 
     def of_column(self, name: str, column: str) -> Any:
         """Give a setting that may be one for all columns, or one for each, for one of them; a date as a day."""
@@ -664,10 +840,10 @@ class Settings(BaseModel):
     def public(self) -> Self:
         """The settings that may be published, all others as if they had been left out."""
         kept = {name: getattr(self, name) for name in self.model_fields_set if self.describe(name)["public"]}
-        if self.survey is not None:
+        if self.survey_design is not None:
             # Of a design what the published columns tell, and how the weight is called.
-            known = self.survey.among((*self.keep, *self.replace))
-            kept["survey"] = known or SurveyDesign(weight=self.survey.weight)
+            known = self.survey_design.among((*self.keep, *self.synthesize))
+            kept["survey_design"] = known or SurveyDesign(weight=self.survey_design.weight)
         return type(self)(**kept)
 
 
@@ -686,13 +862,13 @@ def read_design(given: Any) -> Any:
     parts = [one.name for one in fields(SurveyDesign)]
     wrong = [name for name in given if name not in parts]
     if wrong:
-        raise _ToldError(f"'survey' has no {wrong[0]!r}: {nearest(f'{wrong[0]}', parts)}")
+        raise _ToldError(f"'survey_design' has no {wrong[0]!r}: {nearest(f'{wrong[0]}', parts)}")
     if "weight" not in given:
-        raise _ToldError("'survey' does not name the column of the design weight: weight = \"...\"")
+        raise _ToldError("'survey_design' does not name the column of the survey weight: weight = \"...\"")
     try:
         return SurveyDesign(**given)
     except InputError as error:
-        raise _ToldError(f"'survey', {error.argument}: {error.problem}. {error.remedy}") from None
+        raise _ToldError(f"'survey_design', {error.argument}: {error.problem}. {error.remedy}") from None
 
 
 class _ToldError(ValueError):
@@ -726,7 +902,8 @@ def _list_problems(settings: type[Settings], error: ValidationError) -> list[str
     for found in error.errors(include_input=False, include_url=False):
         name = f"{found['loc'][0]}" if found["loc"] else "settings"
         if found["type"] == "extra_forbidden":
-            problems[name] = f"there is no setting {name!r}: {nearest(name, settings.model_fields)}"
+            known = f"it is {FORMER[name]!r} now" if name in FORMER else nearest(name, settings.model_fields)
+            problems[name] = f"there is no setting {name!r}: {known}"
         elif found["type"] == "missing":
             problems[name] = f"{name!r} is missing"
         elif isinstance(raised := found.get("ctx", {}).get("error"), _ToldError):
@@ -748,7 +925,8 @@ def read_settings(path: str | Path, **changes: Any) -> Settings:
     except ValueError:
         # The one thing in TOML that Python refuses to read.
         raise InputError("settings", "a number in it has too many digits", remedy) from None
-    given = {**content, **changes}
+    flat = flatten_tables(content)
+    given = {**flat, **changes}
     contradicted = [name for name in _contradict_paper(given) if name not in changes]
     if contradicted:
         found = {name: re.search(rf"^\s*[\"']?{name}[\"']?\s*=", text, re.MULTILINE) for name in contradicted}
@@ -756,15 +934,60 @@ def read_settings(path: str | Path, **changes: Any) -> Settings:
             f"{name!r}{'' if line is None else f' (line {text.count(chr(10), 0, line.end()) + 1})'}"
             for name, line in found.items()
         ]
-        problem = f'scheme = "paper" sets what the file says otherwise: {", ".join(told)}'
-        raise InputError("settings", problem, "Leave these lines out, or the scheme")
-    settings = Settings(**content)
+        problem = f'method = "paper" sets what the file says otherwise: {", ".join(told)}'
+        raise InputError("settings", problem, "Leave these lines out, or the method")
+    settings = Settings(**flat)
     return settings.but(**changes) if changes else settings
 
 
+def flatten_tables(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the settings of a file, which stand in tables there, by their names; what stands elsewhere is refused.
+
+    Examples
+    --------
+    >>> flatten_tables({"intruder": {"known": ["age"]}, "columns": {"income": "synthesize"}})
+    {'known': ['age'], 'columns': {'income': 'synthesize'}}
+    """
+    flat: dict[str, Any] = {}
+    problems = []
+    design = [one.name for one in fields(SurveyDesign)]
+    for place, entries in content.items():
+        if place == "columns":
+            flat[place] = entries
+        elif place not in TABLES or not isinstance(entries, Mapping):
+            _place(place, entries, "", flat, problems)
+        else:
+            parts = {name: value for name, value in entries.items() if place == "survey" and name in design}
+            flat |= {"survey_design": parts} if parts else {}
+            for name, value in entries.items():
+                if name not in parts:
+                    _place(name, value, place, flat, problems)
+    if problems:
+        told = problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)
+        raise InputError("settings", told, "Correct the file, or begin with init")
+    return flat
+
+
+def _place(name: str, value: Any, place: str, flat: dict[str, Any], problems: list[str]) -> None:
+    """Take a setting of a file, or say where it belongs; what is no setting at all is told with the values."""
+    now = FORMER.get(name, name)
+    table = Settings.describe(now)["table"] if now in Settings.model_fields else place
+    if table == "columns":
+        entry = f'"{now}"' if now in FATES else f"{{ {OF_KEYS.get(now, now)} = ... }}"
+        problems.append(f"{name!r} is set by column: [columns] income = {entry}")
+    elif now == "survey_design":
+        problems.append(f'{name!r} is the table [survey]: [survey] weight = "..."')
+    elif now != name:
+        problems.append(f"{name!r} is {now!r} now, in [{table}]")
+    elif table != place:
+        problems.append(f"{name!r} belongs in [{table}]")
+    else:
+        flat[name] = value
+
+
 def _contradict_paper(given: Mapping[str, Any]) -> list[str]:
-    """Name the settings that say something else than the scheme of the paper, if that is asked for."""
-    asked = given.get("scheme") == "paper"
+    """Name the settings that say something else than the method of the paper, if that is asked for."""
+    asked = given.get("method") == "paper"
     return [name for name, value in PAPER.items() if asked and given.get(name, value) != value]
 
 
@@ -796,68 +1019,79 @@ def write_settings(
     *,
     notes: Mapping[str, str] | None = None,
     reasons: Mapping[str, str] | None = None,
+    brief: bool = False,
 ) -> None:
-    """Write settings as TOML, each with a comment; `notes` adds to the comments of some, `reasons` to columns."""
-    text = format_settings(settings, notes=notes, reasons=reasons)
+    """Write settings as TOML, as `format_settings` gives them, for their owner only."""
+    text = format_settings(settings, notes=notes, reasons=reasons, brief=brief)
     write_text(Path(path), text, private=True, argument="settings")
 
 
 def format_settings(
-    settings: Settings, *, notes: Mapping[str, str] | None = None, reasons: Mapping[str, str] | None = None
+    settings: Settings,
+    *,
+    notes: Mapping[str, str] | None = None,
+    reasons: Mapping[str, str] | None = None,
+    brief: bool = False,
 ) -> str:
-    """Give settings as the text of a TOML file; `reasons` are comments on single columns."""
-    document = tomlkit.document()
+    """Give settings as the text of a TOML file, in the tables of `TABLES`, each setting with a comment.
+
+    `notes` adds to the comments of some settings, and `reasons` are comments on single columns. A brief file has the
+    main settings, and of the others those that are not at their default.
+    """
+    document, notes = tomlkit.document(), notes or {}
     document.add(tomlkit.comment("Settings of a release: `molehill run` with this file makes it."))
-    for name in type(settings).model_fields:
-        value = getattr(settings, name)
-        if name in (*FATES, *BESIDE, *OF_COLUMNS.values()) and (isinstance(value, dict | tuple) or value is None):
-            # These stand with the columns.
-            continue
-        if name in ("survey", "scorecard"):
-            # A table must come after all that is none.
-            continue
-        document.add(tomlkit.nl())
-        told = [_tell(settings, name), *(notes or {}).get(name, "").splitlines()]
-        for comment in told:
-            document.add(tomlkit.comment(printable(comment)))
-        if value is None:
-            document.add(tomlkit.comment(f"{name} ="))
+    if brief:
+        document.add(tomlkit.comment(f"All other settings have a default: see {REFERENCE}."))
+    for name in TABLES:
+        table = tomlkit.table()
+        if name == "columns":
+            _fill_columns(table, settings, notes, reasons or {}, brief=brief)
         else:
-            document.add(name, tomlkit.item(list(value) if isinstance(value, tuple) else value))
-    _add_survey(document, settings, notes or {})
-    _add_scorecard(document, settings)
-    _add_columns(document, settings, notes or {}, reasons or {})
+            _fill_table(table, settings, name, notes, brief=brief)
+        if table.as_string().strip():
+            document.add(tomlkit.nl())
+            document.add(name, table)
     return tomlkit.dumps(document)
 
 
-def _add_survey(document: tomlkit.TOMLDocument, settings: Settings, notes: Mapping[str, str]) -> None:
-    document.add(tomlkit.nl())
-    for line in [_tell(settings, "survey"), *notes.get("survey", "").splitlines()]:
-        document.add(tomlkit.comment(printable(line)))
-    if settings.survey is None:
-        document.add(tomlkit.comment("[survey]"))
-        document.add(tomlkit.comment("weight ="))
-        return
-    table = tomlkit.table()
-    for name, value in tell_design(settings.survey).items():
-        table.add(name, tomlkit.item(value))
-    document.add("survey", table)
+def _fill_table(table: Any, settings: Settings, place: str, notes: Mapping[str, str], *, brief: bool) -> None:
+    """Write the settings of one table of the file; what is set by column stands with the columns."""
+    for name, field in type(settings).model_fields.items():
+        about, value = settings.describe(name), getattr(settings, name)
+        by_column = name in OF_COLUMNS.values() and isinstance(value, Mapping)
+        usual = not about["main"] and name not in notes and value == field.get_default()
+        if about["table"] != place or by_column or (brief and usual):
+            continue
+        if table.as_string():
+            table.add(tomlkit.nl())
+        # A table within a table comes last, as the field of the thresholds does.
+        told = tomlkit.table() if isinstance(value, Mapping) and value else table
+        for line in [_tell(settings, name), *notes.get(name, "").splitlines()]:
+            told.add(tomlkit.comment(printable(line)))
+        entries = _list_entries(name, value)
+        for key, entry in entries.items():
+            told.add(key, _as_item(entry))
+        if not entries:
+            told.add(tomlkit.comment(f"{'weight' if name == 'survey_design' else name} ="))
+        if told is not table:
+            table.add(name, told)
 
 
-def _add_scorecard(document: tomlkit.TOMLDocument, settings: Settings) -> None:
-    document.add(tomlkit.nl())
-    document.add(tomlkit.comment(_tell(settings, "scorecard")))
-    if not settings.scorecard:
-        document.add(tomlkit.comment("[scorecard]"))
-        document.add(tomlkit.comment("matches_true = { amber = , red = }"))
-        return
-    table = tomlkit.table()
-    for name, entry in settings.scorecard.items():
-        item: Any = tomlkit.item(entry) if isinstance(entry, str) else tomlkit.inline_table()
-        if not isinstance(entry, str):
-            item.update(entry)
-        table.add(name, item)
-    document.add("scorecard", table)
+def _list_entries(name: str, value: Any) -> dict[str, Any]:
+    """Give the lines that a setting has in the file: several for a design and a mapping, none if it is left out."""
+    if isinstance(value, SurveyDesign):
+        return tell_design(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return {} if value is None else {name: value}
+
+
+def _as_item(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return tomlkit.item(list(entry) if isinstance(entry, tuple) else entry)
+    item = tomlkit.inline_table()
+    item.update(entry)
+    return item
 
 
 def tell_design(design: SurveyDesign) -> dict[str, Any]:
@@ -866,23 +1100,23 @@ def tell_design(design: SurveyDesign) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
 
-def _add_columns(
-    document: tomlkit.TOMLDocument, settings: Settings, notes: Mapping[str, str], reasons: Mapping[str, str]
+def _fill_columns(
+    table: Any, settings: Settings, notes: Mapping[str, str], reasons: Mapping[str, str], *, brief: bool
 ) -> None:
-    """Write what becomes of every column, with all that is set for it: a table, which must come last."""
-    document.add(tomlkit.nl())
+    """Write the treatment of every column, with all that is set for it."""
     told = [
-        "What becomes of every column: the name of a fate, or a table with it as `release` and more of the column.",
+        'Treatment of every column: such as income = "synthesize", or a table with it as `release` and more of it.',
         "A column that is not named here stops the run.",
         *(f"{fate}: {_tell(settings, fate)}" for fate in FATES),
-        f'release = "derived" with a formula: {_tell(settings, "derived")}',
-        *(f'{key} = "accept": {_tell(settings, field)}' for key, field in ACCEPTED.items()),
-        *(f"{key}: {_tell(settings, field)}" for key, field in OF_COLUMNS.items()),
-        *notes.get("columns", "").splitlines(),
     ]
-    for line in told:
-        document.add(tomlkit.comment(printable(line)))
-    table = tomlkit.table()
+    if not brief:
+        told += [
+            f'release = "derived" with a formula: {_tell(settings, "derived")}',
+            *(f"{name} = true: {_tell(settings, name)}" for name in ACCEPTED),
+            *(f"{key}: {_tell(settings, field)}" for key, field in OF_COLUMNS.items()),
+        ]
+    for line in [*told, *notes.get("columns", "").splitlines()]:
+        table.add(tomlkit.comment(printable(line)))
     for name, entry in gather_columns(settings).items():
         if list(entry) == ["release"]:
             item: Any = tomlkit.item(entry["release"])
@@ -892,7 +1126,6 @@ def _add_columns(
         if name in reasons:
             item.comment(printable(reasons[name]))
         table.add(name, item)
-    document.add("columns", table)
 
 
 def _tell(settings: Settings, name: str) -> str:
@@ -908,9 +1141,9 @@ def gather_columns(settings: Settings) -> dict[str, dict[str, Any]]:
         value = getattr(settings, field)
         for name, entry in value.items() if isinstance(value, dict) else ():
             entries.setdefault(name, {})[key] = list(entry) if isinstance(entry, tuple) else entry
-    for key, field in ACCEPTED.items():
-        for name in getattr(settings, field):
-            entries.setdefault(name, {})[key] = "accept"
+    for accepted in ACCEPTED:
+        for name in getattr(settings, accepted):
+            entries.setdefault(name, {})[accepted] = True
     return entries
 
 
@@ -919,9 +1152,9 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> columns = {"income": {"release": "replace", "upper": 9}, "age": "keep"}
+    >>> columns = {"income": {"release": "synthesize", "upper": 9}, "age": "keep"}
     >>> spread_columns({"columns": columns, "known": ["age"]})
-    {'known': ['age'], 'replace': ['income'], 'upper': {'income': 9}, 'keep': ['age']}
+    {'known': ['age'], 'synthesize': ['income'], 'upper': {'income': 9}, 'keep': ['age']}
     """
     spread = {name: value for name, value in given.items() if name != "columns"}
     columns = given.get("columns", {})
@@ -936,46 +1169,50 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
         elif fate is not None:
             spread[fate] = [*_as_list(spread.get(fate)), name]
         for key in (key for key in ACCEPTED if key in entry):
-            spread[ACCEPTED[key]] = [*_as_list(spread.get(ACCEPTED[key])), name]
+            spread[key] = [*_as_list(spread.get(key)), name]
         for key, field in OF_COLUMNS.items():
             if key in entry:
                 spread[field] = {**_by_column(spread.get(field)), name: entry[key]}
-    for field in ("radius", "floor", "lower", "upper", "min_level_records"):
+    for field in ("radius", "min_radius", "lower", "upper", "min_level_records"):
         # A number for all columns holds for those that have none of their own.
         if isinstance(given.get(field), int | float) and isinstance(spread[field], dict):
-            spread[field] = {**dict.fromkeys(_as_list(spread.get("replace")), given[field]), **spread[field]}
+            spread[field] = {**dict.fromkeys(_as_list(spread.get("synthesize")), given[field]), **spread[field]}
     return spread
 
 
 def _check_entry(name: str, entry: Mapping[str, Any]) -> None:
     """Refuse an entry of a column that says nothing that can be taken."""
     fate, keys = entry.get("release"), ("release", "formula", *ACCEPTED, *OF_COLUMNS)
-    other = [key for key in ACCEPTED if entry.get(key, "accept") != "accept"]
+    former = [key for key in entry if key in FORMER and key not in keys]
+    if former:
+        now = "missing_codes" if former[0] == "missing" else FORMER[former[0]]
+        raise _ToldError(f"column {name!r}: {former[0]!r} is {now!r} now")
+    other = [key for key in ACCEPTED if entry.get(key, True) is not True]
     if other or fate not in (None, "derived", *FATES) or not {*entry} <= {*keys}:
         raise _ToldError(f"column {name!r}: write one of {_one_of(FATES)}, or a table of {', '.join(keys)}")
     if ("formula" in entry) != (fate == "derived"):
         raise _ToldError(f'column {name!r}: write {{ release = "derived", formula = "a + b" }}, or neither of the two')
 
 
-def settle_scheme(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Say by which scheme records are weighted, and all that it stands for.
+def settle_method(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Say by which method records are protected, and all that it stands for.
 
     Examples
     --------
-    >>> settle_scheme({"order": 1})
-    {'order': 1, 'scheme': 'weighted'}
+    >>> settle_method({"risk_order": 1})
+    {'risk_order': 1, 'method': 'risk_weighted'}
     """
-    scheme, own = given.get("scheme"), [name for name in WEIGHTING if name in given]
-    if scheme is None:
-        return {**given, "scheme": "weighted"} if own else dict(given)
-    if scheme == "auto" and any(given[name] != WEIGHTING[name] for name in own):
-        raise _ToldError('order, scale and shift are for scheme = "weighted": say so, or leave them out')
-    if scheme != "paper":
+    method, own = given.get("method"), [name for name in WEIGHTING if name in given]
+    if method is None:
+        return {**given, "method": "risk_weighted"} if own else dict(given)
+    if method == "auto" and any(given[name] != WEIGHTING[name] for name in own):
+        raise _ToldError(f'{", ".join(WEIGHTING)} are for method = "risk_weighted": say so, or leave them out')
+    if method != "paper":
         return dict(given)
     other = _contradict_paper(given)
     if other:
         told = ", ".join(f"{name!r} to {PAPER[name]!r}" for name in other)
-        raise _ToldError(f'scheme = "paper" sets {told}: leave these out, or the scheme')
+        raise _ToldError(f'method = "paper" sets {told}: leave these out, or the method')
     return {**given, **PAPER}
 
 

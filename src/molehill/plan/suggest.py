@@ -16,7 +16,7 @@ from molehill.plan.pooling import count_rare
 from molehill.plan.settings import FEWEST, Settings
 from molehill.rules.formulas import read_formula_of
 from molehill.surveys.design import SurveyDesign
-from molehill.surveys.recognising import recognise_design
+from molehill.surveys.recognising import detect_design
 from molehill.tables.cells import declare_missing, explain_missing_codes
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.schema import column_numbers
@@ -62,7 +62,7 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     --------
     >>> from molehill.tables.populations import consumer_survey
     >>> settings = suggest_settings(consumer_survey(n=2000, seed=1)).settings
-    >>> settings.replace, settings.known[:2], settings.decide
+    >>> settings.synthesize, settings.known[:2], settings.undecided
     (('income',), ('age', 'gender'), ())
     """
     table = as_table(data)
@@ -73,39 +73,41 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     design, about_design, weights = _recognise(table, [found.name for found in findings if not found.problem])
     parts = {} if design is None else {name: role for role, name in design.columns}
     fates, reasons = _choose_fates(table, findings, parts, weights)
-    by_fate = {fate: [name for name in fates if fates[name] == fate] for fate in ("replace", "keep", "drop", "decide")}
+    by_fate = {
+        fate: [name for name in fates if fates[name] == fate] for fate in ("synthesize", "keep", "drop", "undecided")
+    }
     named = {found.name: found for found in findings}
-    drawn = suggest_order(table, by_fate["replace"])
+    drawn = suggest_order(table, by_fate["synthesize"])
     replaced = [named[name] for name in drawn]
     numeric = {found.name: _limits(table, found) for found in replaced if found.kind != "categorical" or found.dates}
     knowable = [named[name] for name in by_fate["keep"] if parts.get(name, "stratum") == "stratum"]
     known, breaks, about_patterns = _choose_known(table, knowable)
     settings = Settings(
-        replace=drawn,
+        synthesize=drawn,
         keep=tuple(by_fate["keep"]),
         drop=tuple(by_fate["drop"]),
-        decide=tuple(by_fate["decide"]),
+        undecided=tuple(by_fate["undecided"]),
         known=known,
         data=path,
         breaks=breaks,
         lower={name: low for name, (low, _) in numeric.items()} or None,
         upper={name: high for name, (_, high) in numeric.items()} or None,
-        missing="model" if any(found.missing for found in replaced) else "error",
+        missing_values="model" if any(found.missing for found in replaced) else "error",
         missing_codes=codes,
-        survey=design,
-        accept=tuple(found.name for found in findings if found.name in parts and found.identifying),
+        survey_design=design,
+        accept_identifying=tuple(found.name for found in findings if found.name in parts and found.identifying),
         **{name: value for name, value in (reading or {}).items() if value is not None},
     )
     settings, follow = _settle_derivable(table, settings, {found.name: found for found in findings})
     reasons |= {name: f"{reason}; {reasons[name]}" for name, reason in follow.items()}
-    notes = {"known": about_patterns, "survey": about_design, "radius": _tell_logarithms(replaced)}
+    notes = {"known": about_patterns, "survey_design": about_design, "radius": _tell_logarithms(replaced)}
     units = [f"{one}." for one in tell_units(settings, findings)]
     units += [TOGETHER] if units else []
-    told = [_tell_open(by_fate["decide"]), *units, *_tell_codes(explained)]
+    told = [_tell_open(by_fate["undecided"]), *units, *_tell_codes(explained)]
     notes["columns"] = "\n".join(filter(None, told))
     if table.dialect is not None:
         notes["data"] = f"Read with {table.dialect}."
-    notes["missing"] = "\n".join(
+    notes["missing_values"] = "\n".join(
         f"{found.missing:,} records have no {found.name}." for found in replaced if found.missing
     )
     return Suggestion(settings, {name: note for name, note in notes.items() if note}, reasons)
@@ -126,7 +128,7 @@ def _choose_fates(
         if not fate:
             fate, why = _fate_of_values(table, found, categories)
         fates[name], reasons[name] = fate, why or _describe(found)
-        if fate == "replace":
+        if fate == "synthesize":
             wanted.append(found)
     wanted = wanted or [
         _choose_replaced(
@@ -137,9 +139,11 @@ def _choose_fates(
     described = {found.name for found in wanted[MOST_REPLACED:] if found.kind != "categorical"}
     for place, found in enumerate(wanted):
         name, limits = found.name, found.kind != "categorical"
-        fates[name] = "replace" if place < MOST_REPLACED else "decide"
-        told = "; the limits are PROPOSALS: look them up in a codebook" if limits and fates[name] == "replace" else ""
-        if fates[name] == "decide":
+        fates[name] = "synthesize" if place < MOST_REPLACED else "undecided"
+        told = (
+            "; the limits are PROPOSALS: look them up in a codebook" if limits and fates[name] == "synthesize" else ""
+        )
+        if fates[name] == "undecided":
             told = f"; {MOST_REPLACED} others are replaced already: {_remedy(table, found, limits=name in described)}"
         reasons[name] = f"{_describe(found)}{told}"
     return fates, reasons
@@ -155,16 +159,16 @@ def _first_fate(table: Table, found: Finding, parts: Mapping[str, str], weights:
         fate, why = "keep", f"the survey's {parts[name]}; {_describe(found)}"
     elif found.problem:
         # Text that is nearly all numbers can be mended; of what nobody can compare there is nothing to decide.
-        fate, why = ("decide" if found.levels else "drop"), f"{found.problem}. {found.remedy}"
+        fate, why = ("undecided" if found.levels else "drop"), f"{found.problem}. {found.remedy}"
     elif found.identifying:
         fate, why = "drop", f"may name people: {found.identifying}{unit}"
     elif same:
         fate, why = "drop", f"the same as the survey's weight {same[0]!r}"
     elif name in weights:
-        fate, why = "decide", f'{weights[name]}; name it under [survey] and write "keep", or write "drop"'
+        fate, why = "undecided", f'{weights[name]}; name it under [survey] and write "keep", or write "drop"'
     elif found.fine:
         how = 'write "drop", or put a coarser variable into the file; "keep" publishes it as it is'
-        fate, why = "decide", f"{found.fine}: single ones say nearly who a person is; {how}"
+        fate, why = "undecided", f"{found.fine}: single ones say nearly who a person is; {how}"
     return fate, why
 
 
@@ -177,9 +181,9 @@ def _fate_of_values(table: Table, found: Finding, categories: Sequence[Finding])
         left = found.levels - count_rare(table, found.name, FEWEST)[0]
         told = f"{found.levels:,} levels" if left > 1 else f"fewer than two levels with {FEWEST} records"
         how = f"{_describe(found)}, {told}; {_remedy(table, found, limits=False)}"
-        return ("decide", how) if found.levels > _MANY or left < 2 else ("replace", "")
+        return ("undecided", how) if found.levels > _MANY or left < 2 else ("synthesize", "")
     described = found.timing or (not found.sensitive and _describes_category(table, found, categories))
-    return ("keep" if described else "replace"), ""
+    return ("keep" if described else "synthesize"), ""
 
 
 def _describes_category(table: Table, found: Finding, categories: Sequence[Finding]) -> bool:
@@ -191,10 +195,10 @@ def _describes_category(table: Table, found: Finding, categories: Sequence[Findi
 
 def _remedy(table: Table, found: Finding, *, limits: bool) -> str:
     """Say what may be written for a column that is left to be decided."""
-    told = '"replace"'
+    told = '"synthesize"'
     if limits:
         low, high = _limits(table, found)
-        told = f'{{ release = "replace", lower = {low:.15g}, upper = {high:.15g} }} (limits from a codebook)'
+        told = f'{{ release = "synthesize", lower = {low:.15g}, upper = {high:.15g} }} (limits from a codebook)'
     return f'write {told}, "drop" or "keep"'
 
 
@@ -209,7 +213,7 @@ def _tell_codes(explained: Mapping[str, Mapping[float | str, str]]) -> list[str]
 def _tell_logarithms(replaced: Sequence[Finding]) -> str:
     told = [
         f"{found.name} looks like a logarithm, {found.logarithm}: a radius of 20% of a logarithm is no 20% of the "
-        f"amount. For that write radius = 0.0, floor = {_LOG_FLOOR} in its entry (natural logarithms)."
+        f"amount. For that write radius = 0.0, min_radius = {_LOG_FLOOR} in its entry (natural logarithms)."
         for found in replaced
         if found.logarithm
     ]
@@ -221,12 +225,12 @@ def _settle_derivable(
 ) -> tuple[Settings, dict[str, str]]:
     """Propose to synthesize also what a synthesized variable follows from, and to compute it again; with reasons."""
     settings, reasons = _derive_from_synthesized(table, settings, findings)
-    own = settings.replace
-    design = [] if settings.survey is None else [name for _, name in settings.survey.columns]
+    own = settings.synthesize
+    design = [] if settings.survey_design is None else [name for _, name in settings.survey_design.columns]
     for _ in range(_ROUNDS):
         found = [one for one in find_derivable(table, settings) if not one.partly]
         # A part that follows from what is left, such as a size from a count, hides nothing: it stays.
-        back = [one.column for one in found if one.column in settings.replace and one.column not in own]
+        back = [one.column for one in found if one.column in settings.synthesize and one.column not in own]
         settings = _release_unchanged(settings, back)
         reasons = {name: reason for name, reason in reasons.items() if name not in back}
         for one in [one for one in found if one.column not in reasons and one.column not in back]:
@@ -255,26 +259,28 @@ def _derive_from_synthesized(
     # Which records belong together is known here, though it is not released.
     units = tuple(name for name in settings.drop if findings[name].unit)
     drop = tuple(name for name in settings.drop if name not in units)
-    known = settings.but(drop=drop, keep=(*settings.keep, *units), accept=(*settings.accept, *units))
-    for name in settings.replace if len(settings.replace) > 1 else ():
-        others = [other for other in settings.replace if other != name]
+    known = settings.but(
+        drop=drop, keep=(*settings.keep, *units), accept_identifying=(*settings.accept_identifying, *units)
+    )
+    for name in settings.synthesize if len(settings.synthesize) > 1 else ():
+        others = [other for other in settings.synthesize if other != name]
         found += [one for one in find_derivable(table, _release_unchanged(known, others)) if one.formula]
     reasons: dict[str, str] = {}
     used: set[str] = set()
     for one in sorted(found, key=lambda one: (one.formula.count("-"), -len(one.parts))):
         parts = {*read_formula_of(one.column, one.formula).parts}
-        if one.partly or one.column in used or parts & {*settings.derived} or not parts & {*settings.replace}:
+        if one.partly or one.column in used or parts & {*settings.derived} or not parts & {*settings.synthesize}:
             continue
         used |= parts
         ends = {
             end: {name: value for name, value in (getattr(settings, end) or {}).items() if name != one.column}
             for end in ("lower", "upper")
         }
-        left = tuple(name for name in settings.replace if name != one.column)
+        left = tuple(name for name in settings.synthesize if name != one.column)
         reasons |= {
-            name: f"synthesized because {one.column} follows from it" for name in parts if name in settings.replace
+            name: f"synthesized because {one.column} follows from it" for name in parts if name in settings.synthesize
         }
-        settings = settings.but(replace=left, derived={**settings.derived, one.column: one.formula}, **ends)
+        settings = settings.but(synthesize=left, derived={**settings.derived, one.column: one.formula}, **ends)
         reasons[one.column] = f"from what is synthesized, {one}"
     return settings, reasons
 
@@ -288,8 +294,8 @@ def _release_unchanged(settings: Settings, names: Sequence[str]) -> Settings:
         end: {name: value for name, value in (getattr(settings, end) or {}).items() if name not in names}
         for end in ("lower", "upper")
     }
-    left = tuple(name for name in settings.replace if name not in names)
-    return settings.but(replace=left, keep=(*settings.keep, *names), **ends) if names else settings
+    left = tuple(name for name in settings.synthesize if name not in names)
+    return settings.but(synthesize=left, keep=(*settings.keep, *names), **ends) if names else settings
 
 
 def _synthesize_too(table: Table, settings: Settings, chosen: Sequence[Finding], found: Derivable) -> Settings:
@@ -302,17 +308,17 @@ def _synthesize_too(table: Table, settings: Settings, chosen: Sequence[Finding],
         own |= {name: both[place] for name, both in limits.items()}
         own.pop(found.column if made else "", None)
     return settings.but(
-        replace=tuple(name for name in (*settings.replace, *names) if name not in made),
+        synthesize=tuple(name for name in (*settings.synthesize, *names) if name not in made),
         keep=tuple(name for name in settings.keep if name not in names),
         derived={**settings.derived, **made},
-        missing="model" if any(each.missing for each in chosen) else settings.missing,
+        missing_values="model" if any(each.missing for each in chosen) else settings.missing_values,
         **ends,
     )
 
 
 def _recognise(table: Table, usable: Sequence[str]) -> tuple[SurveyDesign | None, str, dict[str, str]]:
     """Propose how the table was sampled, as far as it can be read, and say why; and what else may be of the survey."""
-    found = recognise_design(replace(table, frame=table.frame[list(usable)]))
+    found = detect_design(replace(table, frame=table.frame[list(usable)]))
     told = [
         f"{one.role} {one.columns[0]}{' and others' if len(one.columns) > 1 else ''}: {one.reason}"
         f"{'' if one.taken else ' (not taken)'}."
@@ -334,7 +340,7 @@ def _recognise(table: Table, usable: Sequence[str]) -> tuple[SurveyDesign | None
 
 
 def _tell_open(decide: Sequence[str]) -> str:
-    told = 'Those marked "decide" need you: what to write is beside each.'
+    told = 'Those marked "undecided" need you: what to write is beside each.'
     return f"{told} Nothing runs before." if decide else ""
 
 

@@ -28,7 +28,7 @@ EXAMPLES = (
 )
 # Subjects that are one figure of what was measured: the words of the rule, and the measure that tells it.
 _WORDS: dict[Subject, str] = {"pooled": "pooled mean", "matches": "unique matches", "picks": "right picks"}
-FIGURES: dict[Subject, str] = {"pooled": "pooled_mean", "matches": "matches_true", "picks": "matches_expected"}
+FIGURES: dict[Subject, str] = {"pooled": "combined_mean", "matches": "matches_true", "picks": "matches_expected"}
 # What no release has none of: chance alone brings values near the true ones.
 _NEVER_ZERO: tuple[Subject, ...] = ("maximum", "mean", "isolated", "pooled", "matches", "picks")
 _BASES: tuple[Basis, ...] = ("expected", "realised", "pick", "population")
@@ -108,11 +108,11 @@ def read_targets(targets: "str | Target | Sequence[str | Target]") -> tuple[Targ
     """
     given = [targets] if isinstance(targets, str | Target) else list(targets)
     if not given:
-        raise InputError("targets", "there is none", f"Write for instance {EXAMPLES[0]!r}")
+        raise InputError("release_criteria", "there is none", f"Write for instance {EXAMPLES[0]!r}")
     read, problems = parse_targets(given)
     if problems:
         told = problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)
-        raise InputError("targets", told, f"Write them like {', '.join(map(repr, EXAMPLES[:-1]))}")
+        raise InputError("release_criteria", told, f"Write them like {', '.join(map(repr, EXAMPLES[:-1]))}")
     return tuple(read)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from molehill.errors import InputError
-from molehill.machine import is_running
+from molehill.runtime import is_running
 
 try:
     import fcntl

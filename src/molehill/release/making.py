@@ -13,8 +13,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, named_seed
-from molehill.baselines import BASELINES
+from molehill.arrays import Floats, derive_seed
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import Measure
@@ -49,11 +48,12 @@ from molehill.risk.intruder import View
 from molehill.rules.emptiness import may_be_empty
 from molehill.rules.formulas import derive
 from molehill.rules.rules import Rules
+from molehill.sdc_methods import BASELINES
 from molehill.surveys.rarity import population_risk
 from molehill.synthesis.fitting import fit
 from molehill.synthesis.posterior import Posterior, as_given
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
-from molehill.synthesis.synthesizer import AnySynthesizer, Chain
+from molehill.synthesis.synthesizer import AnySynthesizer, SequentialSynthesizer
 from molehill.tables.resolution import column_unit
 from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table, whole_if_whole
@@ -128,8 +128,8 @@ class Job:
     @cached_property
     def is_grown(self) -> bool:
         """Whether all columns are drawn by forests, which are fitted in a second."""
-        models = {model_of(self.settings, self.view.schema[name].kind) for name in self.settings.replace}
-        return not self.own and all("leaf" in BUILT_IN[name].takes for name in models)
+        models = {model_of(self.settings, self.view.schema[name].kind) for name in self.settings.synthesize}
+        return not self.own and all("min_leaf_size" in BUILT_IN[name].takes for name in models)
 
     @cached_property
     def leaves(self) -> tuple[float, ...]:
@@ -138,7 +138,7 @@ class Job:
 
     def model_at(self, leaf: float) -> AnySynthesizer:
         """Give the synthesizer with another least number of records that a forest tells apart; 0 for the same."""
-        return choose_synthesizer(self.view, self.settings.but(leaf=leaf), self.rules) if leaf else self.model
+        return choose_synthesizer(self.view, self.settings.but(min_leaf_size=leaf), self.rules) if leaf else self.model
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -150,7 +150,9 @@ class Job:
     def design(self) -> dict[str, Any]:
         """How `fit` is to use the design of a survey."""
         settings = self.settings
-        return {"survey": settings.survey, "sandwich": settings.sandwich} if settings.fits_by_weight else {}
+        return (
+            {"survey": settings.survey_design, "sandwich": settings.design_variance} if settings.fits_by_weight else {}
+        )
 
     def derive(self, tables: Sequence[Any]) -> list[Any]:
         """Compute in drawn tables, from what was drawn, the variables that are derived."""
@@ -162,15 +164,15 @@ class Job:
     def expand(self, tables: Sequence[Any]) -> list[Table]:
         """Give tables as they are compared: those of the population with each record as often as it stands for."""
         found = [as_table(one) for one in tables]
-        if self.settings.weighs != "weights" or self.settings.survey is None:
+        if self.settings.weighs != "weights" or self.settings.survey_design is None:
             return found
-        rows = self.settings.survey.read(self.table).expanded
+        rows = self.settings.survey_design.read(self.table).expanded
         return [replace(one, frame=one.frame.iloc[rows].reset_index(drop=True)) for one in found]
 
     @cached_property
     def in_sample(self) -> Floats:
         """The chance that who has a record's pattern in the population is in the sample; 1 where it is unknown."""
-        design, known = self.settings.survey, self.settings.known
+        design, known = self.settings.survey_design, self.settings.known
         sample = None if design is None else design.read(self.table)
         if sample is None or not sample.expands or not known:
             return np.ones(self.view.records)
@@ -179,7 +181,7 @@ class Job:
 
     def seed(self, *names: str | int) -> int:
         """Give the seed of something that is done at random, by what that is called."""
-        return named_seed(self.settings.seed or 0, *names)
+        return derive_seed(self.settings.seed or 0, *names)
 
 
 def prepare(
@@ -192,14 +194,14 @@ def prepare(
 ) -> Job:
     """Read the table once, complete the settings, and check everything that only the table can tell."""
     if not isinstance(settings, Settings):
-        raise InputError("settings", "they are not Settings", "Write Settings(replace=['income'], known=['age'])")
-    set_rules(settings.scorecard, measures)
+        raise InputError("settings", "they are not Settings", "Write Settings(synthesize=['income'], known=['age'])")
+    set_rules(settings.thresholds, measures)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=synthesizer is not None)
     settings = settings if settings.seed is not None else settings.but(seed=secrets.randbits(62))
     table, pooled = pool_levels(write_in_units(table, settings), settings)
     settings = _complete(settings, table, synthesizer)
-    view = settings.intruder.look(table)
+    view = settings.intruder.view(table)
     infer_schema(
         table,
         known=settings.known,
@@ -211,15 +213,19 @@ def prepare(
     )
     if analyses is None:
         # Nobody asks for the mean of a weight.
-        own = [name for name in settings.replace if settings.survey is None or name != settings.survey.weight]
+        own = [
+            name
+            for name in settings.synthesize
+            if settings.survey_design is None or name != settings.survey_design.weight
+        ]
         analyses = [*default_analyses(view.schema, own), *_correlations(view, settings, own)]
     wanted = [*analyses, *map(regression, settings.regressions)]
     # What the table and the columns cannot do must be told now, and not after hours of fitting.
     if wanted:
         estimate(table, table, wanted, missing=settings.absent, **weighted_by(settings))
-    rules = find_rules(table, settings, {name: view.schema[name].kind for name in settings.replace}, pooled)
+    rules = find_rules(table, settings, {name: view.schema[name].kind for name in settings.synthesize}, pooled)
     model, own = synthesizer or choose_synthesizer(view, settings, rules), synthesizer is not None
-    if set(model.sensitive) != set(settings.replace):
+    if set(model.sensitive) != set(settings.synthesize):
         problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
         raise InputError("synthesizer", problem, "Name the same columns in both")
     plan = make_plan(settings, view, findings, rules, pooled=pooled)
@@ -229,7 +235,7 @@ def prepare(
 
 def weighted_by(settings: Settings) -> dict[str, Any]:
     """Say how estimates use the design of a survey, as far as those who will have the tables can."""
-    return {} if settings.survey is None else {"design": settings.survey, "hidden": settings.drop}
+    return {} if settings.survey_design is None else {"design": settings.survey_design, "hidden": settings.drop}
 
 
 def _correlations(view: View, settings: Settings, columns: Sequence[str]) -> list[Analysis]:
@@ -241,18 +247,18 @@ def _correlations(view: View, settings: Settings, columns: Sequence[str]) -> lis
         both = frame[[one, other]].dropna()
         # A column that is one value but for a few records may be only that in a released table.
         few = [len(both) - both[name].value_counts().max() for name in both] if len(both) else [0]
-        if min(few) * min(1.0, (settings.records or np.inf) / len(frame)) >= _CORRELATED:
+        if min(few) * min(1.0, (settings.fully_synthetic_records or np.inf) / len(frame)) >= _CORRELATED:
             found.append(correlation(one, other))
     return found[:_MOST_CORRELATIONS]
 
 
 def _complete(settings: Settings, table: Table, synthesizer: AnySynthesizer | None) -> Settings:
-    if synthesizer is None and settings.synthesizer == "own":
+    if synthesizer is None and settings.synthesizer == "custom":
         problem = "they were made with a synthesizer that was given in Python"
         raise InputError("settings", problem, "Give it again: synthesize(data, settings, synthesizer=...)")
-    own = {} if synthesizer is None else {"synthesizer": "own"}
+    own = {} if synthesizer is None else {"synthesizer": "custom"}
     # Where it was made decides nothing of a release, and is not told by it.
-    return complete_settings(settings, table).but(executor=None, **own)
+    return complete_settings(settings, table).but(scheduler=None, **own)
 
 
 def choose_synthesizer(view: View, settings: Settings, rules: Rules = NO_RULES) -> AnySynthesizer:
@@ -261,12 +267,12 @@ def choose_synthesizer(view: View, settings: Settings, rules: Rules = NO_RULES) 
     Several columns are drawn one after the other, in the order of the settings, each given those before it; so is one
     column that has rules to keep.
     """
-    links = [_choose_one(view, settings, place, rules) for place in range(len(settings.replace))]
-    return links[0] if len(links) == 1 and not rules else Chain(tuple(links), rules)
+    links = [_choose_one(view, settings, place, rules) for place in range(len(settings.synthesize))]
+    return links[0] if len(links) == 1 and not rules else SequentialSynthesizer(tuple(links), rules)
 
 
 def _choose_one(view: View, settings: Settings, place: int, rules: Rules) -> Any:
-    column = settings.replace[place]
+    column = settings.synthesize[place]
     name = model_of(settings, view.schema[column].kind)
     about = predictors_of(settings, place)
     given = {setting: settings.of_column(setting, column) for setting in BUILT_IN[name].takes}
@@ -274,7 +280,7 @@ def _choose_one(view: View, settings: Settings, place: int, rules: Rules) -> Any
     given |= {argument: value for argument, value in chosen.items() if given[argument] == "auto"}
     least = draw_least(settings, column, "missing values", settings.least_records(column))
     given |= {"min_level_records": least} if "min_level_records" in given else {}
-    modelled = settings.missing == "model" and view.table.frame[column].isna().any()
+    modelled = settings.missing_values == "model" and view.table.frame[column].isna().any()
     modelled = modelled and may_be_empty(rules.empty, column)
     if BUILT_IN[name].any_kind:
         about["kinds"] = {**about["kinds"], column: view.schema[column].kind}
@@ -315,10 +321,10 @@ def assemble(
     tables = {name: job.derive(made) for name, made in tables.items()}
     with timed_stage("measuring risk and utility", seconds, tell):
         evaluation = evaluated_by(job, tables, posteriors)
-    if search is None and job.settings.scheme == "auto":
+    if search is None and job.settings.method == "auto":
         converged = [name for name, posterior in posteriors.items() if not posterior.diagnostics.problems]
         released = choose_scheme(evaluation, converged)
-    for column in job.settings.replace if job.settings.records is None else ():
+    for column in job.settings.synthesize if job.settings.fully_synthetic_records is None else ():
         true = job.table.frame[column]
         if any(as_table(table).frame[column].equals(true) for table in tables[released]):
             problem = f"its values of {column!r} are the collected ones"
@@ -352,7 +358,7 @@ def choose_scheme(evaluation: Evaluation, names: Sequence[str]) -> str:
     # What no board would believe is no choice, however safe it is. By our bounds: tables do not depend on those by
     # which they are judged.
     alike = {name for name in names if not any(one.weight == "stop" for one in remark_shape(evaluation, name, RULES))}
-    for measure in ("U_m", "U_m_pooled", "variation"):
+    for measure in ("U_m", "U_m_combined", "variation"):
         for row in list_figures(evaluation.utility, first, measure):
             of = {name: find_figure(evaluation.utility, name, measure, row["column"]) for name in names}
             known = {name: figure for name, figure in of.items() if figure is not None}
@@ -368,7 +374,7 @@ def choose_scheme(evaluation: Evaluation, names: Sequence[str]) -> str:
 def publish(table: Any, job: Job) -> Any:
     """Give a synthetic table as it goes out: without the columns that are dropped, its records in their new order."""
     frame = as_table(table).frame
-    if job.settings.records is None:
+    if job.settings.fully_synthetic_records is None:
         frame = frame.drop(columns=list(job.settings.drop)).iloc[job.order].reset_index(drop=True)
     source = job.table
     if source.dialect is not None:
@@ -395,7 +401,7 @@ def _as_whole(drawn: pd.Series, column: pd.Series) -> pd.Series:
 def make_baselines(job: Job) -> dict[str, list[Any]]:
     """Make the tables of what agencies do today, as far as settings compare with it and the column is a number."""
     # What is done to people's own values makes no new people.
-    able = job.view.numeric and job.settings.records is None
+    able = job.view.numeric and job.settings.fully_synthetic_records is None
     compared = [name for name in BASELINES if name in job.settings.compare] if able else []
     amounts = [name for name in job.view.numeric if job.view.schema[name].kind != "date"]
     return {name: [BASELINES[name](job.table, amounts, job.seed("baseline", name))] for name in compared if amounts}

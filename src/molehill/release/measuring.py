@@ -19,10 +19,10 @@ from molehill.evaluation.measure import Measure, describe_measures, leave_out
 from molehill.evaluation.measures import ATTACK_MEASURES
 from molehill.evaluation.scenery.attacking import TABLES, Trial
 from molehill.evaluation.scorecard import describe_rules, set_rules
-from molehill.machine import doing, spread
 from molehill.plan.predictors import uncarried_relations
 from molehill.release.making import Job, fit_quietly
 from molehill.risk.holdout import Holdout, compare_halves
+from molehill.runtime import doing, parallel_map
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.tables.table import Table, as_table
@@ -42,15 +42,15 @@ def evaluate_schemes(
         analyses=job.analyses,
         measures=measures_of(job),
         trials=make_trials(job, posteriors),
-        posteriors=posteriors if settings.expected_tables else None,
+        posteriors=posteriors if settings.expected_risk_draws else None,
         reference="unweighted" if "unweighted" in tables and len(posteriors) > 1 else None,
-        datasets=settings.expected_tables,
+        datasets=settings.expected_risk_draws,
         # What the tables are not made to carry, they are not blamed for; the methods note says what that is.
         related=job.settings.predictors if uncarried_relations(job.settings) else None,
-        survey=settings.survey,
+        survey=settings.survey_design,
         hidden=settings.drop,
         population=settings.weighs == "weights",
-        rules=job.rules,
+        edit_rules=job.rules,
         shuffled=settings.shuffle,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
@@ -68,7 +68,7 @@ def measures_of(job: Job) -> Sequence[Measure]:
 
 def rules_of(job: Job) -> pd.DataFrame:
     """Give the rules by which it is judged: of all measures, those that are left out here too."""
-    return describe_rules(set_rules(job.settings.scorecard, job.measures))
+    return describe_rules(set_rules(job.settings.thresholds, job.measures))
 
 
 def make_trials(job: Job, posteriors: Mapping[str, Posterior]) -> dict[str, Trial]:
@@ -76,7 +76,7 @@ def make_trials(job: Job, posteriors: Mapping[str, Posterior]) -> dict[str, Tria
 
     Only the first, which is to be released: comparisons are not published.
     """
-    wanted = job.settings.attacks == "all" or (job.settings.attacks == "auto" and job.is_grown)
+    wanted = job.settings.attacks == "always" or (job.settings.attacks == "auto" and job.is_grown)
     trials: dict[str, Trial] = {}
     if wanted and posteriors:
         name = next(iter(posteriors))
@@ -99,14 +99,22 @@ def fit_half(job: Job, table: Table, posterior: Posterior, name: str, number: in
     own: dict[str, Any] = {"seed": job.seed("half", name, number), "patience": 0, "progress": False}
     fitted = fit_quietly(posterior.synthesizer, table, np.where(side, posterior.risk_weights, 0.0), **own, **job.design)
     how: dict[str, Any] = {"seed": job.seed("draw half", name, number), "unconverged": "allow"}
-    return draw(fitted, datasets=TABLES, records=None if job.settings.records is None else job.view.records, **how)
+    return draw(
+        fitted,
+        datasets=TABLES,
+        records=None if job.settings.fully_synthetic_records is None else job.view.records,
+        **how,
+    )
 
 
 def set_trial(job: Job, half: Booleans, tables: Sequence[Any]) -> Trial:
     """Set tables that were drawn from half of the records beside both halves."""
     frames = [as_table(table).frame for table in tables]
     # Where records are people's own, those of the others are not part of what that half would release.
-    own = [frame if job.settings.records is not None else frame[half].reset_index(drop=True) for frame in frames]
+    own = [
+        frame if job.settings.fully_synthetic_records is not None else frame[half].reset_index(drop=True)
+        for frame in frames
+    ]
     inside, outside = (Table(job.table.frame[side].reset_index(drop=True)) for side in (half, ~half))
     return Trial(inside, [Table(frame) for frame in own], outside)
 
@@ -115,7 +123,7 @@ def evaluate_new_people(
     job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior], *, progress: bool = False
 ) -> Evaluation:
     """Measure tables of new people: risk by what can be asked of them, utility of all columns alike."""
-    about: dict[str, Any] = {"linked": False, "seed": job.seed("evaluation"), "progress": progress}
+    about: dict[str, Any] = {"fully_synthetic": True, "seed": job.seed("evaluation"), "progress": progress}
     measures = measures_of(job)
     risks = [one for one in measures if one.family == "risk"]
     utilities = [one for one in measures if one.family == "utility"]
@@ -126,10 +134,12 @@ def evaluate_new_people(
             holdouts[name], trials[name] = hold_out(job, posterior, name)
     found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, trials=trials, **about)
     # Who uses the tables makes no difference between what is known and what is not.
-    intruder, columns = job.view.intruder, job.settings.replace
-    everything = replace(intruder, known=(), breaks={}, sensitive=columns, radius=_RADIUS, floor=0.0).look(job.view)
-    about |= {"survey": job.settings.survey, "hidden": job.settings.drop}
-    about |= {"population": job.settings.weighs == "weights", "rules": job.rules}
+    intruder, columns = job.view.intruder, job.settings.synthesize
+    everything = replace(intruder, known=(), breaks={}, sensitive=columns, radius=_RADIUS, min_radius=0.0).view(
+        job.view
+    )
+    about |= {"survey": job.settings.survey_design, "hidden": job.settings.drop}
+    about |= {"population": job.settings.weighs == "weights", "edit_rules": job.rules}
     kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
     own: dict[str, Any] = {"measures": describe_measures(measures), "rules": rules_of(job)}
     return replace(found, utility=kept.utility, shapes=kept.shapes, **own)
@@ -139,7 +149,7 @@ def hold_out(job: Job, posterior: Posterior, name: str) -> tuple[Holdout, Trial]
     """Fit the same to either half of the records, and see whether tables lie nearer to those that were fitted to."""
     half = choose_half(job, name)
     calls = [(name, number, side) for number, side in enumerate((half, ~half))]
-    first, second = spread(fit_half, calls, shared=(job, job.table, posterior))
+    first, second = parallel_map(fit_half, calls, shared=(job, job.table, posterior))
     seed = job.seed("asked", name)
-    found = compare_halves(job.table, half, first, second, job.settings.replace, seed=seed)
+    found = compare_halves(job.table, half, first, second, job.settings.synthesize, seed=seed)
     return found, set_trial(job, half, first)

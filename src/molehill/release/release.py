@@ -213,22 +213,22 @@ def make_dossier(release: Release) -> Dossier:
     ]
     posterior, risk, settings = release.posterior, release.risk, release.settings
     weights = pd.DataFrame({"record": np.arange(1, len(release.weights) + 1)})
-    for place, name in enumerate(settings.replace, 1):
+    for place, name in enumerate(settings.synthesize, 1):
         weights["value" if place == 1 else f"value_{place}"] = posterior.table.frame[name].to_numpy()
     rows = np.empty(len(weights), dtype=np.int64)
     rows[release.order] = np.arange(1, len(weights) + 1)
     weights = weights.assign(risk=risk.risk, weight=release.weights)
-    if settings.records is None:
+    if settings.fully_synthetic_records is None:
         # New people have no row of anybody's.
         weights = weights.assign(row=rows)
-    column = risk.schema[settings.replace[0]]
+    column = risk.schema[settings.synthesize[0]]
     facts = {
         "records": len(weights),
         "patterns": risk.patterns.number,
         "tables": len(release.datasets),
         "model": posterior.synthesizer.name,
         "words": posterior.synthesizer.words,
-        "outside": posterior.outside,
+        "outside": posterior.mass_outside_range,
         "columns": release.plan.columns.to_dict("records"),
         "order": list(release.plan.order),
         "shuffled": release.plan.shuffled,
@@ -237,7 +237,7 @@ def make_dossier(release: Release) -> Dossier:
         "together": list(release.plan.together),
         **_tell_unevenness(release),
         "survey": [*release.plan.survey, *_tell_correction(posterior)],
-        "accepted": posterior.accepted,
+        "accepted": posterior.acceptance_rate,
         "kind": column.kind,
         "reason": column.reason,
         "written_as": _tell_files(release),
@@ -260,7 +260,7 @@ def make_dossier(release: Release) -> Dossier:
 def _tell_unevenness(release: Release) -> dict[str, float]:
     """Of new people drawn from the population: records of the sample for each that tells as much, upwards in tenths."""
     settings, survey = release.settings, release.posterior.survey
-    if settings.records is None or settings.weighs != "weights" or survey is None:
+    if settings.fully_synthetic_records is None or settings.weighs != "weights" or survey is None:
         return {}
     return {"uneven": math.ceil(10 * survey.sample.records / survey.sample.effective) / 10}
 
@@ -305,7 +305,7 @@ def _tell_times(release: Release) -> dict[str, Any]:
     }
     if release.search is not None:
         cost = {name: None if math.isnan(value) else value for name, value in release.search.cost.items()}
-        told["search"] = {"cost": cost, "points": release.search.points[list(_TIMED)].to_dict("list")}
+        told["search"] = {"cost": cost, "points": release.search.candidates[list(_TIMED)].to_dict("list")}
     return told
 
 
@@ -313,10 +313,10 @@ def _without_times(found: Searched) -> Searched:
     """Give of what a search found all but how long it took."""
     fields = {name: getattr(found, name) for name in Searched.__dataclass_fields__}
     cost = {"fits": found.cost["fits"]}
-    return Searched(**{**fields, "points": found.points.drop(columns=list(_TIMED)), "cost": cost})
+    return Searched(**{**fields, "points": found.candidates.drop(columns=list(_TIMED)), "cost": cost})
 
 
-def rebuild_report(folder: str | Path, *, tell: Callable[[str], None] | None = None) -> tuple[Path, ...]:
+def rebuild_report(folder: str | Path, *, on_stage: Callable[[str], None] | None = None) -> tuple[Path, ...]:
     """Make the report of a saved release again, in both editions if it is published, and give their paths.
 
     A release that was about to be replaced when its process was killed is first taken back to its place, and `tell` is
@@ -325,7 +325,7 @@ def rebuild_report(folder: str | Path, *, tell: Callable[[str], None] | None = N
     path = Path(folder)
     if is_set_aside(path):
         with held(path):
-            take_back(path, tell)
+            take_back(path, on_stage)
     dossier = read_dossier(path)
     public, internal = path / "release" / "report.html", path / "internal" / "report.html"
     manifest = _read_json(path / MANIFEST)
@@ -339,8 +339,8 @@ def rebuild_report(folder: str | Path, *, tell: Callable[[str], None] | None = N
     files |= {name: hash_file(path / name) for name in ("internal/report.html", ARCHIVE)}
     if listed is not None and files != listed:
         _note_again(path, files, manifest)
-        if tell is not None and published_part(files) != published_part(listed):
-            tell("the public report is another than before: what was signed or published is not this release")
+        if on_stage is not None and published_part(files) != published_part(listed):
+            on_stage("the public report is another than before: what was signed or published is not this release")
     return (public, internal) if dossier.fit_to_publish else (internal,)
 
 

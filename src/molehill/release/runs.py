@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from molehill.machine import doing, find_stop
 from molehill.plan.settings import Settings
 from molehill.release.locks import held
 from molehill.release.making import Tell
 from molehill.release.release import Release, check_target, take_back, write_release
 from molehill.release.synthesize import synthesize
 from molehill.release.unfinished import begin, clear
+from molehill.runtime import doing, find_stop
 from molehill.tables.table import as_table
 
 
@@ -22,7 +22,7 @@ def run(
     overwrite: bool = False,
     release_anyway: bool = False,
     progress: bool = True,
-    tell: Tell | None = None,
+    on_stage: Tell | None = None,
 ) -> Release:
     """Make the release that settings describe, and save it: `synthesize`, then `Release.save`.
 
@@ -53,14 +53,14 @@ def run(
     target = Path(out)
     check_target(target, overwrite=overwrite)
     with held(target) as folder:
-        take_back(target, tell)
+        take_back(target, on_stage)
         check_target(target, overwrite=overwrite)
         seeded = begin(settings, as_table(data), folder, resume=resume)
         try:
-            how: dict[str, Any] = {"checkpoint": folder / "checkpoints", "progress": progress, "tell": tell}
+            how: dict[str, Any] = {"checkpoint": folder / "checkpoints", "progress": progress, "tell": on_stage}
             release = synthesize(data, seeded, **how)
-            if tell is not None:
-                tell("writing the report")
+            if on_stage is not None:
+                on_stage("writing the report")
             with doing("writing the report"):
                 write_release(release, target, release_anyway=release_anyway)
         except BaseException as error:

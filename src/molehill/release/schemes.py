@@ -88,12 +88,12 @@ def weigh_down(weights: Floats, breaking: Booleans, view: View, step: float = FE
     >>> import pandas as pd
     >>> from molehill import Intruder
     >>> people = pd.DataFrame({"town": ["A"] * 3, "pay": [10.0, 11.0, 20.0]})
-    >>> view = Intruder(known="town", sensitive="pay", radius=0.2).look(people)
+    >>> view = Intruder(known="town", sensitive="pay", radius=0.2).view(people)
     >>> weigh_down(np.ones(3), np.array([True, False, False]), view)
     array([0.5, 0.5, 1. ])
     """
     shaping, values = breaking.copy(), view.values
-    low, high = bounds(values, view.radius, view.floor)
+    low, high = bounds(values, view.radius, view.min_radius)
     grouped = sort_cells(values, group(view.cells, view.by_cell.number))
     for one in np.flatnonzero(breaking & (view.cells >= 0)):
         members = grouped.records[slice(*grouped.starts[view.cells[one] :][:2])]
@@ -108,4 +108,6 @@ def weigh_down(weights: Floats, breaking: Booleans, view: View, step: float = FE
 
 def with_prior_membership(posterior: Posterior) -> Posterior | None:
     """Give the same fit with components drawn without the record's value; None if that is how they are drawn."""
-    return posterior.drawing_by(membership="prior") if posterior.options.get("membership") == "posterior" else None
+    return (
+        posterior.drawing_by(component_draw="prior") if posterior.options.get("component_draw") == "posterior" else None
+    )

@@ -15,7 +15,6 @@ from molehill.cluster import connect
 from molehill.errors import InputError
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures import MEASURES
-from molehill.machine import call_alone, doing, is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.release.making import PAPER, Job, Tell, assemble, fit_quietly, make_baselines, prepare, timed_stage
 from molehill.release.measuring import evaluate_new_people, evaluate_schemes
@@ -24,6 +23,7 @@ from molehill.release.schemes import Scheme, weigh
 from molehill.release.search.new_people import find_parts
 from molehill.release.search.search import find_impossible, search
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
+from molehill.runtime import call_alone, doing, is_spreading, parallel_map, sees_files
 from molehill.synthesis.fitting import draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.diagnostics import LEAST_BULK
@@ -41,16 +41,16 @@ def synthesize(
     measures: Sequence[Measure] = MEASURES,
     checkpoint: str | Path | None = None,
     progress: bool = True,
-    tell: Tell | None = None,
+    on_stage: Tell | None = None,
 ) -> Release:
     """Make synthetic tables of a confidential one, and measure what they give away and what they keep.
 
     It abbreviates, for a release with pairwise weights:
 
-        view = settings.intruder.look(data)
+        view = settings.intruder.view(data)
         weights = risk_weights(confidential_risk(view, order=settings.order), scale=settings.scale)
-        posterior = fit(synthesizer, data, weights, seed=named_seed(settings.seed, "fit", "pairwise"))
-        tables = draw(posterior, datasets=settings.datasets, seed=named_seed(settings.seed, "draw", "pairwise"))
+        posterior = fit(synthesizer, data, weights, seed=derive_seed(settings.seed, "fit", "pairwise"))
+        tables = draw(posterior, datasets=settings.datasets, seed=derive_seed(settings.seed, "draw", "pairwise"))
         evaluation = evaluate(view, {"pairwise": tables, ...})
 
     and the same for every scheme that it is compared with.
@@ -76,21 +76,23 @@ def synthesize(
     """
     impossible = find_impossible(settings)
     if impossible:
-        raise InputError("targets", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
+        raise InputError("release_criteria", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
     with doing("checking settings and data"):
         job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
-    with connect(settings.executor):
-        return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, tell=tell))
+    with connect(settings.scheduler):
+        return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, tell=on_stage))
 
 
 def _make(job: Job, **how: Any) -> Release:
     settings = job.settings
-    if settings.records is not None:
+    if settings.fully_synthetic_records is not None:
         with timed_stage("finding how much to tell apart", seconds := {}, how["tell"]):
             job = find_parts(job, progress=how["progress"])
         return _make_fixed(job, **how, seconds=seconds)
     # A forest is grown in a second: how much it tells apart is found by trying, with a rule to keep or without.
-    return search(job, **how).release(how["tell"]) if settings.targets or job.leaves else _make_fixed(job, **how)
+    return (
+        search(job, **how).release(how["tell"]) if settings.release_criteria or job.leaves else _make_fixed(job, **how)
+    )
 
 
 def _make_fixed(
@@ -116,7 +118,7 @@ def _make_fixed(
     pieces = is_spreading() and len(beside) > 1
     how: tuple[Any, ...] = (0, progress and not pieces)
     shared = (job, job.table, first, folder if sees_files() or not pieces else None)
-    fits = spread(_fit_named, [(name, schemes[name], *how) for name in beside], shared=shared)
+    fits = parallel_map(_fit_named, [(name, schemes[name], *how) for name in beside], shared=shared)
     for name in beside:
         if tell is not None:
             tell(f"fitting: {name}")
@@ -125,11 +127,11 @@ def _make_fixed(
     with timed_stage("drawing tables", seconds, tell):
         for name, posterior in posteriors.items():
             own = {"seed": job.seed("draw", name), "unconverged": "error" if name == released else "allow"}
-            tables[name] = draw(posterior, datasets=settings.datasets, records=settings.records, **own)
+            tables[name] = draw(posterior, datasets=settings.datasets, records=settings.fully_synthetic_records, **own)
         tables |= make_baselines(job)
     fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
     about: dict[str, Any] = {"weights": schemes, "risk": risk, "fitting": fitting, "seconds": seconds, "tell": tell}
-    by = evaluate_schemes if settings.records is None else evaluate_new_people
+    by = evaluate_schemes if settings.fully_synthetic_records is None else evaluate_new_people
     return assemble(job, tables, posteriors, **about, evaluated_by=partial(by, progress=progress))
 
 
@@ -172,18 +174,22 @@ def _plan(job: Job) -> tuple[dict[str, Floats], ConfidentialRisk]:
     of the others turns out to keep as much, and to be safer, it is released in its place: see `choose_scheme`.
     """
     settings = job.settings
-    own = Scheme() if settings.scheme == "auto" else Scheme(settings.order, settings.scale, settings.shift)
+    own = (
+        Scheme()
+        if settings.method == "auto"
+        else Scheme(settings.risk_order, settings.weight_scale, settings.weight_shift)
+    )
     beside = {name: scheme for name, scheme in PAPER.items() if name in settings.compare and scheme != own}
     # The unweighted one last: it takes longest.
     schemes = {str(own): own} | dict(sorted(beside.items(), key=lambda item: item[1].order == 0))
     risks = {
         order: confidential_risk(job.view, order=order)
-        for order in {settings.order, *(scheme.order for scheme in schemes.values())}
+        for order in {settings.risk_order, *(scheme.order for scheme in schemes.values())}
         if order
     }
     weights = {name: weigh(scheme, risks.get(scheme.order), job.view.records) for name, scheme in schemes.items()}
     if not weights[str(own)].any():
-        raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
+        raise InputError("weight_scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
     # Where everybody stands out, a comparison may count nobody: there is nothing to fit.
     counting = {name: given for name, given in weights.items() if given.any()}
-    return counting, risks[own.order or settings.order]
+    return counting, risks[own.order or settings.risk_order]

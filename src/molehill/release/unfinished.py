@@ -114,7 +114,7 @@ def _read_begun(note: Path) -> dict[str, Any] | None:
 
 
 def _describe(settings: Settings, table: Table) -> dict[str, Any]:
-    fields = settings.model_dump(mode="json", exclude={"seed", "executor"})
+    fields = settings.model_dump(mode="json", exclude={"seed", "scheduler"})
     return {
         "settings": {name: _digest(json.dumps(value)) for name, value in fields.items()},
         "columns": {name: hash_column(table, name)[:_LENGTH] for name in table.frame.columns},

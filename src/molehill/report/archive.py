@@ -23,7 +23,7 @@ from molehill.report.trail import fingerprint_files
 # The version is the last part; it goes up when what was there changes its meaning or is taken away.
 SCHEMA = "urn:molehill:dossier:1"
 # With the first, the protection is undone; the second says where it was computed.
-_LEFT_OUT = {"seed", "executor"}
+_LEFT_OUT = {"seed", "scheduler"}
 _FIGURE = ["scheme", "column", "measure", "of", "at", "group", "name", "value", "low", "high"]
 # How well the chains mixed, and not where the model has its means.
 _MIXING = ["scheme", "functional", "rhat", "bulk", "tail"]
@@ -63,7 +63,7 @@ def describe_dossier(dossier: Dossier, published: Mapping[str, str], settings: s
         },
         "inputs": {"confidential": dossier.facts.get("input"), "settings": settings},
         "verdict": {**asdict(verdict), "remarks": [asdict(remark) for remark in list_remarks(dossier, teller)]},
-        "scorecard": _describe_scorecard(dossier),
+        "thresholds": _describe_scorecard(dossier),
         "settings": dossier.settings.model_dump(mode="json", exclude=_LEFT_OUT),
         "facts": facts,
         "policies": dict(dossier.policies),
@@ -102,7 +102,7 @@ def _describe_search(found: Searched) -> dict[str, Any]:
         "fits": found.cost["fits"],
         "chosen": found.place,
         "next": list(found.next_places),
-        "points": _rows(found.points),
+        "points": _rows(found.candidates),
         "baselines": _rows(found.baselines),
     }
 

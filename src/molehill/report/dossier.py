@@ -18,7 +18,7 @@ from molehill.tables.formats.formats import read_table, write_table
 
 # What became of the datasets. What is not recommended is released only if that is asked for by name.
 Publication = Literal["released", "released against the recommendation", "not recommended", "nothing found"]
-_SEARCH_FRAMES = ("points", "standing_in_the_way", "baselines")
+_SEARCH_FRAMES = ("points", "blocking_records", "baselines")
 _FRAMES = ("weights", "fits", "diagnostics")
 
 
@@ -42,7 +42,7 @@ class Searched:
         words.
     place, next_places
         Number of the chosen point, or of the closest one if none meets the targets, and of the next best.
-    standing_in_the_way
+    blocking_records
         pattern, range, records: who breaks the targets at the closest point, values as ranges. Empty if none does.
     baselines
         scheme, risk, risk_low, risk_high, U_m, U_m_low, U_m_high: the confidential table, topcoding and noise.
@@ -64,10 +64,10 @@ class Searched:
     met: bool
     verdict: str
     targets: tuple[Target, ...]
-    points: pd.DataFrame
+    candidates: pd.DataFrame
     place: int
     next_places: tuple[int, ...]
-    standing_in_the_way: pd.DataFrame
+    blocking_records: pd.DataFrame
     baselines: pd.DataFrame
     cost: Mapping[str, float]
     probability: float
@@ -82,12 +82,12 @@ class Searched:
     @property
     def chosen(self) -> pd.Series:
         """The row of the chosen point, or of the closest one."""
-        return self.points.iloc[self.place]
+        return self.candidates.iloc[self.place]
 
     @property
-    def runners_up(self) -> pd.DataFrame:
+    def next_best(self) -> pd.DataFrame:
         """The rows of the next best points."""
-        return self.points.iloc[list(self.next_places)]
+        return self.candidates.iloc[list(self.next_places)]
 
     @property
     def fit_to_publish(self) -> bool:
@@ -98,13 +98,13 @@ class Searched:
         return self.verdict
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({'met' if self.met else 'not met'}: {len(self.points)} points)"
+        return f"{type(self).__name__}({'met' if self.met else 'not met'}: {len(self.candidates)} points)"
 
 
 def tell_runners_up(searched: Searched) -> list[str]:
     """Say in a sentence each how the next best points stand to the targets."""
     lines = []
-    for row in searched.runners_up.to_dict("records"):
+    for row in searched.next_best.to_dict("records"):
         kept = ("keeps the targets", "misses the targets") if searched.targets else ("keeps as much", "keeps less")
         state = kept[0] if row["met"] else kept[1]
         risk = f"mean expected risk {row['mean_expected_risk']:.3f}, U_m {row['U_m']:.4f}"
@@ -118,7 +118,7 @@ def tell_cost(searched: Searched) -> str:
     cost = searched.cost
     if not cost["fits"]:
         return "No fit was made."
-    points = f"{len(searched.points)} point{'' if len(searched.points) == 1 else 's'}"
+    points = f"{len(searched.candidates)} point{'' if len(searched.candidates) == 1 else 's'}"
     told = f"{cost['fits']:.0f} fit{'' if cost['fits'] == 1 else 's'} and {points}"
     if "seconds" not in cost:
         return f"{told}."
@@ -196,8 +196,8 @@ class Dossier:
     @property
     def notes(self) -> dict[str, str]:
         """What the settings file of the release says beside its settings."""
-        notes = {} if self.search is None else {"targets": self.search.note}
-        if self.settings.synthesizer == "own":
+        notes = {} if self.search is None else {"release_criteria": self.search.note}
+        if self.settings.synthesizer == "custom":
             notes["synthesizer"] = (
                 f"The synthesizer {self.facts['model']} was given in Python: `molehill run` cannot make this release.\n"
                 "Call molehill.synthesize(data, settings, synthesizer=...) with it."

@@ -172,22 +172,22 @@ def methods_note(dossier: Dossier) -> str:
         used. All columns are named, those that were dropped too.
     """
     settings, facts, weighted, public = dossier.settings.public, dossier.facts, is_weighted(dossier), redact(dossier)
-    tables, records, column = int(facts["tables"]), int(facts["records"]), _list(settings.replace)
-    made = settings.records or records
+    tables, records, column = int(facts["tables"]), int(facts["records"]), _list(settings.synthesize)
+    made = settings.fully_synthetic_records or records
     number = f"There are {tables} tables of {made:,} records, one file each"
-    fate = (_PARTIAL if settings.records is None else _FULL).format(column=column, records=records)
+    fate = (_PARTIAL if settings.fully_synthetic_records is None else _FULL).format(column=column, records=records)
     note, order = _NOTE, [_SHUFFLED] if settings.shuffle else []
     if tables == 1:
         number = f"There is 1 table of {made:,} records"
         fate = fate.replace("They are *", "It is *").replace(", anew in every table", "")
-    elif settings.records is None:
+    elif settings.fully_synthetic_records is None:
         order.append(_SAME_ROW)
-    if settings.records is not None:
+    if settings.fully_synthetic_records is not None:
         order = [_ANY_ORDER]
     # As many digits as tell whole numbers of records apart.
     uneven = float(facts.get("uneven", 1.0))
     times = "" if made == records and uneven == 1 else f"{uneven * made / records:.10g} * "
-    rule = _PARTIAL_RULE if settings.records is None else _FULL_RULE.format(made=made, records=records)
+    rule = _PARTIAL_RULE if settings.fully_synthetic_records is None else _FULL_RULE.format(made=made, records=records)
     return note.format(
         number=number,
         fate=fate,
@@ -199,7 +199,7 @@ def methods_note(dossier: Dossier) -> str:
         relations=_tell_relations(settings),
         weighting=_tell_weighting(settings, weighted=weighted),
         redrawing=_REDRAWN if dossier.search is not None and dossier.search.may_redraw else "",
-        missing=_MISSING[settings.missing],
+        missing=_MISSING[settings.missing_values],
         pooled=_tell_pooling(settings, public),
         coverage=_tell_coverage(settings, tables, weighted=weighted),
         reliance=_tell_reliance(public),
@@ -216,7 +216,7 @@ def methods_note(dossier: Dossier) -> str:
 def _tell_pooling(settings: Settings, public: Dossier) -> str:
     """Say what is done to rare levels: always, and not only where there were some."""
     kinds = {row["column"]: row["kind"] for row in public.facts["columns"]}
-    least = {name: settings.least_records(name) for name in settings.replace if kinds.get(name) == "categorical"}
+    least = {name: settings.least_records(name) for name in settings.synthesize if kinds.get(name) == "categorical"}
     told = [
         f" Levels of {_list(name for name, own in least.items() if own == number)} that fewer than {number} records "
         'have are pooled: into "other", or into the nearest or the most frequent level. '
@@ -228,17 +228,17 @@ def _tell_pooling(settings: Settings, public: Dossier) -> str:
 
 def _tell_sample(settings: Settings) -> str:
     """Say how the records stand for the population, and what users do about it."""
-    design = settings.survey
+    design = settings.survey_design
     if design is None:
         return ""
     how = tell_survey_use(settings)
-    if settings.records is not None and settings.weighs == "weights":
+    if settings.fully_synthetic_records is not None and settings.weighs == "weights":
         return _POPULATION
-    known = design.among([*settings.keep, *settings.replace])
+    known = design.among([*settings.keep, *settings.synthesize])
     if known is None:
         return _NO_WEIGHT.format(how=how)
-    if known.weight in settings.replace:
-        others = _list(name for name in settings.replace if name != known.weight)
+    if known.weight in settings.synthesize:
+        others = _list(name for name in settings.synthesize if name != known.weight)
         how = f"It was drawn anew itself, together with {others}." if others else "It was drawn anew itself."
     told = []
     if known.replicates:
@@ -260,9 +260,9 @@ def _tell_sample(settings: Settings) -> str:
 
 def tell_survey_use(settings: Settings) -> str:
     """Say how models used the weight of a survey; nothing without one."""
-    if settings.survey is None:
+    if settings.survey_design is None:
         return ""
-    others = [name for name in settings.replace if name != settings.survey.weight]
+    others = [name for name in settings.synthesize if name != settings.survey_design.weight]
     return _SAMPLED[settings.weighs].format(column=_list(others))
 
 
@@ -281,7 +281,7 @@ def _tell_coverage(settings: Settings, tables: int, *, weighted: bool) -> str:
 
 
 def _tell_predictors(settings: Settings) -> str:
-    if settings.records is not None:
+    if settings.fully_synthetic_records is not None:
         return "those of them that were drawn before"
     return _list(settings.predictors) if settings.predictors else "the other columns"
 
@@ -317,7 +317,7 @@ def _tell_reliance(public: Dossier) -> str:
 
 def _tell_codebook(public: Dossier) -> str:
     """One line a column; of those that were dropped the name alone."""
-    fates = {"replace": "replaced by draws", "keep": "as collected", "drop": "not published"}
+    fates = {"synthesize": "replaced by draws", "keep": "as collected", "drop": "not published"}
     formulas = public.settings.derived
     fates |= {name: f"computed: {_cell(text)}" for name, text in formulas.items()}
     rows = [
@@ -349,11 +349,11 @@ def is_weighted(dossier: Dossier) -> bool:
 
 def _tell_relations(settings: Settings) -> str:
     """Say which relations the tables carry, and which they do not."""
-    if settings.synthesizer == "own" or settings.predictors is None:
+    if settings.synthesizer == "custom" or settings.predictors is None:
         return ""
-    if settings.records is not None:
+    if settings.fully_synthetic_records is not None:
         return "The tables carry how these columns go together."
-    column, used = _list(settings.replace), settings.predictors
+    column, used = _list(settings.synthesize), settings.predictors
     carried = f"The tables carry how {column} relates to {_list(used)}" if used else f"{column} was drawn by itself"
     others = uncarried_relations(settings)
     if not others:

@@ -14,7 +14,7 @@ from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier
 from molehill.report.page.page import render_report
 from molehill.risk.identification import confidential_risk
-from molehill.risk.intruder import Intruder, View, look
+from molehill.risk.intruder import Intruder, View, as_view
 from molehill.tables.schema import infer_kind
 from molehill.tables.table import Table, as_table
 
@@ -46,7 +46,7 @@ def gather_evidence(
     data: Any, released: Any, evaluation: Evaluation, intruder: Intruder | None = None, *, scheme: str | None = None
 ) -> Dossier:
     """Make a dossier of an evaluation and of the tables that it is about: see `report_tables`."""
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     named = released if isinstance(released, Mapping) else {"released": released}
     name = scheme or evaluation.schemes[0]
     if name not in named or name not in evaluation.schemes:
@@ -90,7 +90,7 @@ def _settings(view: View, columns: list[dict[str, str]]) -> Settings:
     known = list(view.intruder.known)
     kept = [row["column"] for row in columns if row["fate"] in ("keep", "change")]
     drop = [row["column"] for row in columns if row["fate"] == "drop"]
-    return Settings(replace=list(view.intruder.sensitive), known=known, keep=kept, drop=drop, **given)
+    return Settings(synthesize=list(view.intruder.sensitive), known=known, keep=kept, drop=drop, **given)
 
 
 def _list_columns(view: View, tables: Sequence[Table]) -> list[dict[str, str]]:
@@ -99,7 +99,7 @@ def _list_columns(view: View, tables: Sequence[Table]) -> list[dict[str, str]]:
     for name in view.table.frame.columns:
         own = view.table.frame[name]
         if name in view.intruder.sensitive:
-            fate = "replace"
+            fate = "synthesize"
         elif not all(name in table.frame for table in tables):
             fate = "drop"
         else:

@@ -146,13 +146,13 @@ def tell_code(public: Dossier, tables: int, files: Mapping[str, Any], times: str
         return ""
     published = [row["column"] for row in public.facts["columns"] if row["fate"] != "drop"]
     numbers = [row["column"] for row in public.facts["columns"] if row["kind"] not in ("categorical", "date")]
-    own = public.settings.survey
+    own = public.settings.survey_design
     design = None if own is None else own.among(published)
     needed = [] if design is None else [design.weight, *filter(None, (design.stratum, design.cluster))]
     # With replicate weights, or names that a program could not take, the text says what to do.
     if design is not None and (design.replicates or not all(map(_is_plain, needed))):
         return ""
-    named = [name for name in public.settings.replace if name in numbers and name not in needed]
+    named = [name for name in public.settings.synthesize if name in numbers and name not in needed]
     if not named:
         return ""
     plain = [name for name in named if _is_plain(name)]

@@ -135,7 +135,7 @@ def count_replaced(dossier: Dossier) -> int:
     if "replaced" in facts:
         return int(facts["replaced"])
     # Where missing values are drawn too, every record is new.
-    if dossier.is_ours and dossier.settings.missing == "model":
+    if dossier.is_ours and dossier.settings.missing_values == "model":
         return int(facts["records"])
     values = [name for name in dossier.weights if f"{name}".startswith("value")]
     return int(dossier.weights[values].notna().any(axis=1).sum())
@@ -176,7 +176,7 @@ def _public_column(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shown_policies(dossier: Dossier) -> Iterable[str]:
     shown = dict(PUBLIC_POLICIES) if dossier.evaluation.is_linked else {}
-    if dossier.settings.missing != "keep" and shown:
+    if dossier.settings.missing_values != "keep" and shown:
         del shown["missing sensitive value"]
     return shown
 

@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from molehill.errors import InputError
 from molehill.files import hash_file
-from molehill.machine import workers
 from molehill.plan.settings import printable, read_settings
+from molehill.runtime import workers
 from molehill.tables.table import Table, hash_table
 
 try:

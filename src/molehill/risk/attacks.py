@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from molehill.arrays import Booleans, Floats, Integers, freeze
 from molehill.errors import InputError
 from molehill.risk import balls, kernels
-from molehill.risk.intruder import Intruder, Reading, View, look, read_released
+from molehill.risk.intruder import Intruder, Reading, View, as_view, read_released
 from molehill.sorting import count_below, count_up_to
 from molehill.tables.intervals import Figure, figure_of_runs, mean_over_tables, resampled_counts
 from molehill.tables.schema import column_numbers
@@ -87,7 +87,7 @@ def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, k
     >>> pooled_risk(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).risk
     array([0.5, 0.5, 1. ])
     """
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     own = _gather(read_released(view, released, key))
     risk, mean = _tell_medians(view, own)
     picks, targets = _share_picked(view, own)
@@ -96,7 +96,7 @@ def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, k
 
 def pooled_mean(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Figure:
     """Give the mean risk of `pooled_risk` alone, without searching every table."""
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     return _tell_medians(view, _gather(read_released(view, released, key)))[1]
 
 
@@ -164,7 +164,7 @@ def _risk_of_medians(view: View, own: _Own) -> Floats:
     present = np.broadcast_to(told[:, :, None], own.values.shape)
     rows = [np.repeat(np.arange(len(counts)), counts) for counts in _taken(len(own.cells))]
     tables = [middle(own.values[row], present[row]) for row in rows]
-    low, high = balls.bounds(view.values, view.radius, view.floor)
+    low, high = balls.bounds(view.values, view.radius, view.min_radius)
     points = balls.group(cells, view.by_cell.number)
     around = balls.sort_cells(view.values, balls.group(view.cells, view.by_cell.number))
     counts = balls.count_within(tables, points, low, high, around)
@@ -174,13 +174,13 @@ def _risk_of_medians(view: View, own: _Own) -> Floats:
     linked = np.empty(view.records, dtype=bool)
     for values, within, row in zip(tables, counts, risk, strict=True):
         kernels.find_linked(view.part, view.cells, cells, low, high, values, linked)
-        kernels.risk_from_counts(within, size, linked, view.intruder.cover == "others", row)
+        kernels.risk_from_counts(within, size, linked, not view.intruder.count_self, row)
     return risk
 
 
 def _share_picked(view: View, own: _Own) -> tuple[Floats, int]:
     """Share of right picks with all tables, then with resampled ones; and the number of targets."""
-    low, high = balls.bounds(view.values, view.radius, view.floor)
+    low, high = balls.bounds(view.values, view.radius, view.min_radius)
     candidates = _candidates(own.cells, view.by_cell.number)
     sizes = np.array([len(members) for members in candidates])
     targets = np.flatnonzero(view.part)
@@ -336,13 +336,13 @@ def guess_values(
     >>> guess_values(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
     Guesses(pay: 66.7% right, 16.7% without)
     """
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     if len(view.intruder.sensitive) != 1:
         raise InputError("sensitive", "guesses are of one column at a time", "Name one sensitive column")
     column = view.intruder.sensitive[0]
     levels = None if view.numeric else pd.Index(view.table.frame[column].dropna().unique())
     truth = _column_values(view.table, column, levels, "data")
-    ends = balls.bounds(view.values, view.radius, view.floor) if view.numeric else (truth[:, None], truth[:, None])
+    ends = balls.bounds(view.values, view.radius, view.min_radius) if view.numeric else (truth[:, None], truth[:, None])
     groups = np.zeros(view.records, dtype=np.int64) if alike is None else alike.astype(np.int64)
     wide = int(groups.max(initial=0)) + 1
     codes = view.patterns.codes.astype(np.int64) * wide + groups
@@ -528,18 +528,18 @@ class Attribution:
 
     Attributes
     ----------
-    by_table
+    by_dataset
         (tables, records): the share of the released records with the person's known values that are close to the person
         in all sensitive columns; of all released records, where none has those known values. NaN for who takes no part.
     without
         The same share among the other people of the confidential table: what is known without any release.
     """
 
-    by_table: Floats
+    by_dataset: Floats
     without: Floats
 
     def __repr__(self) -> str:
-        return f"Attribution({np.nanmean(self.by_table):.3f}, {np.nanmean(self.without):.3f} without the release)"
+        return f"Attribution({np.nanmean(self.by_dataset):.3f}, {np.nanmean(self.without):.3f} without the release)"
 
 
 def attribution(data: Any, released: Any, intruder: Intruder | None = None) -> Attribution:
@@ -563,11 +563,11 @@ def attribution(data: Any, released: Any, intruder: Intruder | None = None) -> A
     >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 105.0, 110.0, 900.0]})
     >>> released = pd.DataFrame({"town": ["A", "A", "B"], "pay": [102.0, 890.0, 5.0]})
     >>> found = attribution(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
-    >>> found.by_table, found.without
+    >>> found.by_dataset, found.without
     (array([[0.5, 0.5, 0.5, 0.5]]), array([0.66666667, 0.66666667, 0.66666667, 0.        ]))
     """
-    view = look(data, intruder)
-    anybody = replace(view.intruder, known=(), breaks={}).look(view)
+    view = as_view(data, intruder)
+    anybody = replace(view.intruder, known=(), breaks={}).view(view)
     readings = read_released(view, released, linked=False)
     rows = [_share_close(view, anybody, reading) for reading in readings]
     size, everyone = view.size, int(view.part.sum())
@@ -593,7 +593,7 @@ def _share_close(view: View, anybody: View, reading: Reading) -> Floats:
 
 def _count_close(view: View, values: Floats, cells: Integers) -> Floats:
     """Count the records of a table, its values and cells, in the box around every confidential record."""
-    low, high = balls.bounds(view.values, view.radius, view.floor)
+    low, high = balls.bounds(view.values, view.radius, view.min_radius)
     around = balls.sort_cells(view.values, balls.group(view.cells, view.by_cell.number))
     points = balls.group(cells, view.by_cell.number)
     return np.asarray(balls.count_within([values], points, low, high, around)[0], dtype=np.float64)

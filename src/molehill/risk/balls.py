@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from molehill.arrays import Floats, Integers
-from molehill.machine import in_threads, workers
 from molehill.risk import kernels
+from molehill.runtime import in_threads, workers
 
 # Below this many records a second thread costs more than it saves.
 _SMALL = 50_000

@@ -15,7 +15,7 @@ import pandas as pd
 from numba import njit
 
 from molehill.arrays import Booleans, Floats, Integers, freeze
-from molehill.machine import in_threads, workers
+from molehill.runtime import in_threads, workers
 from molehill.tables.intervals import Figure
 from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import column_numbers

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from molehill.arrays import Booleans, Floats, Integers, freeze
 from molehill.errors import InputError, check_order
 from molehill.risk import balls, kernels
-from molehill.risk.intruder import Intruder, Reading, View, look, read_released
+from molehill.risk.intruder import Intruder, Reading, View, as_view, read_released
 from molehill.tables.intervals import Figure
 from molehill.tables.patterns import Patterns
 from molehill.tables.schema import Schema
@@ -66,7 +66,7 @@ class ReleaseRisk:
 
     Attributes
     ----------
-    by_table
+    by_dataset
         (tables, records): the risk of every record in every table.
     realised
         One per record: the mean over the tables.
@@ -75,12 +75,12 @@ class ReleaseRisk:
         its true pattern.
     """
 
-    by_table: Floats
+    by_dataset: Floats
     realised: Floats
-    linked: Booleans
+    is_close: Booleans
 
     def __repr__(self) -> str:
-        tables, records = self.by_table.shape
+        tables, records = self.by_dataset.shape
         mean = float(np.nanmean(self.realised))
         return f"ReleaseRisk({tables} tables, {records:,} records, mean risk {mean:.4f})"
 
@@ -123,7 +123,7 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
 
         risk_i = sum over h not in B_i of C(M - 1 - c_h, k - 1) / ((M - k) C(M - 1, k - 1)).
 
-    The paper counts the set itself as covered, and divides by M instead of M - k: `Intruder(cover="paper")`.
+    The paper counts the set itself as covered, and divides by M instead of M - k: `Intruder(count_self=True)`.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
     array([0.66666667, 0.33333333, 0.66666667, 1.        ])
     """
     order = check_order(order)
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     found = _measure_confidential(view, order)
-    if not view.intruder.likely:
+    if not view.intruder.knowledge_probability:
         return found
     # To who knows no sensitive column, only who is hidden by nobody stands out.
     nobody = _coverable(view.sizes, order, view.intruder)[1][view.patterns.codes] == 0
@@ -178,7 +178,7 @@ def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
         size=sizes[view.pattern_of_cell],
         order=orders[view.pattern_of_cell],
         radius=view.radius,
-        floor=view.floor,
+        floor=view.min_radius,
         scan=view.scan,
     )
     # From the smallest up, so that a sum of several cells does not depend on how they happen to be numbered.
@@ -194,12 +194,14 @@ def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
     return ConfidentialRisk(*frozen, _count_policies(view, order), order, view.patterns, view.schema)
 
 
-def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> ReleaseRisk:
+def release_risk(
+    data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None
+) -> ReleaseRisk:
     """Measure how exposed every confidential record is once tables are released.
 
     The intruder draws the ball around the TRUE value and looks in the released table, among the records with the
     true pattern there. The risk is the share of the others among those that are not close, if the record's own
-    released value is close (T = 1), and 0 if it is not; the paper takes the share of all (`cover="paper"`). Patterns
+    released value is close (T = 1), and 0 if it is not; the paper takes the share of all (`count_self=True`). Patterns
     are formed in each released table from its own known columns. Where the record is the only one there, and T = 1,
     its risk is 1.
 
@@ -225,10 +227,10 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
     >>> release_risk(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).realised
     array([1., 0., 1., 0.])
     """
-    view = look(data, intruder)
-    readings = read_released(view, released, key)
+    view = as_view(data, intruder)
+    readings = read_released(view, released, id_column)
     found = _measure_released(view, readings)
-    if not view.intruder.likely:
+    if not view.intruder.knowledge_probability:
         return found
     # Who knows no sensitive column finds only who is alone with the known ones.
     sizes = np.stack([reading.size for reading in readings])
@@ -237,24 +239,24 @@ def release_risk(data: Any, released: Any, intruder: Intruder | None = None, *, 
     )
     nobody = (sizes == 1) & (own == view.patterns.codes)
     parts = [
-        (chance, nobody if part is None else _measure_released(part, read_released(part, readings)).by_table)
+        (chance, nobody if part is None else _measure_released(part, read_released(part, readings)).by_dataset)
         for chance, part in view.may_know
     ]
-    by_table = _mean_over_sets(view, parts)
-    return replace(found, by_table=by_table, realised=freeze(by_table.mean(axis=0)))
+    by_dataset = _mean_over_sets(view, parts)
+    return replace(found, by_dataset=by_dataset, realised=freeze(by_dataset.mean(axis=0)))
 
 
 def _measure_released(view: View, readings: Sequence[Reading]) -> ReleaseRisk:
     matches = _match_tables(view, readings)
-    by_table = np.empty((len(matches), view.records))
-    others = view.intruder.cover == "others"
+    by_dataset = np.empty((len(matches), view.records))
+    others = not view.intruder.count_self
     for number, match in enumerate(matches):
-        alone = kernels.risk_from_counts(match.within, match.size, match.linked, others, by_table[number])
+        alone = kernels.risk_from_counts(match.within, match.size, match.linked, others, by_dataset[number])
         if view.intruder.small_patterns == "error":
             refuse_alone(number + 1, alone)
     linked = np.stack([match.linked for match in matches])
-    by_table[:, ~view.part] = np.nan
-    return ReleaseRisk(freeze(by_table), freeze(by_table.mean(axis=0)), freeze(linked))
+    by_dataset[:, ~view.part] = np.nan
+    return ReleaseRisk(freeze(by_dataset), freeze(by_dataset.mean(axis=0)), freeze(linked))
 
 
 def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
@@ -264,7 +266,7 @@ def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
     person, and yet its value falls into the ball with the chance p, the share of the pattern (the record itself
     included) that is there; each other value stays outside with the chance 1 - p, so that the expected risk is
 
-        floor_i = p (1 - p), and p (1 - p) (M - 1) / M with `cover="paper"`.
+        floor_i = p (1 - p), and p (1 - p) (M - 1) / M with `count_self=True`.
 
     Less would mean to avoid the truth, which tells as well. So risk is read against this floor. Who is alone in the
     pattern has floor 0: there is nobody to hide behind, and nothing excuses a risk. NaN for who takes no part.
@@ -281,8 +283,8 @@ def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
     >>> risk_floor(data, Intruder(known="town", sensitive="pay", radius=0.1))
     array([0.25  , 0.1875, 0.25  , 0.1875])
     """
-    view = look(data, intruder)
-    if not view.intruder.likely:
+    view = as_view(data, intruder)
+    if not view.intruder.knowledge_probability:
         return _measure_floor(view)
     # Who knows no sensitive column learns nothing from any.
     return _mean_over_sets(view, [(chance, _measure_floor(part)) for chance, part in view.may_know if part is not None])
@@ -293,10 +295,12 @@ def _measure_floor(view: View) -> Floats:
     size = np.where(view.part, found.pattern_size, np.nan)
     share = found.within / size
     outside = share * (1 - share)
-    return freeze(outside if view.intruder.cover == "others" else outside * (size - 1) / size)
+    return freeze(outside if not view.intruder.count_self else outside * (size - 1) / size)
 
 
-def match_rates(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> MatchRates:
+def match_rates(
+    data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None
+) -> MatchRates:
     """Count an intruder's right and wrong matches in released tables.
 
     For every record let c be the number of released records with its true pattern in the ball around its true
@@ -319,9 +323,9 @@ def match_rates(data: Any, released: Any, intruder: Intruder | None = None, *, k
     >>> match_rates(data, released, Intruder(known="town", sensitive="pay", radius=0.1)).mean()
     {'expected': 2.0, 'true': 0.5, 'false': 0.0, 'unique': 2.0}
     """
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     rows = []
-    for match in _match_tables(view, read_released(view, released, key)):
+    for match in _match_tables(view, read_released(view, released, id_column)):
         unique = match.within == 1
         number = int(unique.sum())
         right = int((unique & match.linked).sum())
@@ -360,13 +364,13 @@ def matches_beyond_chance(
     >>> by_chance.tolist(), gain.value
     ([0.0625], 0.1875)
     """
-    view = look(data, intruder)
+    view = as_view(data, intruder)
     readings = read_released(view, released, key)
     matches = _match_tables(view, readings)
     chances = np.stack([(match.within == 1) / np.maximum(match.size, 1) for match in matches])
     alone = np.stack([match.size == 1 for match in matches])
     if alone.any():
-        anybody = replace(view.intruder, known=(), breaks={}).look(view)
+        anybody = replace(view.intruder, known=(), breaks={}).view(view)
         for place, match in enumerate(_match_tables(anybody, read_released(anybody, readings))):
             others = (match.within - match.linked) / np.maximum(match.size - 1, 1)
             chances[place] = np.where(alone[place], others, chances[place])
@@ -378,7 +382,7 @@ def matches_beyond_chance(
     return freeze(by_chance.mean(axis=1)), Figure(gain, gain - reach, min(gain + reach, 1.0))
 
 
-def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Floats:
+def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None) -> Floats:
     """Give every record's chance to be picked by who picks at random among the close: T / c, (tables, records).
 
     c and T are those of `match_rates`. NaN for a record that takes no part.
@@ -396,8 +400,8 @@ def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, 
     >>> pick_chances(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
     array([[0.5, 0. , 1. , 0. ]])
     """
-    view = look(data, intruder)
-    matches = _match_tables(view, read_released(view, released, key))
+    view = as_view(data, intruder)
+    matches = _match_tables(view, read_released(view, released, id_column))
     chances = np.stack([match.linked / np.maximum(match.within, 1) for match in matches])
     return freeze(np.where(view.part, chances, np.nan))
 
@@ -413,19 +417,19 @@ class _Match:
 
 def _coverable(sizes: Integers, order: int, intruder: Intruder) -> tuple[Integers, Integers]:
     """For every pattern the order to work out, and how many records can be covered or not; 0: it is protected."""
-    others = intruder.cover == "others"
+    others = not intruder.count_self
     small = (sizes == 1) | (sizes < order + others)
     if intruder.small_patterns == "error":
         refuse_small(*count_small(sizes, order, intruder), order)
     orders = np.where(small, 1, order)
     coverable = sizes - orders if others else sizes.copy()
-    coverable[small if intruder.small_patterns == "protect" else sizes <= 1] = 0
+    coverable[small if intruder.small_patterns == "maximum_risk" else sizes <= 1] = 0
     return orders, coverable
 
 
 def count_small(sizes: Integers, order: int, intruder: Intruder) -> tuple[int, int]:
     """How many patterns, of these sizes, are too small for an order, and how many records they have."""
-    small = (sizes == 1) | (sizes < order + (intruder.cover == "others"))
+    small = (sizes == 1) | (sizes < order + (not intruder.count_self))
     found = sizes[small & (sizes > 0)]
     return len(found), int(found.sum())
 
@@ -452,7 +456,7 @@ def refuse_alone(table: int, records: int) -> None:
 
 def _count_policies(view: View, order: int) -> dict[str, int]:
     part, sizes = view.part, view.sizes
-    negative, flat, widened = kernels.count_edges(view.values, part, view.radius, view.floor)
+    negative, flat, widened = kernels.count_edges(view.values, part, view.radius, view.min_radius)
     known_missing = np.zeros(len(part), dtype=bool)
     for name in view.schema.having("known"):
         known_missing |= view.table.frame[name].isna().to_numpy()
@@ -471,7 +475,7 @@ def _count_policies(view: View, order: int) -> dict[str, int]:
 
 
 def _match_tables(view: View, readings: Sequence[Reading]) -> list[_Match]:
-    low, high = balls.bounds(view.values, view.radius, view.floor)
+    low, high = balls.bounds(view.values, view.radius, view.min_radius)
     grouped = balls.group(view.cells, view.by_cell.number)
     around = balls.sort_cells(view.values, grouped)
     # Tables with the confidential known columns, the usual case, are counted in one go.

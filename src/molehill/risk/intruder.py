@@ -21,8 +21,7 @@ from molehill.tables.patterns import Patterns, learn_patterns, match_patterns
 from molehill.tables.schema import Kind, Missing, Schema, column_numbers, infer_schema, refuse_infinite
 from molehill.tables.table import Table, as_table, as_tables, find_columns, with_columns
 
-Cover = Literal["others", "paper"]
-SmallPatterns = Literal["protect", "marginal", "error"]
+SmallPatterns = Literal["maximum_risk", "marginal", "error"]
 Radius = float | Mapping[str, float] | None
 Floor = float | Mapping[str, float]
 # Dates that differ by so many days are close, unless a floor says it.
@@ -30,9 +29,8 @@ CLOSE_DAYS = 30.0
 # Each column that may be known or not doubles the sets of columns that the risk is a mean over.
 _MOST_UNSURE = 8
 CHOICES = {
-    "cover": ("others", "paper"),
-    "small_patterns": ("protect", "marginal", "error"),
-    "missing": ("error", "keep"),
+    "small_patterns": ("maximum_risk", "marginal", "error"),
+    "missing_values": ("error", "keep"),
 }
 
 
@@ -48,25 +46,25 @@ class Intruder:
         Columns that are to be protected. Numeric ones are compared by a ball, categorical ones exactly.
     radius
         Relative radius, from 0 to 1, of the closed ball `y - reach <= y_h <= y + reach` with
-        `reach = max(radius * |y|, floor)`; one number or one per column by name.
-    floor
-        Least reach, in the units of the data; `radius=0, floor=5000` is an absolute radius. Of dates it is in days, and
-        30 where nothing is said: a share of a date means nothing.
+        `reach = max(radius * |y|, min_radius)`; one number or one per column by name.
+    min_radius
+        Smallest radius, in the units of the variable; `radius=0, min_radius=5000` is an absolute radius. Of dates it is
+        in days, and 30 where nothing is said: a share of a date means nothing.
     breaks
         Groups for numeric known columns, by name: `{"age": [25, 35, 50, 65]}`, left-closed.
     kinds
         Kinds of columns, where the inferred one is not right: `{"grade": "categorical"}`.
-    cover
-        Who can cover a record: only "others", or, as the "paper" counts, also the record itself. A record far from all
-        others of its pattern of M then has risk (M - 1) / M instead of 1: the smallest patterns are protected least.
+    count_self
+        Whether a record counts as its own close neighbour, as in the paper. A record far from all others of its
+        pattern of M then has risk (M - 1) / M instead of 1: the smallest patterns are protected least.
     small_patterns
-        A pattern too small for the order k of the risk: a record alone, or fewer than k records; with cover by others
-        also k, which leave nobody to be covered. "protect" (risk 1, weight 0), "marginal" (order 1 there; who is alone
-        is protected all the same), or "error".
-    missing
+        A pattern too small for the order k of the risk: a sample unique, or fewer than k records; also k if a record
+        does not count itself. "maximum_risk" (risk 1, weight 0), "marginal" (order 1 there; a sample unique has risk 1
+        all the same), or "error".
+    missing_values
         A missing sensitive value: "error", or "keep": the record takes no part, its risk is NaN. A missing known
         value is a category of its own.
-    likely
+    knowledge_probability
         How likely the intruder knows a sensitive column, above 0 and up to 1, by name; all others for sure. The risk is
         then the mean over what the intruder may know, each set of columns by its chance.
 
@@ -79,17 +77,21 @@ class Intruder:
     known: Sequence[str] | str
     sensitive: Sequence[str] | str
     radius: Radius = None
-    floor: Floor = 0.0
+    min_radius: Floor = 0.0
     breaks: Mapping[str, Sequence[float]] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    cover: Cover = "others"
-    small_patterns: SmallPatterns = "protect"
-    missing: Missing = "error"
-    likely: Mapping[str, float] = field(default_factory=dict)
+    count_self: bool = False
+    small_patterns: SmallPatterns = "maximum_risk"
+    missing_values: Missing = "error"
+    knowledge_probability: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             check_choice(name, getattr(self, name), choices)
+        if not isinstance(self.count_self, bool):
+            raise InputError(
+                "count_self", "it must be True or False", "Give True to count a record itself, as the paper"
+            )
         for name in ("known", "sensitive"):
             object.__setattr__(self, name, check_names(name, getattr(self, name)))
         for name in ("breaks", "kinds"):
@@ -101,12 +103,14 @@ class Intruder:
             # What is no list of breaks is told when there is a table to say it of.
             entries = {column: _fixed(entry) if name == "breaks" else entry for column, entry in (given or {}).items()}
             object.__setattr__(self, name, FrozenDict(entries))
-        for name in ("radius", "floor"):
+        for name in ("radius", "min_radius"):
             given = getattr(self, name)
             object.__setattr__(self, name, FrozenDict(given) if isinstance(given, Mapping) else given)
-        object.__setattr__(self, "likely", FrozenDict(_check_likely(self.likely, self.sensitive)))
+        object.__setattr__(
+            self, "knowledge_probability", FrozenDict(_check_likely(self.knowledge_probability, self.sensitive))
+        )
 
-    def look(self, data: Any, *, schema: Schema | None = None) -> "View":
+    def view(self, data: Any, *, schema: Schema | None = None) -> "View":
         """Read, type and pattern a confidential table; every argument that concerns it is checked before any work.
 
         What another intruder saw is looked at anew, as far as need be: the patterns of the same known columns are
@@ -140,7 +144,7 @@ class Intruder:
             sensitive=sensitive,
             kinds=self.kinds,
             breaks=self.breaks,
-            missing=self.missing,
+            missing=self.missing_values,
             columns=[*known, *sensitive],
         )
         _settle_reach(self, schema)
@@ -151,16 +155,20 @@ def _check_likely(given: Any, sensitive: Sequence[str]) -> dict[str, float]:
     """Accept chances by column; what is sure need not be said."""
     if not isinstance(given, Mapping | None):
         problem = f"it is of type {type(given).__name__}, not chances by the name of their column"
-        raise InputError("likely", problem, "Write for instance likely={'rent': 0.3}")
+        raise InputError("knowledge_probability", problem, "Write for instance knowledge_probability={'rent': 0.3}")
     for name, chance in (given or {}).items():
         if name not in sensitive:
-            raise InputError("likely", f"{name!r} is not a sensitive column", nearest(f"{name}", sensitive))
+            raise InputError(
+                "knowledge_probability", f"{name!r} is not a sensitive column", nearest(f"{name}", sensitive)
+            )
         if isinstance(chance, bool) or not isinstance(chance, Real) or not 0 < float(chance) <= 1:
-            raise InputError("likely", f"that of {name!r} is no chance", "Give a number above 0, up to 1")
+            raise InputError(
+                "knowledge_probability", f"that of {name!r} is no chance", "Give a number above 0, up to 1"
+            )
     unsure = {name: float(chance) for name, chance in (given or {}).items() if chance < 1}
     if len(unsure) > _MOST_UNSURE:
         problem = f"{len(unsure)} columns make {2 ** len(unsure):,} sets that may be known"
-        raise InputError("likely", problem, f"Name at most {_MOST_UNSURE}")
+        raise InputError("knowledge_probability", problem, f"Name at most {_MOST_UNSURE}")
     return unsure
 
 
@@ -189,7 +197,7 @@ class View:
     part
         Which records take part: those with their sensitive value; of several, where missing ones are allowed, those
         with any. A missing value is close to nothing but another one.
-    radius, floor
+    radius, min_radius
         For every numeric sensitive column.
     whole
         Whether it is all of the table; else only some of its patterns are here, each whole.
@@ -208,7 +216,7 @@ class View:
     values: Floats
     part: Booleans
     radius: Floats
-    floor: Floats
+    min_radius: Floats
     whole: bool = True
     scan: tuple[int, ...] | None = None
 
@@ -223,7 +231,7 @@ class View:
     @property
     def complete(self) -> bool:
         """Whether a record takes part only with all its sensitive values."""
-        return self.intruder.missing == "error" or len(self.intruder.sensitive) == 1
+        return self.intruder.missing_values == "error" or len(self.intruder.sensitive) == 1
 
     @cached_property
     def size(self) -> NDArray[np.int64]:
@@ -245,29 +253,29 @@ class View:
     def at(self, radius: Radius) -> "View":
         """The same table to an intruder with another radius."""
         dates = frozenset(name for name in self.numeric if self.schema[name].kind == "date")
-        relative, least = _check_radius(radius, self.intruder.floor, self.numeric, dates)
-        return replace(self, intruder=replace(self.intruder, radius=radius), radius=relative, floor=least)
+        relative, least = _check_radius(radius, self.intruder.min_radius, self.numeric, dates)
+        return replace(self, intruder=replace(self.intruder, radius=radius), radius=relative, min_radius=least)
 
     def alone(self, *columns: str) -> "View":
         """The same table to an intruder who asks for one, or some, of the sensitive columns alone."""
-        if self.intruder.sensitive == columns and not self.intruder.likely:
+        if self.intruder.sensitive == columns and not self.intruder.knowledge_probability:
             return self
         own, kinds = self.intruder, {name: self.schema[name].kind for name in columns}
-        only: dict[str, Any] = {"likely": {}}
-        for name, nothing in (("radius", None), ("floor", 0.0)):
+        only: dict[str, Any] = {"knowledge_probability": {}}
+        for name, nothing in (("radius", None), ("min_radius", 0.0)):
             given = getattr(own, name)
             by_name = isinstance(given, Mapping)
             told = {column: given[column] for column in columns if column in given} if by_name else given
             only[name] = (told or nothing) if by_name else told
-        return replace(own, sensitive=columns, kinds={**own.kinds, **kinds}, **only).look(self)
+        return replace(own, sensitive=columns, kinds={**own.kinds, **kinds}, **only).view(self)
 
     @cached_property
     def may_know(self) -> "list[tuple[float, View | None]]":
         """The sets of sensitive columns that the intruder may know, each with its chance; None for none of them."""
-        unsure = list(self.intruder.likely)
+        unsure = list(self.intruder.knowledge_probability)
         found = []
         for known in product((True, False), repeat=len(unsure)):
-            chances = [self.intruder.likely[name] for name in unsure]
+            chances = [self.intruder.knowledge_probability[name] for name in unsure]
             chance = float(np.prod([p if here else 1 - p for p, here in zip(chances, known, strict=True)]))
             left = {name for name, here in zip(unsure, known, strict=True) if not here}
             columns = [name for name in self.intruder.sensitive if name not in left]
@@ -312,17 +320,17 @@ class Reading:
         return np.concatenate([self.values, np.zeros((1, self.values.shape[1]))])[self.rows]
 
 
-def look(data: Any, intruder: Intruder | None) -> View:
+def as_view(data: Any, intruder: Intruder | None) -> View:
     """See a table as an intruder does; what was looked at already says itself who looked."""
     if intruder is None and isinstance(data, View):
         return data
     if not isinstance(intruder, Intruder):
         problem = "it is not an Intruder"
         raise InputError("intruder", problem, "Write Intruder(known=['age'], sensitive='income', radius=0.2)")
-    return intruder.look(data)
+    return intruder.view(data)
 
 
-def read_released(view: View, released: Any, key: str | None = None, *, linked: bool = True) -> list[Reading]:
+def read_released(view: View, released: Any, id_column: str | None = None, *, linked: bool = True) -> list[Reading]:
     """Read released tables by what was learned from the confidential one.
 
     Tables that were read already are taken as they are, if what they were read by cuts the confidential table into the
@@ -343,7 +351,7 @@ def read_released(view: View, released: Any, key: str | None = None, *, linked: 
         return [one if _alike(one.view, view) else _read(view, one.table, one.rows) for one in released]
     nobody = None if linked else np.full(view.records, -1)
     tables = as_tables(released)
-    return [_read(view, table, _link_records(view, table, key) if linked else nobody) for table in tables]
+    return [_read(view, table, _link_records(view, table, id_column) if linked else nobody) for table in tables]
 
 
 def read_part(view: View, table: Table, rows: NDArray[np.intp]) -> Reading:
@@ -357,7 +365,9 @@ def read_part(view: View, table: Table, rows: NDArray[np.intp]) -> Reading:
 def _alike(one: View, other: View) -> bool:
     """Whether two views read a released table in the same way; the radius does not matter."""
     return (
-        one.by_cell is other.by_cell and one.numeric == other.numeric and one.intruder.missing == other.intruder.missing
+        one.by_cell is other.by_cell
+        and one.numeric == other.numeric
+        and one.intruder.missing_values == other.intruder.missing_values
     )
 
 
@@ -365,7 +375,7 @@ def _settle_reach(intruder: Intruder, schema: Schema) -> tuple[tuple[str, ...], 
     """Give the numeric sensitive columns, and the relative radius and the floor of each."""
     numeric = tuple(name for name in intruder.sensitive if schema[name].kind != "categorical")
     dates = frozenset(name for name in numeric if schema[name].kind == "date")
-    return numeric, *_check_radius(intruder.radius, intruder.floor, numeric, dates)
+    return numeric, *_check_radius(intruder.radius, intruder.min_radius, numeric, dates)
 
 
 def _see(intruder: Intruder, table: Table, patterns: Patterns | None, larger: Schema | None = None) -> View:
@@ -376,7 +386,7 @@ def _see(intruder: Intruder, table: Table, patterns: Patterns | None, larger: Sc
     exact = [name for name in sensitive if name not in numeric]
 
     patterns = patterns or learn_patterns(table, known, intruder.breaks)
-    several = intruder.missing != "error" and len(sensitive) > 1
+    several = intruder.missing_values != "error" and len(sensitive) > 1
     exact_cells = [*exact, *(_gap(name) for name in numeric if several)]
     marked = _mark_gaps(table, numeric) if several else table
     by_cell = learn_patterns(marked, [*known, *exact_cells], intruder.breaks) if exact_cells else patterns
@@ -384,7 +394,7 @@ def _see(intruder: Intruder, table: Table, patterns: Patterns | None, larger: Sc
     if exact_cells:
         pattern_of_cell = np.zeros(by_cell.number, dtype=np.int64)
         pattern_of_cell[by_cell.codes] = patterns.codes
-    values, part = _read_sensitive(table, numeric, exact, intruder.missing, "data", whole=larger is None)
+    values, part = _read_sensitive(table, numeric, exact, intruder.missing_values, "data", whole=larger is None)
     cells = by_cell.codes if part.all() else np.where(part, by_cell.codes, -1)
     places = (patterns, by_cell, pattern_of_cell, cells)
     return View(intruder, table, schema, *places, numeric, values, part, relative, least, larger is None)
@@ -396,7 +406,7 @@ def _read(view: View, table: Table, rows: NDArray[np.intp] | None) -> Reading:
         find_columns(table, [*view.schema.having("known"), *sensitive], "released")
     exact = [name for name in sensitive if name not in view.numeric]
     whole = view.whole
-    values, part = _read_sensitive(table, view.numeric, exact, view.intruder.missing, "released", whole=whole)
+    values, part = _read_sensitive(table, view.numeric, exact, view.intruder.missing_values, "released", whole=whole)
     patterns = match_patterns(view.patterns, table, whole=whole)
     if view.complete:
         cells = match_patterns(view.by_cell, table, whole=whole) if exact else patterns
@@ -416,15 +426,18 @@ def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp]
             raise InputError(
                 "released",
                 f"it has {len(table.frame):,} records where the confidential table has {view.records:,}",
-                "Give the column that names the record as `key`; or, if none is anybody's, linked=False (--unlinked)",
+                "Give the column that names the record as `id_column` (--id); or, for fully synthetic data, "
+                "fully_synthetic=True (--fully-synthetic)",
             )
         return None
-    find_columns(view.table, key, "key")
-    find_columns(table, key, "key")
+    find_columns(view.table, key, "id_column")
+    find_columns(table, key, "id_column")
     ours, theirs = pd.Index(view.table.frame[key]), pd.Index(table.frame[key])
     for index, name in ((ours, "the confidential table"), (theirs, "a released table")):
         if not index.is_unique or index.hasnans:
-            raise InputError("key", f"column {key!r} of {name} has repeated or missing values", "Use a unique key")
+            raise InputError(
+                "id_column", f"column {key!r} of {name} has repeated or missing values", "Use a unique key"
+            )
     return theirs.get_indexer(ours)
 
 
@@ -496,7 +509,7 @@ def check_missing(records: int, gaps: int, first: int, missing: Missing, argumen
         raise InputError(
             argument,
             f"{gaps} records have a missing sensitive value, the first in row {first + 1}",
-            "Impute or remove them, or choose missing='keep' to leave them out",
+            "Impute or remove them, or choose missing_values='keep' to leave them out",
         )
 
 
@@ -507,12 +520,12 @@ def _check_radius(radius: Radius, floor: Floor, columns: Sequence[str], dates: f
     named = [name for name in dates if isinstance(radius, Mapping) and radius.get(name)]
     if named:
         problem = f"{named[0]!r} holds dates, of which a share means nothing"
-        raise InputError("radius", problem, f"Say how many days are close: floor={{{named[0]!r}: 30}}")
+        raise InputError("radius", problem, f"Say how many days are close: min_radius={{{named[0]!r}: 30}}")
     if isinstance(radius, Mapping):
         radius = {**dict.fromkeys(dates, 0.0), **radius}
     relative = _per_column("radius", 0.0 if radius is None else radius, columns)
     floor = {**dict.fromkeys(dates, CLOSE_DAYS), **floor} if isinstance(floor, Mapping) and dates else floor
-    least = _per_column("floor", floor, columns)
+    least = _per_column("min_radius", floor, columns)
     dated = np.array([name in dates for name in columns], dtype=bool)
     relative[dated] = 0.0
     least[dated & (least == 0)] = CLOSE_DAYS
@@ -520,13 +533,13 @@ def _check_radius(radius: Radius, floor: Floor, columns: Sequence[str], dates: f
         raise InputError(
             "radius",
             "a relative radius above 1 would reach past zero",
-            "For 20 percent write 0.2; for a radius in the units of the data write radius=0 and floor=20",
+            "For 20 percent write 0.2; for a radius in the units of the data write radius=0 and min_radius=20",
         )
     if ((relative == 0) & (least == 0)).any():
         raise InputError(
             "radius",
             "it is 0, so that no two different values would be close",
-            "Give a radius such as 0.2, or a floor for a radius in the units of the data, "
+            "Give a radius such as 0.2, or a min_radius for a radius in the units of the data, "
             "or call the column categorical for exact matches only",
         )
     return relative, least

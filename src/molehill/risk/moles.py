@@ -114,8 +114,8 @@ def moles(
     return Moles(freeze(found), freeze(rise), freeze(joined), step, errors)
 
 
-def count_rises(
-    by_table: Floats,
+def count_increases(
+    by_dataset: Floats,
     reference: Floats,
     *,
     step: float = 0.2,
@@ -133,8 +133,8 @@ def count_rises(
 
     Parameters
     ----------
-    by_table, reference
-        (tables, records): risk of every record in every table, `release_risk(...).by_table`, of the scheme and of the
+    by_dataset, reference
+        (tables, records): risk of every record in every table, `release_risk(...).by_dataset`, of the scheme and of the
         reference.
     step
         Smallest rise that counts, above 0.
@@ -147,20 +147,20 @@ def count_rises(
     Examples
     --------
     >>> scheme, reference = np.array([[0.9, 0.0]]), np.array([[0.1, 0.0]])
-    >>> count_rises(scheme, reference).number
+    >>> count_increases(scheme, reference).number
     1
     """
     _check_step(step)
-    if by_table.shape[1] != reference.shape[1]:
+    if by_dataset.shape[1] != reference.shape[1]:
         raise InputError("reference", "it speaks of another number of records", "Compare releases of one table")
-    number = int((by_table.mean(axis=0) - reference.mean(axis=0) > step).sum())
+    number = int((by_dataset.mean(axis=0) - reference.mean(axis=0) > step).sum())
     if runs is not None and len(runs) > 1:
         pairs = permutations(range(len(runs)), 2)
         counts = np.array([(runs[one] - runs[other] > step).sum() for one, other in pairs], dtype=np.float64)
     elif len(reference) == 1:
         return Rises(number, np.nan, np.nan, np.nan, step)
     else:
-        counts = _resample(reference, len(by_table), step, replicates, np.random.default_rng(seed))
+        counts = _resample(reference, len(by_dataset), step, replicates, np.random.default_rng(seed))
     low, high = np.quantile(counts, [0.025, 0.975])
     return Rises(number, float(counts.mean()), float(low), float(high), step)
 

@@ -230,12 +230,12 @@ class Groups:
     codes: Integers
 
 
-def profile_release(by_table: Floats) -> dict[str, Figure]:
+def profile_release(by_dataset: Floats) -> dict[str, Figure]:
     """Summarise the record risks of a release, each figure with its interval over the tables.
 
     Parameters
     ----------
-    by_table
+    by_dataset
         (tables, records): risk in every table, or mean risk in blocks of tables; NaN for a record that takes no part.
 
     Returns
@@ -248,7 +248,7 @@ def profile_release(by_table: Floats) -> dict[str, Figure]:
     >>> profile_release(np.array([[0.0, 0.5, 1.0]]))["median"].value
     0.5
     """
-    risk = by_table[:, ~np.isnan(by_table).any(axis=0)]
+    risk = by_dataset[:, ~np.isnan(by_dataset).any(axis=0)]
     shares = list(QUANTILES.values())
 
     def measure(records: Floats) -> Floats:
@@ -299,11 +299,11 @@ def describe_groups(groups: Groups, measures: Mapping[str, Floats]) -> pd.DataFr
         column, by, group, records, measure, value, low, high.
     """
     rows = []
-    for measure, by_table in measures.items():
-        part = (groups.codes >= 0) & ~np.isnan(by_table).any(axis=0)
+    for measure, by_dataset in measures.items():
+        part = (groups.codes >= 0) & ~np.isnan(by_dataset).any(axis=0)
         codes = groups.codes[part]
         sizes = np.bincount(codes, minlength=len(groups.names))
-        sums = np.stack([np.bincount(codes, row[part], minlength=len(sizes)) for row in by_table])
+        sums = np.stack([np.bincount(codes, row[part], minlength=len(sizes)) for row in by_dataset])
         for code in np.flatnonzero(sizes).tolist():
             figure = mean_over_tables(sums[:, code] / sizes[code], least=0.0, most=1.0)
             rows.append((groups.column, groups.by, groups.names[code], int(sizes[code]), measure, *figure))
@@ -366,7 +366,7 @@ def numeric_columns(risk: ConfidentialRisk, table: Table) -> dict[str, Floats]:
     return {name: column_numbers(table, name) for name in names}
 
 
-def estimate_above(by_table: Floats, linked: Booleans, confidential: Floats, threshold: float) -> float:
+def estimate_above(by_dataset: Floats, linked: Booleans, confidential: Floats, threshold: float) -> float:
     """Estimate how many records have an expected risk above a threshold, from a few released tables.
 
     The mean over few tables is above it by luck as well: the fewer tables, the more records. A record whose own value
@@ -377,7 +377,7 @@ def estimate_above(by_table: Floats, linked: Booleans, confidential: Floats, thr
 
     Parameters
     ----------
-    by_table, linked
+    by_dataset, linked
         (tables, records): as in `molehill.risk.identification.ReleaseRisk`.
     confidential
         One per record: its risk in the confidential table, which is c where no table tells it.
@@ -396,11 +396,11 @@ def estimate_above(by_table: Floats, linked: Booleans, confidential: Floats, thr
     >>> round(estimate_above(np.where(close, 0.99, 0.0), close, np.full(1000, 0.99), 0.8), 2)
     3.0
     """
-    tables = len(by_table)
+    tables = len(by_dataset)
     if tables < LEAST_TABLES:
         return np.nan
     number = linked.sum(axis=0)
-    total = np.nansum(by_table, axis=0)
+    total = np.nansum(by_dataset, axis=0)
     reached = np.divide(total, number, out=np.array(confidential, dtype=np.float64), where=number > 0)
     can = reached > threshold
     seen = np.bincount(number[can], minlength=tables + 1).astype(np.float64)

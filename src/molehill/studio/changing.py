@@ -24,15 +24,15 @@ _LIMITS = ("lower", "upper")
 APART = (
     "data",
     *FATES,
-    "accept",
+    "accept_identifying",
     "derived",
     "known",
-    "targets",
-    "survey",
-    "scorecard",
+    "release_criteria",
+    "survey_design",
+    "thresholds",
     "constraints",
     *OF_COLUMNS.values(),
-    "executor",
+    "scheduler",
 )
 Fields = Mapping[str, Any]
 
@@ -41,27 +41,27 @@ def set_fate(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     """Give a column another fate; what only the old one needs goes with it."""
     name, fate = _column(looked, fields), check_choice("fate", f"{fields.get('value')}", FATES)
     fates = {one: tuple(own for own in getattr(settings, one) if own != name) for one in FATES}
-    if fate == "replace":
+    if fate == "synthesize":
         fates[fate] = (*fates[fate], name)
     else:
         fates[fate] = tuple(own for own in looked.columns if own in {*fates[fate], name})
     changes: dict[str, Any] = {**fates, "derived": _without(settings.derived, name)}
-    if not fates["replace"]:
+    if not fates["synthesize"]:
         raise InputError("columns", "no column would be replaced", "First choose another one to be replaced")
-    known = fate == "keep" or (fate == "replace" and settings.records is not None)
+    known = fate == "keep" or (fate == "synthesize" and settings.fully_synthetic_records is not None)
     if name in settings.known and not known:
         changes["known"] = tuple(own for own in settings.known if own != name)
         changes["breaks"] = _without(settings.breaks, name)
     if fate != "keep":
-        changes["accept"] = tuple(own for own in settings.accept if own != name)
-        changes["relations"] = tuple(own for own in settings.relations if own != name)
+        changes["accept_identifying"] = tuple(own for own in settings.accept_identifying if own != name)
+        changes["preserve"] = tuple(own for own in settings.preserve if own != name)
         if settings.predictors is not None:
             changes["predictors"] = tuple(own for own in settings.predictors if own != name)
-    if fate == "replace":
+    if fate == "synthesize":
         changes |= _propose(settings, looked, name)
     else:
-        changes |= {field: _without(getattr(settings, field), name) for field in (*_LIMITS, "radius", "floor")}
-        changes |= {field: _without(getattr(settings, field), name) for field in ("likely", "levels")}
+        changes |= {field: _without(getattr(settings, field), name) for field in (*_LIMITS, "radius", "min_radius")}
+        changes |= {field: _without(getattr(settings, field), name) for field in ("knowledge_probability", "levels")}
     return settings.but(**changes)
 
 
@@ -85,9 +85,9 @@ def _propose(settings: Settings, looked: Looked, name: str) -> dict[str, Any]:
             own = getattr(settings, end)
             if own is None or (isinstance(own, Mapping) and name not in own):
                 changes[end] = {**(own or {}), name: limit}
-    if found.missing and settings.missing == "error":
-        changes["missing"] = "model"
-    for setting in ("radius", "floor"):
+    if found.missing and settings.missing_values == "error":
+        changes["missing_values"] = "model"
+    for setting in ("radius", "min_radius"):
         own = getattr(settings, setting)
         # Where every column has its own, a new one has what is usual.
         if isinstance(own, Mapping) and name not in own and _is_amount(settings, looked, name):
@@ -100,8 +100,8 @@ def set_kind(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     name, kind = _column(looked, fields), f"{fields.get('value', '')}"
     made = settings.but(kinds=_without(settings.kinds, name) | ({name: kind} if kind else {}))
     if not _is_amount(made, looked, name):
-        return made.but(**{field: _without(getattr(made, field), name) for field in (*_LIMITS, "radius", "floor")})
-    return made.but(**_propose(made, looked, name)) if name in made.replace else made
+        return made.but(**{field: _without(getattr(made, field), name) for field in (*_LIMITS, "radius", "min_radius")})
+    return made.but(**_propose(made, looked, name)) if name in made.synthesize else made
 
 
 def set_limit(settings: Settings, looked: Looked, fields: Fields) -> Settings:
@@ -109,7 +109,7 @@ def set_limit(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     name, end = _column(looked, fields), check_choice("limit", f"{fields.get('end')}", _LIMITS)
     own = getattr(settings, end)
     # A number for all columns becomes one for each, so that one of them can be another.
-    each = dict(own) if isinstance(own, Mapping) else dict.fromkeys(settings.replace, own) if own is not None else {}
+    each = dict(own) if isinstance(own, Mapping) else dict.fromkeys(settings.synthesize, own) if own is not None else {}
     text = f"{fields.get('value', '')}".strip()
     if not text:
         return settings.but(**{end: _without(each, name) or None})
@@ -131,8 +131,8 @@ def _limit(text: str) -> float | date:
 def accept(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     """Keep a column that may name people knowingly, or no longer."""
     name = _column(looked, fields)
-    others = tuple(own for own in settings.accept if own != name)
-    return settings.but(accept=(*others, name) if _is_on(fields) else others)
+    others = tuple(own for own in settings.accept_identifying if own != name)
+    return settings.but(accept_identifying=(*others, name) if _is_on(fields) else others)
 
 
 def set_codes(settings: Settings, looked: Looked, fields: Fields) -> Settings:
@@ -162,7 +162,7 @@ def forget(settings: Settings, looked: Looked, fields: Fields) -> Settings:
             changes[field] = _without(value, name)
         elif isinstance(value, tuple) and name in value:
             changes[field] = tuple(own for own in value if own != name)
-    if not changes.get("replace", settings.replace):
+    if not changes.get("synthesize", settings.synthesize):
         raise InputError("columns", "no column would be replaced", "First choose another one to be replaced")
     return settings.but(**changes)
 
@@ -170,8 +170,10 @@ def forget(settings: Settings, looked: Looked, fields: Fields) -> Settings:
 def set_likely(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     """Say how likely an intruder knows a replaced column roughly; empty or 1: for sure."""
     name, text = _column(looked, fields), f"{fields.get('value', '')}".strip()
-    chance = _number("likely", text) if text else 1.0
-    return settings.but(likely=_without(settings.likely, name) | ({name: chance} if chance != 1 else {}))
+    chance = _number("knowledge_probability", text) if text else 1.0
+    return settings.but(
+        knowledge_probability=_without(settings.knowledge_probability, name) | ({name: chance} if chance != 1 else {})
+    )
 
 
 def set_levels(settings: Settings, looked: Looked, fields: Fields) -> Settings:
@@ -187,7 +189,7 @@ def set_levels(settings: Settings, looked: Looked, fields: Fields) -> Settings:
 
 def order_columns(settings: Settings, _: Looked, fields: Fields) -> Settings:
     """Draw the replaced columns in another order: a column before another one, or a step up or down."""
-    names, name = list(settings.replace), f"{fields.get('column')}"
+    names, name = list(settings.synthesize), f"{fields.get('column')}"
     if name not in names:
         raise InputError("column", "it is not replaced", "Choose one that is")
     place = names.index(name)
@@ -198,12 +200,12 @@ def order_columns(settings: Settings, _: Looked, fields: Fields) -> Settings:
     else:
         other = min(max(place + (1 if fields.get("way") == "down" else -1), 0), len(names) - 1)
         names.insert(other, names.pop(place))
-    return settings.but(replace=tuple(names))
+    return settings.but(synthesize=tuple(names))
 
 
 def take_order(settings: Settings, _: Looked, fields: Fields) -> Settings:
     """Draw the replaced columns in the order that the plan proposes."""
-    return settings.but(replace=tuple(f"{name}" for name in fields.get("order", ())))
+    return settings.but(synthesize=tuple(f"{name}" for name in fields.get("order", ())))
 
 
 def set_known(settings: Settings, looked: Looked, fields: Fields) -> Settings:
@@ -230,14 +232,14 @@ def set_breaks(settings: Settings, looked: Looked, fields: Fields) -> Settings:
 
 def set_reach(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     """Say what counts as close, by radius or floor: of all columns, or of one."""
-    setting = check_choice("setting", f"{fields.get('setting')}", ("radius", "floor"))
+    setting = check_choice("setting", f"{fields.get('setting')}", ("radius", "min_radius"))
     own, text = getattr(settings, setting), f"{fields.get('value', '')}".strip()
     if "column" not in fields:
         return settings.but(**{setting: _number(setting, text)})
     name = _column(looked, fields)
     common = Settings.model_fields[setting].get_default() if isinstance(own, Mapping) else own
     # Of a category nothing is near. One that says nothing has what all have that say nothing.
-    amounts = [one for one in settings.replace if _is_amount(settings, looked, one)]
+    amounts = [one for one in settings.synthesize if _is_amount(settings, looked, one)]
     each = dict(own) if isinstance(own, Mapping) else {}
     each = {one: each.get(one, common) for one in amounts} | {name: _number(setting, text) if text else common}
     return settings.but(**{setting: common if {*each.values()} == {common} else each})
@@ -245,20 +247,22 @@ def set_reach(settings: Settings, looked: Looked, fields: Fields) -> Settings:
 
 def set_targets(settings: Settings, _: Looked, fields: Fields) -> Settings:
     """Take the rules, one a line."""
-    return settings.but(targets=_lines(fields))
+    return settings.but(release_criteria=_lines(fields))
 
 
 def add_target(settings: Settings, _: Looked, fields: Fields) -> Settings:
     """Add a rule, or give one that is there another bound."""
     words, bound = f"{fields.get('words', '')}".strip(), _number("bound", fields.get("value"))
     sign = ">=" if words.startswith("overlap") else "<="
-    others = [target for target in settings.targets if target.rpartition(sign)[0].strip() != words]
-    return settings.but(targets=(*others, f"{words} {sign} {bound:g}"))
+    others = [target for target in settings.release_criteria if target.rpartition(sign)[0].strip() != words]
+    return settings.but(release_criteria=(*others, f"{words} {sign} {bound:g}"))
 
 
 def drop_target(settings: Settings, _: Looked, fields: Fields) -> Settings:
     """Take a rule away."""
-    return settings.but(targets=tuple(target for target in settings.targets if target != fields.get("value")))
+    return settings.but(
+        release_criteria=tuple(target for target in settings.release_criteria if target != fields.get("value"))
+    )
 
 
 def set_constraints(settings: Settings, _: Looked, fields: Fields) -> Settings:
@@ -268,13 +272,13 @@ def set_constraints(settings: Settings, _: Looked, fields: Fields) -> Settings:
 
 def set_survey(settings: Settings, _: Looked, fields: Fields) -> Settings:
     """Name the columns of a survey's design; without a weight there is none."""
-    own = settings.survey
+    own = settings.survey_design
     parts = {part: f"{fields.get(part, '')}" for part in ("weight", "stratum", "cluster", "population")}
     told = {part: name for part, name in parts.items() if name}
     if "weight" not in told:
-        return settings.but(survey=None, survey_fit="auto")
+        return settings.but(survey_design=None, survey_fit="auto")
     kept = {} if own is None else {"nested": own.nested, "single": own.single}
-    return settings.but(survey={**kept, **told})
+    return settings.but(survey_design={**kept, **told})
 
 
 def set_bounds(settings: Settings, _: Looked, fields: Fields) -> Settings:
@@ -283,14 +287,14 @@ def set_bounds(settings: Settings, _: Looked, fields: Fields) -> Settings:
         bounds = tomllib.loads(f"{fields.get('value', '')}")
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):
         remedy = "Write for instance matches_true = { amber = 0.02, red = 0.1 }"
-        raise InputError("scorecard", "a line cannot be read", remedy) from None
-    return settings.but(scorecard=bounds)
+        raise InputError("thresholds", "a line cannot be read", remedy) from None
+    return settings.but(thresholds=bounds)
 
 
 def tell_bounds(settings: Settings) -> str:
     """Give the bounds of the scorecard as a settings file has them."""
     lines = []
-    for name, entry in settings.scorecard.items():
+    for name, entry in settings.thresholds.items():
         told = (
             json.dumps(entry)
             if isinstance(entry, str)
@@ -303,7 +307,7 @@ def tell_bounds(settings: Settings) -> str:
 def set_any(settings: Settings, _: Looked, fields: Fields) -> Settings:
     """Set any other setting, as it stands in a form: what is empty is as if nothing were said."""
     name = f"{fields.get('name')}"
-    if name not in Settings.model_fields or name in (*APART, "replace"):
+    if name not in Settings.model_fields or name in (*APART, "synthesize"):
         raise InputError("name", "there is no such setting", "Choose another")
     given = fields.get("value")
     kind = control_of(name)
@@ -319,21 +323,21 @@ def set_any(settings: Settings, _: Looked, fields: Fields) -> Settings:
     elif kind in ("whole", "number"):
         value = _as_number(name, f"{given}", whole=kind == "whole")
     changes = {name: value}
-    if name in ("order", "scale", "shift") and settings.scheme == "auto":
-        changes["scheme"] = "weighted"
-    if name == "records" and value is None:
+    if name in ("risk_order", "weight_scale", "weight_shift") and settings.method == "auto":
+        changes["method"] = "risk_weighted"
+    if name == "fully_synthetic_records" and value is None:
         # Of people's own records nobody knows what is replaced.
-        changes["known"] = tuple(own for own in settings.known if own not in settings.replace)
-    if name == "scheme" and value != "weighted":
-        return _unset(settings, ("order", "scale", "shift", *_PAPER)).but(**changes)
+        changes["known"] = tuple(own for own in settings.known if own not in settings.synthesize)
+    if name == "method" and value != "risk_weighted":
+        return _unset(settings, ("risk_order", "weight_scale", "weight_shift", *_PAPER)).but(**changes)
     return settings.but(**changes)
 
 
-_PAPER = ("components", "membership", "transform", "cover")
+_PAPER = ("components", "component_draw", "transform", "count_self")
 
 
 def _unset(settings: Settings, names: Sequence[str]) -> Settings:
-    left = {name: getattr(settings, name) for name in settings.model_fields_set if name not in (*names, "scheme")}
+    left = {name: getattr(settings, name) for name in settings.model_fields_set if name not in (*names, "method")}
     return type(settings)(**left)
 
 
@@ -358,7 +362,7 @@ def control_of(name: str) -> Control:
 
     Examples
     --------
-    >>> [control_of(name) for name in ("scheme", "shuffle", "datasets", "chance", "regressions", "encoding")]
+    >>> [control_of(name) for name in ("method", "shuffle", "datasets", "max_seconds", "regressions", "encoding")]
     ['choice', 'tick', 'whole', 'number', 'list', 'text']
     """
     kinds = _kinds(Settings.model_fields[name].annotation)
@@ -390,7 +394,7 @@ def choices_of(name: str) -> tuple[str, ...]:
     """Give the choices that a setting has, in its own words; none where it is anything else."""
     if name == "synthesizer":
         # One of the caller's own is given in Python.
-        return tuple(choice for choice in SYNTHESIZERS if choice != "own")
+        return tuple(choice for choice in SYNTHESIZERS if choice != "custom")
     return _literals(Settings.model_fields[name].annotation)
 
 

@@ -15,7 +15,6 @@ from molehill.errors import InputError
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.telling import Teller
 from molehill.files import write_text, written_whole
-from molehill.machine import call_alone
 from molehill.plan.settings import Settings
 from molehill.plan.targets import read_targets
 from molehill.report.dossier import Dossier, read_dossier
@@ -25,6 +24,7 @@ from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import list_group_tables
 from molehill.report.trail import Verification, describe_maker, show_fingerprint, verify_release
 from molehill.risk.identification import confidential_risk, release_risk, risk_floor
+from molehill.runtime import call_alone
 from molehill.studio.looking import look
 from molehill.studio.projects import Project
 from molehill.studio.running import Run
@@ -123,7 +123,7 @@ def list_points(dossier: Dossier) -> list[dict[str, Any]]:
     """Give the points that a search tried, each with its figures and whether settings can fix it."""
     if dossier.search is None:
         return []
-    return lay_out_points(dossier.search.points.to_dict("records"), chosen=dossier.search.place)
+    return lay_out_points(dossier.search.candidates.to_dict("records"), chosen=dossier.search.place)
 
 
 def lay_out_points(points: Sequence[Mapping[Any, Any]], *, chosen: int | None = None) -> list[dict[str, Any]]:
@@ -156,19 +156,19 @@ def lay_out_points(points: Sequence[Mapping[Any, Any]], *, chosen: int | None = 
 def settle_point(settings: Settings, run: Run, number: Any) -> Settings:
     """Give settings that fix a point of a run's search, which a run then makes without searching."""
     dossier = read_run(run)
-    rows = [] if dossier.search is None else dossier.search.points.to_dict("records")
+    rows = [] if dossier.search is None else dossier.search.candidates.to_dict("records")
     found = [row for row in rows if f"{row['point']}" == f"{number}"]
     if not found:
         raise InputError("point", "there is no such point", "Choose one that is listed")
     row = found[0]
     if row["rounds"] or row["membership"]:
         raise InputError("point", "its weights were found record by record", "Set a rule that leads to it")
-    changes: dict[str, Any] = {"targets": ()}
+    changes: dict[str, Any] = {"release_criteria": ()}
     if row["leaf"]:
-        changes["leaf"] = float(row["leaf"])
+        changes["min_leaf_size"] = float(row["leaf"])
     if row["order"]:
-        changes |= {"scheme": "weighted", "order": int(row["order"])}
-        changes |= {"scale": float(row["scale"]), "shift": float(row["shift"])}
+        changes |= {"method": "risk_weighted", "risk_order": int(row["order"])}
+        changes |= {"weight_scale": float(row["scale"]), "weight_shift": float(row["shift"])}
     return settings.but(**changes)
 
 
@@ -176,7 +176,7 @@ def tell_other_intruder(project: Project, run: Run, known: Sequence[str], radius
     """Tell what a release gives away to an intruder with other knowledge, or another radius."""
     dossier = read_run(run)
     settings = dossier.settings
-    if settings.records is not None:
+    if settings.fully_synthetic_records is not None:
         raise InputError("run", "no record of it is anybody's", "Look at what look-alikes tell, in the report")
     if not dossier.fit_to_publish:
         raise InputError("run", "nothing was released", "Look at the report")
@@ -189,7 +189,7 @@ def tell_other_intruder(project: Project, run: Run, known: Sequence[str], radius
 
 
 def _measure_other(table: Table, tables: Sequence[Table], settings: Settings) -> dict[str, Any]:
-    view = settings.intruder.look(table)
+    view = settings.intruder.view(table)
     before, after = confidential_risk(view), release_risk(view, list(tables))
     return {
         "patterns": int((view.sizes > 0).sum()),
@@ -304,7 +304,7 @@ def pack_release(run: Run) -> Path:
 def list_rules(settings: Settings) -> list[dict[str, Any]]:
     """Give the rules of settings, each with its words and its bound, for the sliders."""
     told = []
-    for text in settings.targets:
+    for text in settings.release_criteria:
         target = read_targets(text)[0]
         words = f"{target}".rpartition(">=" if target.subject == "overlap" else "<=")[0].strip()
         most = 1.0 if target.subject != "moles" else 100.0

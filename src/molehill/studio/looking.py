@@ -12,13 +12,13 @@ import pandas as pd
 
 from molehill.arrays import FrozenDict
 from molehill.errors import InputError
-from molehill.machine import call_alone
 from molehill.plan.columns import Finding, look_at_columns
 from molehill.plan.plan import Plan, plan_settings, tell_derivable
 from molehill.plan.settings import FATES, Settings, gather_columns
 from molehill.plan.suggest import Suggestion, suggest_settings
 from molehill.risk.identification import confidential_risk, risk_floor
 from molehill.risk.profile import count_bins, profile_risk
+from molehill.runtime import call_alone
 from molehill.studio.projects import Project, read_reasons
 from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import FORMATS, read_table
@@ -158,7 +158,7 @@ def tell_columns(project: Project, settings: Settings) -> dict[str, Any]:
     rows = []
     for found in looked.findings:
         entry = entries.get(found.name, {})
-        fate = entry.get("release", "decide")
+        fate = entry.get("release", "undecided")
         kind = entry.get("kind", "")
         told = remarks.get(found.name, {})
         numeric = (kind or found.kind) != "categorical" or found.dates
@@ -168,18 +168,18 @@ def tell_columns(project: Project, settings: Settings) -> dict[str, Any]:
                 "label": looked.table.column_labels.get(found.name, ""),
                 "fate": fate,
                 "kind": kind,
-                "inferred": "date" if found.dates and fate == "replace" else found.kind,
-                "limited": fate == "replace" and numeric and kind != "categorical",
+                "inferred": "date" if found.dates and fate == "synthesize" else found.kind,
+                "limited": fate == "synthesize" and numeric and kind != "categorical",
                 "lower": _tell_entry(entry.get("lower", settings.lower)),
                 "upper": _tell_entry(entry.get("upper", settings.upper)),
                 "radius": _tell_entry(settings.of_column("radius", found.name)),
-                "floor": _tell_entry(settings.of_column("floor", found.name)),
-                "likely": _tell_entry(settings.likely.get(found.name)),
+                "floor": _tell_entry(settings.of_column("min_radius", found.name)),
+                "likely": _tell_entry(settings.knowledge_probability.get(found.name)),
                 "levels": "\n".join(map(_tell_code, settings.levels.get(found.name, ()))),
                 "is_date": found.dates and kind in ("", "date"),
                 "reason": reasons.get(found.name, found.reason),
                 "identifying": found.identifying,
-                "accepted": found.name in settings.accept,
+                "accepted": found.name in settings.accept_identifying,
                 "remark": "; ".join(filter(None, (told.get("remark"), told.get("handling")))),
             }
         )
@@ -187,7 +187,7 @@ def tell_columns(project: Project, settings: Settings) -> dict[str, Any]:
         "rows": rows,
         "gone": [name for name in entries if name not in looked.columns],
         "fates": FATES,
-        "drawn": [(name, looked.columns.index(name)) for name in settings.replace if name in looked.columns],
+        "drawn": [(name, looked.columns.index(name)) for name in settings.synthesize if name in looked.columns],
         "plan": planned,
         "problem": problem,
         "rules": {} if planned is None else planned.rules,
@@ -205,7 +205,11 @@ def _tell_entry(value: Any) -> str:
 def tell_intruder(project: Project, settings: Settings) -> dict[str, Any]:
     """Tell what the intruder may know, and what the file gives away to one who knows it."""
     looked = look(project, settings)
-    kept = [name for name in looked.columns if name in settings.keep or (settings.records and name in settings.replace)]
+    kept = [
+        name
+        for name in looked.columns
+        if name in settings.keep or (settings.fully_synthetic_records and name in settings.synthesize)
+    ]
     return {
         "gone": [name for name in settings.known if name not in kept],
         "choices": [
@@ -222,10 +226,10 @@ def tell_intruder(project: Project, settings: Settings) -> dict[str, Any]:
         "radius": settings.radius if isinstance(settings.radius, float) else None,
         "radii": [
             {"name": name, "radius": settings.of_column("radius", name)}
-            for name in settings.replace
+            for name in settings.synthesize
             if isinstance(settings.radius, Mapping) and settings.of_column("radius", name) is not None
         ],
-        "floor": settings.floor if isinstance(settings.floor, float) else None,
+        "floor": settings.min_radius if isinstance(settings.min_radius, float) else None,
         **tell_figures(looked, settings),
     }
 
@@ -239,7 +243,7 @@ def tell_figures(looked: Looked, settings: Settings) -> dict[str, Any]:
 
 
 def _measure(table: Table, settings: Settings) -> dict[str, Any]:
-    view = settings.intruder.look(table)
+    view = settings.intruder.view(table)
     risk = confidential_risk(view, order=1)
     profile = profile_risk(risk, table, patterns=5)
     sizes = view.sizes[view.sizes > 0]
@@ -285,5 +289,5 @@ def _tell_riskiest(patterns: pd.DataFrame) -> dict[str, Any]:
 def warm_up() -> None:
     """Compile what measures the risk, before anybody waits for it."""
     frame = pd.DataFrame({"group": ["a", "b"] * 30, "amount": np.linspace(1.0, 60.0, 60)})
-    settings = Settings(replace=["amount"], known=["group"], keep=["group"])
+    settings = Settings(synthesize=["amount"], known=["group"], keep=["group"])
     call_alone(_measure, Table(frame), settings)

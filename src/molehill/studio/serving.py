@@ -556,7 +556,7 @@ def _tell_rule(_: Studio, asked: Asked) -> dict[str, Any]:
         }
         for name in set_here
     ]
-    first = ("regressions", "relations", "datasets", "fits", "seconds", "seed")
+    first = ("regressions", "preserve", "datasets", "max_fits", "max_seconds", "seed")
     return {
         "rules": comparing.list_rules(settings),
         "bounds": changing.tell_bounds(settings),

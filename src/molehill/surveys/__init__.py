@@ -1,7 +1,7 @@
 """Surveys: estimates under a sampling design, and how rare records are in the population.
 
 `SurveyDesign` names the columns of a design, and `read` makes a `Sample` of them. The estimates of a sample know their
-variances; `population_risk` and `weighted_distances` use its weights; `recognise_design` proposes a design.
+variances; `population_risk` and `weighted_distances` use its weights; `detect_design` proposes a design.
 """
 
 from molehill.surveys.design import Sample, SurveyDesign
@@ -18,7 +18,7 @@ from molehill.surveys.estimates import (
     weighted_total,
 )
 from molehill.surveys.rarity import PopulationRisk, population_risk
-from molehill.surveys.recognising import Recognised, recognise_design
+from molehill.surveys.recognising import Recognised, detect_design
 from molehill.surveys.variances import bootstrap
 
 __all__ = [
@@ -29,8 +29,8 @@ __all__ = [
     "SurveyEstimate",
     "WeightedDistances",
     "bootstrap",
+    "detect_design",
     "population_risk",
-    "recognise_design",
     "weighted_correlation",
     "weighted_distances",
     "weighted_ecdf",

@@ -101,7 +101,7 @@ class Recognised:
         return "\n".join(align_rows(rows)) if self.suggested else "nothing looks like a survey design"
 
 
-def recognise_design(data: Any) -> Recognised:
+def detect_design(data: Any) -> Recognised:
     """Propose a survey design by names, labels and values of columns.
 
     Parameters
@@ -112,7 +112,7 @@ def recognise_design(data: Any) -> Recognised:
     Examples
     --------
     >>> table = pd.DataFrame({"PWGTP": [12, 30, 7, 55], "psu": [1, 1, 2, 2], "income": [5, 4, 9, 1]})
-    >>> print(recognise_design(table))
+    >>> print(detect_design(table))
     part     column  proposed  reason
     weight   PWGTP   yes       its name is that of a survey weight, and its values are above 0
     cluster  psu     yes       its name is that of clusters, and it has 2 of them

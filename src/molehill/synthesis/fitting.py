@@ -13,18 +13,18 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import named_seed
+from molehill.arrays import derive_seed
 from molehill.errors import InputError, check_choice, check_whole, is_whole
 from molehill.files import folder_written_whole
-from molehill.machine import (
+from molehill.runtime import (
     call_alone,
     doing,
     double_precision,
     is_spreading,
+    parallel_map,
     prepare_jax,
     progress_bar,
     sees_files,
-    spread,
 )
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.synthesis.posterior import (
@@ -51,12 +51,12 @@ from molehill.synthesis.survey_fit import (
 )
 from molehill.synthesis.synthesizer import (
     AnySynthesizer,
-    Chain,
     Composite,
     DirectSynthesizer,
     Learned,
     Link,
     Observed,
+    SequentialSynthesizer,
     Synthesizer,
 )
 from molehill.tables.formats.formats import write_table
@@ -95,7 +95,7 @@ def fit(
     Parameters
     ----------
     synthesizer
-        One of `molehill.models`, or your own; a `Chain` of them for several columns.
+        One of `molehill.models`, or your own; a `SequentialSynthesizer` of them for several columns.
     data
         The confidential table.
     weights
@@ -168,7 +168,11 @@ def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> P
     if survey is None:
         table = replace(posterior.table, frame=posterior.table.frame[kept].reset_index(drop=True))
         return fit(posterior.synthesizer, table, posterior.weights[kept], seed=seed, **how)
-    parts = posterior.synthesizer.links if isinstance(posterior.synthesizer, Chain) else (posterior.synthesizer,)
+    parts = (
+        posterior.synthesizer.links
+        if isinstance(posterior.synthesizer, SequentialSynthesizer)
+        else (posterior.synthesizer,)
+    )
     if any(isinstance(part, Composite) and part.unweighted for part in parts):
         problem = "it is of a survey, and a part of it counts every record, whatever its weight"
         raise InputError("posterior", problem, "Fit a synthesizer without such a part, or without a survey")
@@ -237,7 +241,7 @@ def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: How) -> 
             calls[name] = (part, own, its)
     pieces = [(part, own, its.as_piece(len(calls))) for part, own, its in calls.values()]
     without = []
-    for name, found in zip(calls, spread(_sample_if_counting, pieces, shared=(table,)), strict=True):
+    for name, found in zip(calls, parallel_map(_sample_if_counting, pieces, shared=(table,)), strict=True):
         if isinstance(found, NothingCountsError):
             without.append(name)
             if not set(without) < set(synthesizer.optional):
@@ -259,7 +263,7 @@ def _sample_if_counting(table: Table, part: Synthesizer, weights: Any, how: How)
         return error
 
 
-def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: How) -> Posterior:
+def _fit_links(synthesizer: SequentialSynthesizer, table: Table, weights: Any, how: How) -> Posterior:
     """Fit the columns of a chain, each given the true values of those before it.
 
     A design weight that is replaced itself is drawn as it is in the sample, and so is what comes before it: only who is
@@ -272,20 +276,20 @@ def _fit_links(synthesizer: Chain, table: Table, weights: Any, how: How) -> Post
     for number, link in enumerate(synthesizer.links):
         name = ", ".join(link.sensitive)
         # The first column is fitted as it would be alone.
-        own_seed = named_seed(how.seed, "link", name) if number else how.seed
+        own_seed = derive_seed(how.seed, "link", name) if number else how.seed
         # The name of a column may hold anything, and is no name of a folder.
         own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
         own = own if number >= first else replace(own, survey=None)
         counted = _without_empty(synthesizer, link, table, weights)
         calls[name] = (synthesizer, number, counted, own.as_piece(len(synthesizer.links)))
-    made = spread(_fit_link, list(calls.values()), shared=(table,))
+    made = parallel_map(_fit_link, list(calls.values()), shared=(table,))
     posterior = _join(synthesizer, table, weights, dict(zip(calls, made, strict=True)), how.survey)
     if not synthesizer.rules.constraints:
         return posterior
-    return replace(posterior, accepted=share_accepted(posterior, how.seed))
+    return replace(posterior, acceptance_rate=share_accepted(posterior, how.seed))
 
 
-def _fit_link(table: Table, chain: Chain, place: int, weights: Any, how: How) -> Posterior:
+def _fit_link(table: Table, chain: SequentialSynthesizer, place: int, weights: Any, how: How) -> Posterior:
     """Fit one column of a chain; its posterior is of the whole table, which all of them share."""
     with doing(f"variable {place + 1} of {len(chain.links)}"):
         fitted = _fit(chain.links[place], see_before(chain, place, table), weights, how)
@@ -293,7 +297,7 @@ def _fit_link(table: Table, chain: Chain, place: int, weights: Any, how: How) ->
     return replace(fitted, table=table, parts=parts)
 
 
-def _without_empty(chain: Chain, link: Link, table: Table, weights: Any) -> Any:
+def _without_empty(chain: SequentialSynthesizer, link: Link, table: Table, weights: Any) -> Any:
     """Leave out the records in which a column is empty by a rule: that is not for a model to learn."""
     ruled = [name for name in link.sensitive if chain.rules.empties(name)]
     if not ruled:
@@ -315,11 +319,15 @@ def _is_fitted(part: Synthesizer, table: Table, posterior: Posterior, survey: Su
 
 
 def _join(
-    synthesizer: Composite | Chain, table: Table, weights: Any, parts: Mapping[str, Posterior], survey: Survey | None
+    synthesizer: Composite | SequentialSynthesizer,
+    table: Table,
+    weights: Any,
+    parts: Mapping[str, Posterior],
+    survey: Survey | None,
 ) -> Posterior:
     draws = {f"{name}.{site}": values for name, part in parts.items() for site, values in part.draws.items()}
     facts = {name: part.learned.facts for name, part in parts.items()}
-    share = sum(part.outside * part.weights.sum() for part in parts.values())
+    share = sum(part.mass_outside_range * part.weights.sum() for part in parts.values())
     outside = share / sum(part.weights.sum() for part in parts.values())
     diagnostics = join_diagnostics({name: part.diagnostics for name, part in parts.items()})
     counted = _powers(_check_weights(weights, table), survey)
@@ -389,7 +397,10 @@ def _correct(posterior: Posterior, how: How) -> Posterior:
     with double_precision():
         draws, correction = correct_draws(*about)
     moved = replace(posterior, draws=draws, correction=correction)
-    return replace(moved, outside=_share_outside(moved, how.seed) if correction.corrected else posterior.outside)
+    return replace(
+        moved,
+        mass_outside_range=_share_outside(moved, how.seed) if correction.corrected else posterior.mass_outside_range,
+    )
 
 
 def _share_outside(posterior: Posterior, seed: int) -> float:
@@ -416,7 +427,7 @@ def _sample_directly(synthesizer: DirectSynthesizer, table: Table, weights: Any,
     diagnostics = trust_independent(synthesizer.functionals(draws, learned, counted), seconds)
     posterior = Posterior(synthesizer, table, counted, learned, draws, diagnostics, 0.0, survey=survey)
     posterior = replace(posterior, correction=_tell_directly(posterior))
-    return replace(posterior, outside=_share_outside(posterior, how.seed))
+    return replace(posterior, mass_outside_range=_share_outside(posterior, how.seed))
 
 
 def _tell_directly(posterior: Posterior) -> Correction | None:
@@ -446,7 +457,7 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: How) 
 
     draws, diagnostics = sample_model(synthesizer, table, learned, counted, how)
     posterior = Posterior(synthesizer, table, counted, learned, draws, diagnostics, 0.0, survey=how.survey)
-    return replace(posterior, outside=_share_outside(posterior, how.seed))
+    return replace(posterior, mass_outside_range=_share_outside(posterior, how.seed))
 
 
 def draw(
@@ -553,7 +564,7 @@ def _check_nobody(posterior: Posterior) -> None:
     for part in _single_parts(posterior):
         design = part.learned.facts.get("design")
         given = [name for term in (design or {}).get("terms", ()) for name in term if name not in own]
-        if design is None or given or posterior.options.get("membership") == "posterior":
+        if design is None or given or posterior.options.get("component_draw") == "posterior":
             what = f"given {given[0]!r}" if given else "given what nobody can tell"
             problem = f"values are drawn {what}, which new people do not have"
             raise InputError("records", problem, "Fit a synthesizer that conditions on nothing but what it replaces")
@@ -561,7 +572,7 @@ def _check_nobody(posterior: Posterior) -> None:
     kept = [name for name in own if name not in modelled and frame[name].isna().any()]
     if kept:
         problem = f"which values of {kept[0]!r} are missing is not drawn"
-        raise InputError("records", problem, 'Let it be modelled as well: missing = "model"')
+        raise InputError("records", problem, 'Let it be modelled as well: missing_values = "model"')
 
 
 def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:

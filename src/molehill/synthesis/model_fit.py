@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from molehill.arrays import Floats
-from molehill.machine import double_precision
+from molehill.runtime import double_precision
 from molehill.synthesis.model_predictions import check_blind, learn_again
 from molehill.synthesis.posterior import Posterior, spread_draws
 from molehill.synthesis.sampling.chains import Run, sample

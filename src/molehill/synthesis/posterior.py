@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Booleans, Integers, named_seed
+from molehill.arrays import Booleans, Integers, derive_seed
 from molehill.errors import InputError
-from molehill.machine import double_precision, in_threads, workers
 from molehill.rules.constraints import Empty
 from molehill.rules.rules import Rules
 from molehill.rules.support import Support
+from molehill.runtime import double_precision, in_threads, workers
 from molehill.synthesis.sampling.diagnostics import Diagnostics
 from molehill.synthesis.sampling.guessing import Guessing, guess_records, why_no_guess
 from molehill.synthesis.sampling.removal import Removal, remove_records, why_not
 from molehill.synthesis.survey_fit import Correction, Survey
 from molehill.synthesis.synthesizer import (
     AnySynthesizer,
-    Chain,
     Composite,
     DirectSynthesizer,
     Learned,
     Prediction,
+    SequentialSynthesizer,
     Synthesizer,
 )
 from molehill.tables.resolution import column_unit, dates_like, holds_dates, round_to_unit
@@ -72,10 +72,10 @@ class Posterior:
     learned: Learned
     draws: Mapping[str, np.ndarray]
     diagnostics: Diagnostics
-    outside: float
+    mass_outside_range: float
     parts: Mapping[str, "Posterior"] = field(default_factory=dict)
     given_up: tuple[str, ...] = ()
-    accepted: float = 1.0
+    acceptance_rate: float = 1.0
     survey: Survey | None = None
     correction: Correction | None = None
 
@@ -176,14 +176,14 @@ class Posterior:
         self, datasets: int, start: int, *, seed: int, at_once: int, records: int | None = None
     ) -> list[Any]:
         """Draw the tables from `start` on of `predict_tables`, as many as it makes at a time."""
-        own = seed if at_once >= datasets else named_seed(seed, "batch", start)
+        own = seed if at_once >= datasets else derive_seed(seed, "batch", start)
         batch = _Batch(datasets, start, min(start + at_once, datasets))
         how = {"levels": _levels(self), "modelled": modelled_columns(self), "emptied": _emptied(self)}
         turns = []
         # A record more is one draw more from the same parameters.
         for turn in range(-(-(records or 1) // len(self.table.frame))):
             with double_precision():
-                values = _predict(self, batch, named_seed(own, "turn", turn) if turn else own, None)
+                values = _predict(self, batch, derive_seed(own, "turn", turn) if turn else own, None)
             turns.append([put_back(self.table, one, **how) for one in values])
         made = zip(*turns, strict=True)
         return [as_given(one[0] if records is None else _join_turns(self, one, records)) for one in made]
@@ -316,7 +316,7 @@ def _predict(
 ) -> list[Values]:
     """Give the new values of every table of a batch; within supports, where the synthesizer can."""
     synthesizer = posterior.synthesizer
-    if isinstance(synthesizer, Chain):
+    if isinstance(synthesizer, SequentialSynthesizer):
         return _predict_links(posterior, batch, seed)
     if isinstance(synthesizer, Synthesizer | DirectSynthesizer):
         chosen = spread_draws(posterior, batch.datasets)[batch.first : batch.last]
@@ -349,7 +349,7 @@ def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Value
     for turn in range(1, _TURNS):
         if not broken.any():
             return list(drawn)
-        again, still = _predict_links_once(posterior, batch, named_seed(seed, "again", turn))
+        again, still = _predict_links_once(posterior, batch, derive_seed(seed, "again", turn))
         for row, values in enumerate(drawn):
             for name in values:
                 values[name] = np.where(broken[row] & ~still[row], again[row][name], values[name])
@@ -365,7 +365,7 @@ def share_accepted(posterior: Posterior, seed: int) -> float:
     """The share of the records that keep the constraints of a chain when they are first drawn."""
     batch = _Batch(_TRIED, 0, _TRIED)
     with double_precision():
-        _, broken = _predict_links_once(posterior, batch, named_seed(seed, "accepted"))
+        _, broken = _predict_links_once(posterior, batch, derive_seed(seed, "accepted"))
     return 1.0 - float(broken.mean())
 
 
@@ -375,7 +375,7 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
     Also gives which records break a constraint, (tables, records).
     """
     chain = posterior.synthesizer
-    assert isinstance(chain, Chain)
+    assert isinstance(chain, SequentialSynthesizer)
     number = batch.last - batch.first
     drawn: list[dict[str, Any]] = [{} for _ in range(number)]
     columns = [name for link in chain.links for name in link.sensitive]
@@ -386,7 +386,7 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
     how: dict[str, Any] = {"levels": _levels(posterior), "modelled": modelled_columns(posterior)}
     how["emptied"] = _emptied(posterior)
     for place, (name, link) in enumerate(posterior.parts.items()):
-        own = seed if place == 0 else named_seed(seed, "link", name)
+        own = seed if place == 0 else derive_seed(seed, "link", name)
         replaced = tuple(columns[: columns.index(link.synthesizer.sensitive[0])])
         tables = [Drawn(table, replaced) for table in full] if place else None
         ruled = link.synthesizer.sensitive if chain.rules else ()
@@ -406,7 +406,7 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
     return drawn, broken
 
 
-def see_before(chain: Chain, place: int, table: Table) -> Table:
+def see_before(chain: SequentialSynthesizer, place: int, table: Table) -> Table:
     """Give a table without the columns that are replaced after a link: these are not there to be conditioned on."""
     later = [column for after in chain.links[place + 1 :] for column in after.sensitive]
     return replace(table, frame=table.frame.drop(columns=later))
@@ -499,7 +499,7 @@ def as_given(table: Table) -> Any:
 def _levels(posterior: Posterior) -> Mapping[str, Any]:
     """The levels of the categorical columns that are replaced, in the order of their codes."""
     synthesizer = posterior.synthesizer
-    if isinstance(synthesizer, Chain):
+    if isinstance(synthesizer, SequentialSynthesizer):
         return {name: found for part in posterior.parts.values() for name, found in _levels(part).items()}
     if isinstance(synthesizer, Composite):
         return _levels(posterior.parts[synthesizer.coded_by]) if synthesizer.coded_by else {}
@@ -511,7 +511,7 @@ def _levels(posterior: Posterior) -> Mapping[str, Any]:
 def modelled_columns(posterior: Posterior) -> set[str]:
     """The columns of which the synthesizer says itself which values are missing."""
     synthesizer = posterior.synthesizer
-    if not isinstance(synthesizer, Chain):
+    if not isinstance(synthesizer, SequentialSynthesizer):
         return {*synthesizer.sensitive} if synthesizer.missing else set()
     ruled = {rule.column for rule in synthesizer.rules.empty if rule.by is not None}
     return ruled | {name for link in synthesizer.links if link.missing for name in link.sensitive}
@@ -520,7 +520,7 @@ def modelled_columns(posterior: Posterior) -> set[str]:
 def _emptied(posterior: Posterior) -> set[str]:
     """The columns that constraints say to be empty, whether a confidential value is missing or not."""
     synthesizer = posterior.synthesizer
-    rules = synthesizer.rules if isinstance(synthesizer, Chain) else Rules()
+    rules = synthesizer.rules if isinstance(synthesizer, SequentialSynthesizer) else Rules()
     claims = [claim for one in rules.constraints for claim in one.conclusion if isinstance(claim, Empty)]
     return {claim.column for claim in claims if claim.empty}
 

@@ -39,7 +39,7 @@ from numpyro.infer.util import compute_log_probs, constrain_fn, potential_energy
 from molehill.arrays import Floats
 from molehill.synthesis.survey_fit import EFFECT_NUMBERS, Corrected, Correction, Survey, design_variances
 from molehill.synthesis.synthesizer import Inputs, Learned, Synthesizer
-from molehill.synthesis.weighting import weighted
+from molehill.synthesis.weighting import weight_likelihood
 
 # More parameters than these are those of a smoother, and of each too little is known.
 MOST_PARAMETERS = 1000
@@ -258,7 +258,7 @@ def _compiled(model: Callable[..., Any]) -> _Programs:
         flat, unravel = ravel_pytree(position)
 
         def energy(vector: Any) -> Any:
-            return potential_energy(weighted(model, weights), (), inputs, unravel(vector))
+            return potential_energy(weight_likelihood(model, weights), (), inputs, unravel(vector))
 
         # One direction at a time: all at once would need the records as often as there are parameters.
         return jax.lax.map(lambda along: jax.jvp(jax.grad(energy), (flat,), (along,))[1], jnp.eye(len(flat)))
@@ -275,7 +275,7 @@ def _compiled(model: Callable[..., Any]) -> _Programs:
         return jax.lax.map(lambda one: _each_loglik(model, one, inputs), stacked)
 
     def energy(free: Any, inputs: Any, weights: Any) -> Any:
-        return jax.lax.map(lambda one: potential_energy(weighted(model, weights), (), inputs, one), free)
+        return jax.lax.map(lambda one: potential_energy(weight_likelihood(model, weights), (), inputs, one), free)
 
     return _Programs(
         jax.jit(unconstrain),

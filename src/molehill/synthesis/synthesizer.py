@@ -43,7 +43,7 @@ class Learned:
         Which records the model speaks of; the others have weight 0, and only their predictors are used.
     again
         `(table) -> inputs`: those inputs that come from predictors, for a table with other values in these. Needed
-        where predictors are themselves replaced, see `Chain`.
+        where predictors are themselves replaced, see `SequentialSynthesizer`.
     observed
         `(table) -> Observed`: those inputs that come from the sensitive columns, for a table with other values in
         these, by what was learned from this one. Needed to ask what else a person's value could have been, see
@@ -263,7 +263,7 @@ def _check_sensitive(given: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class SequentialSynthesizer:
     """Synthesizers of several columns, drawn one after the other.
 
     Each is fitted on its own, to the true values of its predictors. In drawing, a predictor that a synthesizer before
@@ -285,7 +285,7 @@ class Chain:
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        remedy = "Give synthesizers in the order of drawing, such as Chain((first, second))"
+        remedy = "Give synthesizers in the order of drawing, such as SequentialSynthesizer((first, second))"
         if not isinstance(self.links, Iterable | Link):
             raise InputError("links", f"it is of type {type(self.links).__name__}, not synthesizers", remedy)
         links = (self.links,) if isinstance(self.links, Link) else tuple(self.links)
@@ -321,4 +321,4 @@ class Chain:
         return {name: value for link in self.links for name, value in link.options.items()}
 
 
-AnySynthesizer = Link | Chain
+AnySynthesizer = Link | SequentialSynthesizer

@@ -36,7 +36,7 @@ def _is_change_of_variables(msg: Mapping[str, Any]) -> bool:
     return bool(msg["infer"].get("is_auxiliary")) and re.fullmatch("_.*_log_det", msg["name"]) is not None
 
 
-def weighted(model: Callable[..., Any], weights: Any) -> Callable[..., Any]:
+def weight_likelihood(model: Callable[..., Any], weights: Any) -> Callable[..., Any]:
     """Raise each observed record's likelihood to its weight, and touch nothing else.
 
     The pseudo posterior of the paper's equation 4: the product of `p(y_i | x_i, theta) ** weight_i` times the prior. A
@@ -58,7 +58,7 @@ def weighted(model: Callable[..., Any], weights: Any) -> Callable[..., Any]:
     ...     with numpyro.plate("records", len(y)):
     ...         numpyro.sample("y", dist.Normal(mean, 1), obs=y)
     >>> y, weights = jnp.array([0.5, 3.0]), jnp.array([1.0, 0.0])
-    >>> one = potential_energy(weighted(model, weights), (y,), {}, {"mean": 0.1})
+    >>> one = potential_energy(weight_likelihood(model, weights), (y,), {}, {"mean": 0.1})
     >>> bool(jnp.allclose(one, potential_energy(model, (y[:1],), {}, {"mean": 0.1})))
     True
     """

@@ -49,7 +49,7 @@ def mean_over_tables(values: Floats, *, level: float = 0.95, least: float = -np.
 
 def resample(
     measure: Callable[[Floats], Floats],
-    by_table: Floats,
+    by_dataset: Floats,
     *,
     level: float = 0.95,
     least: float = -np.inf,
@@ -66,16 +66,16 @@ def resample(
     ----------
     measure
         `(records,) -> (figures,)`: one or several figures of the records.
-    by_table
+    by_dataset
         (tables, records).
     level, least, most
         As in `mean_over_tables`; `most` may be one for each figure.
     """
-    tables = len(by_table)
-    values = measure(by_table.mean(axis=0))
+    tables = len(by_dataset)
+    values = measure(by_dataset.mean(axis=0))
     ends = np.broadcast_to(most, values.shape)
     # One after the other: all resampled runs at once would be far larger than the tables.
-    runs = [measure(row / tables @ by_table) for row in resampled_counts(tables)] if tables > 1 else [values]
+    runs = [measure(row / tables @ by_dataset) for row in resampled_counts(tables)] if tables > 1 else [values]
     return [
         figure_of_runs(float(value), of_runs, tables, level=level, least=least, most=float(end))
         for value, of_runs, end in zip(values, np.transpose(runs), ends, strict=True)

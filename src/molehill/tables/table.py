@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from molehill.errors import InputError, nearest
-from molehill.machine import available_memory
+from molehill.runtime import available_memory
 
 # What a terminal or an editor would obey instead of showing (controls, lines, directions), and half characters.
 MOST_COLUMNS = 10_000

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_whole
-from molehill.machine import workers
+from molehill.runtime import workers
 from molehill.surveys.design import SurveyDesign
 from molehill.surveys.distances import weighted_distances
 from molehill.tables.intervals import mean_over_tables
@@ -40,12 +40,12 @@ class Distances:
     summary
         One row per measure: `column`, `measure`, `value` (the mean over the tables) and its 95% interval from `low` to
         `high`, missing for a single table; with groups, also `group`.
-    by_table
+    by_dataset
         The same measures of every table, numbered from 1 in the column `table`.
     """
 
     summary: pd.DataFrame
-    by_table: pd.DataFrame
+    by_dataset: pd.DataFrame
 
     def value(self, measure: str, *, column: str | None = None, group: str | None = None) -> float:
         """Give one mean over the tables; say which column or group where there are several."""
@@ -73,8 +73,8 @@ def ecdf_distances(
     """Compare the empirical distribution functions of one numeric column.
 
     Over the pooled points z of the confidential and the released table, each as often as it occurs, `U_m` is the
-    largest |F(z) - F*(z)| and `U_a` the mean of (F(z) - F*(z))^2. `U_m_fresh` and `U_a_fresh` say what a fresh sample
-    of the same population, as large as the released table, would be expected to show: no release needs to do better.
+    largest |F(z) - F*(z)| and `U_a` the mean of (F(z) - F*(z))^2. `U_m_benchmark` and `U_a_benchmark` say what a fresh
+    sample of the same population, as large as the released table, is expected to show: no release needs to do better.
 
     Parameters
     ----------
@@ -204,12 +204,12 @@ def table_difference(
 
 def gather(rows: list[dict[str, Any]], *, grouped: bool) -> Distances:
     """Make the result from rows with group, table, column, measure and value."""
-    by_table = pd.DataFrame(rows)
+    by_dataset = pd.DataFrame(rows)
     summary = []
-    for (group, column, measure), values in by_table.groupby(["group", "column", "measure"], sort=False)["value"]:
+    for (group, column, measure), values in by_dataset.groupby(["group", "column", "measure"], sort=False)["value"]:
         named = {"group": group, "column": column, "measure": measure}
         summary.append(named | mean_over_tables(values.to_numpy())._asdict())
-    frames = (pd.DataFrame(summary), by_table)
+    frames = (pd.DataFrame(summary), by_dataset)
     return Distances(*(frame if grouped else frame.drop(columns="group") for frame in frames))
 
 
@@ -250,8 +250,8 @@ def expect_ecdf(spread: float, first: int, second: int) -> dict[str, float]:
     number, total = first * second, first + second
     # Under random labels the number of confidential points at or below z is hypergeometric.
     return {
-        "U_m_fresh": _KOLMOGOROV_MEAN * float(np.sqrt(total / number)),
-        "U_a_fresh": float(spread / (number * (total - 1))),
+        "U_m_benchmark": _KOLMOGOROV_MEAN * float(np.sqrt(total / number)),
+        "U_a_benchmark": float(spread / (number * (total - 1))),
     }
 
 

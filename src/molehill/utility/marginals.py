@@ -20,7 +20,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from molehill.arrays import Floats, Integers
 from molehill.errors import InputError, check_whole
-from molehill.machine import in_threads, workers
+from molehill.runtime import in_threads, workers
 from molehill.tables.schema import column_numbers, cut_into_groups, has_many_dates, infer_kind, refuse_infinite
 from molehill.tables.table import Table, as_table, as_tables, find_columns
 from molehill.utility.distances import Distances, gather
@@ -47,8 +47,8 @@ class Agreement(Distances):
 
     Attributes
     ----------
-    summary, by_table
-        As in `Distances`: the measures are "agreement_2", "agreement_2_fresh" and so on, by the number of columns.
+    summary, by_dataset
+        As in `Distances`: the measures are "agreement_2", "agreement_2_benchmark" and so on, by the number of columns.
     sets
         One row a set of columns, those first that lie farthest beyond a fresh sample: `ways` (how many columns),
         `columns` (a tuple of their names), `distance` (total variation, the mean over the tables) and `fresh` (what a
@@ -158,10 +158,10 @@ def agreement(
                 fresh[k, records] = _fresh_distances(learned, records, sets)
             called = {"group": "", "table": place, "column": ", ".join(learned.names[: learned.replaced])}
             rows.append({**called, "measure": f"agreement_{k}", "value": _score(apart[k][-1])})
-            rows.append({**called, "measure": f"agreement_{k}_fresh", "value": _score(fresh[k, records])})
+            rows.append({**called, "measure": f"agreement_{k}_benchmark", "value": _score(fresh[k, records])})
     found, first = gather(rows, grouped=False), len(tables[0].frame)
     listed = [_list_distances(learned.names, k, sets, apart[k], fresh[k, first]) for k, sets in chosen.items()]
-    return Agreement(found.summary, found.by_table, pd.concat(listed, ignore_index=True))
+    return Agreement(found.summary, found.by_dataset, pd.concat(listed, ignore_index=True))
 
 
 def fresh_agreement(

@@ -87,7 +87,7 @@ def test_what_only_all_datasets_show_is_not_to_be_released(leak, tmp_path):
     paths = [tmp_path / f"made_{number}.csv" for number in range(DATASETS)]
     for path, pay in zip(paths, made, strict=True):
         data.assign(pay=pay).to_csv(path, index=False)
-    without = [word for name in OTHERS for word in ("--without", name)]
+    without = [word for name in OTHERS for word in ("--skip", name)]
     about = ["--known", "town", "--sensitive", "pay", "--radius", 0.2]
     done = run_command("evaluate", tmp_path / "data.csv", *paths, *about, *without)
     assert "released: Do not release, because" in done.stdout
@@ -110,7 +110,9 @@ def datasets(made):
 def test_a_release_from_the_true_distribution_is_green_in_all_of_them():
     found, colours = rated(datasets(survey()[1]))
     assert set(colours.values()) == {"green"}
-    assert {"worst_risk", "worst_copies", "worst_guesses", "turned_back_risk", "avoided", "radius_left"} <= set(colours)
+    assert {"worst_risk", "worst_copies", "worst_attribution", "turned_back_risk", "avoided", "radius_left"} <= set(
+        colours
+    )
     # Both of an intruder who takes half the radius, and of one who takes twice as much.
     assert set(found.risk.query("measure == 'radius_left'")["at"]) == {0.1, 0.3, 0.4}
 
@@ -120,11 +122,11 @@ def test_the_worst_dataset_is_named_and_one_alone_has_no_others():
     made = safe.copy()
     made[4] = data["pay"]
     found, colours = rated(datasets(made))
-    row = found.risk.query("measure == 'worst_guesses'").iloc[0]
+    row = found.risk.query("measure == 'worst_attribution'").iloc[0]
     assert row["of"] == " (dataset 5)"
     own = [(np.abs(pay - data["pay"]) <= 0.2 * data["pay"]).mean() for pay in safe]
     assert row["value"] == pytest.approx(1 - np.median(np.delete(own, 4)))
-    assert colours["worst_guesses"] == "red"
+    assert colours["worst_attribution"] == "red"
     why = next(one.why for one in score(found) if one.family == "attribute")
     assert "correct attribution rate of a dataset (dataset 5), above that of the others" in why
     alone = rated(datasets(safe[:1]))[1]
@@ -141,9 +143,9 @@ def test_records_in_another_order_are_copies_and_fully_synthetic_data_have_no_ro
         made[2, rows] = data["pay"].to_numpy()[random.permutation(rows)]
     assert rated(datasets(made))[1]["worst_copies"] == "red"
     shuffled = [one.sample(frac=0.9, random_state=1) for one in datasets(made)]
-    found, colours = rated(shuffled, linked=False)
+    found, colours = rated(shuffled, fully_synthetic=True)
     assert colours["worst_copies"] == "red"
-    assert colours["worst_alike"] == "green"
+    assert colours["worst_lookup"] == "green"
     assert not found.risk["measure"].str.startswith(("repeats", "turned", "avoided")).any()
 
 
@@ -154,9 +156,9 @@ def test_zeros_that_a_kept_variable_tells_are_no_gain_and_others_are(told, colou
     pay, drawn = np.where(works, np.exp(10 + 0.7 * random.normal(size=(2, 600))).round(), 0.0)
     people = pd.DataFrame({"town": random.integers(6, size=600), "pay": pay})
     people["hours"] = np.where(works if told else random.random(600) < 0.5, random.integers(10, 50, 600), 0)
-    chosen = [one for one in MEASURES if one.id in ("turned_back_risk", "guess_right_gain")]
+    chosen = [one for one in MEASURES if one.id in ("turned_back_risk", "attribution_gain")]
     found = evaluate(people, people.assign(pay=drawn), WHO, measures=chosen, progress=False)
-    rules = [rule for rule in list_rules(found) if rule.measure in ("turned_back_risk", "guess_right_gain")]
+    rules = [rule for rule in list_rules(found) if rule.measure in ("turned_back_risk", "attribution_gain")]
     assert [one for rule in rules for one, _ in judge_rule(found, "released", rule)] == colours
 
 
@@ -166,10 +168,12 @@ def test_categories_missing_values_and_rows_in_another_order():
     keyed = [one.assign(id=np.arange(PEOPLE)).sample(frac=1, random_state=place) for place, one in enumerate(made)]
     for one in keyed:
         one["pay"] = one["pay"].where(np.arange(PEOPLE) >= 40)
-    who = Intruder(known=["town"], sensitive=["pay", "edu"], radius=0.2, missing="keep", kinds={"edu": "categorical"})
+    who = Intruder(
+        known=["town"], sensitive=["pay", "edu"], radius=0.2, missing_values="keep", kinds={"edu": "categorical"}
+    )
     ids = {one.id for one in ALL_DATASETS_MEASURES} | {"radius_left", "radius_matches"}
     measures = [one for one in MEASURES if one.id in ids]
-    found = evaluate(data.assign(id=np.arange(PEOPLE)), keyed, who, key="id", measures=measures, progress=False)
+    found = evaluate(data.assign(id=np.arange(PEOPLE)), keyed, who, id_column="id", measures=measures, progress=False)
     assert set(found.risk.query("measure == 'avoided'")["column"]) == {"pay"}
     category = Intruder(known=["town"], sensitive="edu", kinds={"edu": "categorical"})
     alone = evaluate(data, made, category, measures=measures, progress=False).risk["measure"]

@@ -20,7 +20,7 @@ def test_names_in_words():
     assert MEASURES["expected_largest"].name(Value(NUMBER)) == "largest expected risk"
     assert MEASURES["radius_mean"].name(Value(NUMBER, at=0.3)) == "mean risk, intruder radius 0.3"
     assert MEASURES["radius_mean"].name(Value(NUMBER, of="0.1 of pay")) == "mean risk, intruder radius 0.1 of pay"
-    assert MEASURES["guess_right_gain"].name(Value(NUMBER)) == (
+    assert MEASURES["attribution_gain"].name(Value(NUMBER)) == (
         "right guesses of the value, gain over without the record"
     )
 
@@ -31,7 +31,7 @@ def test_what_rests_on_a_few_records_or_another_radius_stays_inside():
         *("risk_largest", "expected_largest", "radius_mean", "radius_above_50", "matches_false"),
         *("radius_left", "radius_matches", "matches_gain", "estimated_above_80"),
         # How close people are to each other within their pattern, which nothing else that is published tells.
-        *("risk_floor", "risk_excess", "alone_mean", "alone_floor"),
+        *("risk_baseline", "risk_excess", "single_variable_mean", "single_variable_baseline"),
     }
     # Of a quantile there must be enough records beyond it, on the shorter side.
     least = {name: MEASURES[f"risk_{name}"].least_records for name in ("mean", "q25", "median", "q75", "q99")}

@@ -56,7 +56,7 @@ def test_the_pooled_gap_is_that_of_all_tables_together():
     high.loc[:99, "pay"] = np.repeat(1000.0 * np.arange(51, 101), 2)
     found = evaluate(PEOPLE, [low, high], TOWN, propensity_methods=())
     assert value(found, "U_m") == pytest.approx(50 / 104)
-    assert value(found, "U_m_pooled") < 0.01 + 1e-9
+    assert value(found, "U_m_combined") < 0.01 + 1e-9
 
 
 def test_small_patterns_are_counted(doubled):
@@ -80,7 +80,14 @@ def test_those_who_stand_out_are_the_isolated_and_the_largest():
 def test_before_is_the_same_measure_as_after():
     """What is published as it is has after what it had before, whatever is measured."""
     found = evaluate(PEOPLE, {"as it is": [PEOPLE, PEOPLE]}, TOWN, propensity_methods=())
-    for measure in ("risk_mean", "matches_true", "pooled_mean", "pooled_picks", "isolated_mean", "largest_mean"):
+    for measure in (
+        "risk_mean",
+        "matches_true",
+        "combined_mean",
+        "combined_match_rate",
+        "isolated_mean",
+        "largest_mean",
+    ):
         assert value(found, measure, "as it is") == pytest.approx(value(found, measure, "confidential")), measure
 
 
@@ -122,7 +129,7 @@ def test_a_notebook_shows_verdict_table_and_figures():
 
 def test_patterns_of_those_without_a_value_are_no_smallest_pattern():
     people = pd.DataFrame({"town": ["A"] * 4 + ["B"], "pay": [100.0, 105.0, 300.0, 50.5, np.nan]})
-    intruder = Intruder(known="town", sensitive="pay", radius=0.1, missing="keep")
+    intruder = Intruder(known="town", sensitive="pay", radius=0.1, missing_values="keep")
     found = evaluate(people, people.assign(pay=people["pay"] + 1), intruder, propensity_methods=(), analyses=())
     assert value(found, "smallest_pattern") == 4
     assert value(found, "in_small_patterns") == 4

@@ -24,7 +24,7 @@ from molehill.rules.rules import Rules
 from molehill.surveys.design import SurveyDesign
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.sampling.removal import log_densities, spread_places
-from molehill.synthesis.synthesizer import Chain, DirectSynthesizer, Synthesizer
+from molehill.synthesis.synthesizer import DirectSynthesizer, SequentialSynthesizer, Synthesizer
 from molehill.tables.table import Table
 
 VALUES = np.r_[2.5, 0.0, 1.0, np.random.default_rng(2).normal(0, 1, 27)]
@@ -192,7 +192,7 @@ def test_a_multinomial_with_another_level_is_that_of_the_other_table():
 def test_columns_that_come_after_tell_of_a_guess():
     frame = pd.DataFrame({"kind": list("aaaabbbb"), "pay": np.exp([1.0, 1.3, 0.7, 1.0, 2.0, 2.3, 1.7, 2.0])})
     of_kind, of_pay = multinomial("kind"), normal_linear("pay", ["kind"], transform="log")
-    chain, random = Chain((of_kind, of_pay)), np.random.default_rng(1)
+    chain, random = SequentialSynthesizer((of_kind, of_pay)), np.random.default_rng(1)
     kind = posterior_of(of_kind, frame, {"beta": random.normal(0, 0.7, (2, 500, 1, 1))})
     coefficients = [-0.9, 1.8] + 0.2 * random.normal(size=(2, 500, 2))
     pay = posterior_of(of_pay, frame, {"beta": coefficients, "sigma": random.uniform(0.4, 0.6, (2, 500))})
@@ -266,7 +266,9 @@ def kinds(records=300, seed=3):
 def test_what_is_simulated_is_what_is_compared():
     # The mean over releases of how much likelier a guess makes them is 1, if both are of the same distribution.
     frame = kinds()
-    posterior = fit(Chain((forest("sex", ["town"]), forest("kind", ["town", "sex"]))), frame, seed=1, progress=False)
+    posterior = fit(
+        SequentialSynthesizer((forest("sex", ["town"]), forest("kind", ["town", "sex"]))), frame, seed=1, progress=False
+    )
     # The first two are alone with their level, and whether they are there decides nearly everything.
     rows = np.arange(2, 8)
     other = np.where(frame["sex"].iloc[rows] == "f", "m", "f").astype(object)[:, None]
@@ -283,7 +285,7 @@ def test_what_is_simulated_is_what_is_compared():
 @pytest.mark.parametrize(("row", "guess", "detects"), [(0, "a", 0.1), (2, "d", 0.008)])
 def test_a_leaf_with_another_level_is_that_of_a_true_fit(row, guess, detects):
     frame = kinds()
-    model = forest("kind", ["town", "sex"], trees=1000, leaf=100)
+    model = forest("kind", ["town", "sex"], trees=1000, min_leaf_size=100)
     posterior = fit(model, frame, seed=1, progress=False)
     again = fit(model, frame.assign(kind=np.where(np.arange(300) == row, guess, frame["kind"])), seed=2, progress=False)
     feature, left, child = (posterior.draws[name][0] for name in ("feature", "left", "child"))
@@ -322,7 +324,7 @@ def test_the_records_of_a_forest():
 
 def test_an_evaluation_tells_it_of_the_first_release():
     frame = shop(100)
-    chain = Chain((forest("kind", ["town"]), forest("pay", ["town", "kind"], lower=0)))
+    chain = SequentialSynthesizer((forest("kind", ["town"]), forest("pay", ["town", "kind"], lower=0)))
     posterior = fit(chain, frame, seed=1, progress=False)
     intruder = Intruder(known=["town"], sensitive=["kind", "pay"], radius=0.2)
     released = {"forest": draw(posterior, datasets=2, seed=2), "other": draw(posterior, datasets=2, seed=3)}
@@ -339,7 +341,7 @@ def test_an_evaluation_tells_it_of_the_first_release():
         assert by["attribute_risk_baseline", column, of] * 0.9 < mean <= largest <= 1
     facts = evaluation.measures[evaluation.measures["id"].isin(list(told["measure"]))]
     assert not facts["public"].any()
-    without = evaluate(frame, released, intruder, **about, without=["attribute_risk", "membership"])
+    without = evaluate(frame, released, intruder, **about, skip=["attribute_risk", "membership"])
     assert not without.risk["measure"].str.startswith(("attribute_risk", "advantage")).any()
 
 
@@ -348,7 +350,7 @@ def test_gaps_of_any_kind_are_no_guesses(kind):
     values = {"string": ["a", "b", None], "Int64": [1, 2, None], "boolean": [True, False, None]}
     cells = values.get(kind, values["string"]) * 40
     people = pd.DataFrame({"x": ["u", "v"] * 60, "job": pd.array(cells, dtype=None if kind == "object" else kind)})
-    model = forest("job", ["x"], leaf=20, missing=True, kinds={"job": "categorical"})
+    model = forest("job", ["x"], min_leaf_size=20, missing=True, kinds={"job": "categorical"})
     # Any whole number is one.
     five: Any = np.int64(5)
     fitted = fit(model, people, seed=1, progress=False)
@@ -361,12 +363,12 @@ def test_gaps_of_any_kind_are_no_guesses(kind):
 def test_a_column_that_a_constraint_names_is_not_guessed():
     people = pd.DataFrame({"x": ["u", "v"] * 60, "rent": np.arange(120) % 9 + 1.0, "pay": np.arange(120) % 11 + 12.0})
     links = (
-        forest("rent", ["x"], leaf=20, lower=0, upper=50),
-        forest("pay", ["x", "rent"], leaf=20, lower=0, upper=50),
+        forest("rent", ["x"], min_leaf_size=20, lower=0, upper=50),
+        forest("pay", ["x", "rent"], min_leaf_size=20, lower=0, upper=50),
     )
     rules = Rules(constraints=read_constraints("rent <= pay", people))
-    ruled = fit(Chain(links, rules), people, seed=1, progress=False)
+    ruled = fit(SequentialSynthesizer(links, rules), people, seed=1, progress=False)
     assert not ruled.can_guess("pay")
     with pytest.raises(InputError, match="constraint"):
         attribute_risk(ruled, "pay", datasets=2, seed=1, rows=np.arange(3))
-    assert fit(Chain(links), people, seed=1, progress=False).can_guess("pay")
+    assert fit(SequentialSynthesizer(links), people, seed=1, progress=False).can_guess("pay")

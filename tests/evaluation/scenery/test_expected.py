@@ -8,7 +8,7 @@ import pytest
 
 from agreement import assert_agrees, standard_error
 from conjugate import pay_by_town
-from molehill.arrays import named_seed
+from molehill.arrays import derive_seed
 from molehill.errors import InputError
 from molehill.evaluation.scenery.expected import BLOCKS, expected_risk
 from molehill.models import normal_linear
@@ -34,20 +34,20 @@ def posterior():
 def test_it_is_the_mean_over_the_tables(people, posterior):
     ours = expected_risk(posterior, NEIGHBOUR, seed=5, datasets=40, tables_in_run=4)
     tables = [table for batch in posterior.predict_tables(40, seed=5) for table in batch]
-    by_table = release_risk(people, tables, NEIGHBOUR).by_table
-    assert ours.risk == pytest.approx(by_table.mean(axis=0))
+    by_dataset = release_risk(people, tables, NEIGHBOUR).by_dataset
+    assert ours.risk == pytest.approx(by_dataset.mean(axis=0))
     # Blocks are neighbours, runs are spread: table t is in block t * 20 // 40 and in run t % 10.
-    assert ours.blocks[3] == pytest.approx(by_table[6:8].mean(axis=0))
-    assert ours.runs[3] == pytest.approx(by_table[3::10].mean(axis=0))
+    assert ours.blocks[3] == pytest.approx(by_dataset[6:8].mean(axis=0))
+    assert ours.runs[3] == pytest.approx(by_dataset[3::10].mean(axis=0))
     assert ours.runs.shape == (10, 40)
-    blocks = by_table.reshape(BLOCKS, 2, -1).mean(axis=1)
+    blocks = by_dataset.reshape(BLOCKS, 2, -1).mean(axis=1)
     assert ours.error == pytest.approx(blocks.std(axis=0, ddof=1) / np.sqrt(BLOCKS))
 
 
 def test_it_agrees_with_the_tables_that_draw_gives(people, posterior):
     ours = expected_risk(posterior, NEIGHBOUR, seed=5)
     drawn = draw(posterior, datasets=200, seed=6, unconverged="allow")
-    realised = release_risk(people, drawn, NEIGHBOUR).by_table
+    realised = release_risk(people, drawn, NEIGHBOUR).by_dataset
     error = np.hypot(ours.error, realised.std(axis=0, ddof=1) / np.sqrt(200))
     # A record that is never close to its own value, or always, is off by more than this; over all records, variance of
     # the predictions that is left out.
@@ -76,14 +76,14 @@ def test_batches_do_not_repeat_a_draw(people, posterior, monkeypatch):
     pays = np.array([table["pay"].to_numpy() for batch in batches for table in batch])
     assert len(np.unique(pays[:, 0])) == 40
     with jax.enable_x64(new_val=True):
-        second = predict_from(posterior, spread_draws(posterior, 40)[7:14], named_seed(5, "batch", 7))
+        second = predict_from(posterior, spread_draws(posterior, 40)[7:14], derive_seed(5, "batch", 7))
     assert pays[7] == pytest.approx(put_back(posterior.table, second[0].values, {}).frame["pay"].to_numpy())
-    by_table = release_risk(people, [table for batch in batches for table in batch], NEIGHBOUR).by_table
-    assert expected_risk(posterior, NEIGHBOUR, seed=5, datasets=40).risk == pytest.approx(by_table.mean(axis=0))
+    by_dataset = release_risk(people, [table for batch in batches for table in batch], NEIGHBOUR).by_dataset
+    assert expected_risk(posterior, NEIGHBOUR, seed=5, datasets=40).risk == pytest.approx(by_dataset.mean(axis=0))
 
 
 def test_a_table_that_was_looked_at_is_taken_as_seen(people, posterior):
-    seen = expected_risk(posterior, NEIGHBOUR.look(people), seed=5, datasets=40)
+    seen = expected_risk(posterior, NEIGHBOUR.view(people), seed=5, datasets=40)
     assert (seen.risk == expected_risk(posterior, NEIGHBOUR, seed=5, datasets=40).risk).all()
 
 

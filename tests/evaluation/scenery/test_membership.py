@@ -33,7 +33,7 @@ from molehill.surveys.design import SurveyDesign
 from molehill.synthesis.fitting import draw, fit, refit_without
 from molehill.synthesis.sampling.removal import log_contributions, spread_places
 from molehill.synthesis.sandwich import correct_draws
-from molehill.synthesis.synthesizer import Chain, DirectSynthesizer, Synthesizer
+from molehill.synthesis.synthesizer import DirectSynthesizer, SequentialSynthesizer, Synthesizer
 from molehill.tables.table import Table
 
 VALUES = np.r_[4.0, 0.0, 1.0, np.random.default_rng(2).normal(0, 1, 27)]
@@ -202,7 +202,7 @@ def test_a_fit_without_a_record_is_that_of_the_others(posterior):
 
 def test_columns_of_a_chain_multiply(posterior):
     # Two columns with the same values: each has parameters of its own.
-    twins = Chain((Synthesizer(level, "y"), Synthesizer(level, "z")))
+    twins = SequentialSynthesizer((Synthesizer(level, "y"), Synthesizer(level, "z")))
     other = np.random.default_rng(9).normal(*normal(VALUES, WEIGHTS), (2, 2000))
     chain = joined(twins, {"y": posterior, "z": replace(posterior, draws={"mean": other})})
     found = membership(chain, datasets=1, seed=1, rows=np.array([OUTLIER, TYPICAL]))
@@ -233,11 +233,11 @@ def test_what_cannot_be_said_is_refused():
     mixture = draws_around(
         gamma=1.0, pi=np.full(2, 0.5), tau=np.ones(1), beta=np.array([[-0.5], [0.5]]), sigma=np.ones(2)
     )
-    looking = posterior_of(tdp_mixture("pay", components=2, membership="posterior"), frame, mixture)
+    looking = posterior_of(tdp_mixture("pay", components=2, component_draw="posterior"), frame, mixture)
     assert not looking.is_removable
     with pytest.raises(InputError, match="prior membership"):
         membership(looking, datasets=1, seed=1)
-    assert membership(looking.drawing_by(membership="prior"), datasets=1, seed=1, number=3).advantage.max() > 0
+    assert membership(looking.drawing_by(component_draw="prior"), datasets=1, seed=1, number=3).advantage.max() > 0
     weighed = frame.assign(weight=np.linspace(1, 3, len(frame)), block=np.arange(len(frame)) // 3)
     for design in (SurveyDesign("weight", cluster="block"), SurveyDesign("weight", stratum="block")):
         together = fit(forest("pay", ["town"]), weighed, survey=design, seed=1, progress=False)
@@ -376,7 +376,7 @@ RARE, COMMON = (0, 0.008), (5, 0.1)
 @pytest.mark.parametrize(("row", "detects"), [RARE, COMMON])
 def test_a_leaf_without_a_record_is_that_of_a_true_fit(row, detects):
     frame = kinds()
-    model = forest("kind", ["town", "sex"], trees=1000, leaf=100)
+    model = forest("kind", ["town", "sex"], trees=1000, min_leaf_size=100)
     posterior = fit(model, frame, seed=1, progress=False)
     again = fit(model, frame, np.where(np.arange(len(frame)) == row, 0.0, 1.0), seed=2, progress=False)
     company = np.empty((5, 1, 1000))
@@ -396,7 +396,7 @@ def test_a_leaf_without_a_record_is_that_of_a_true_fit(row, detects):
 @pytest.mark.parametrize(("row", "detects"), [RARE, COMMON])
 def test_a_leaf_under_a_survey_is_that_of_a_true_fit(row, detects, sandwich):
     frame = kinds().assign(weight=np.random.default_rng(1).choice([0.5, 1.0, 4.0], 300))
-    model, risk = forest("kind", ["town", "sex"], trees=1000, leaf=100), np.full(300, 0.7)
+    model, risk = forest("kind", ["town", "sex"], trees=1000, min_leaf_size=100), np.full(300, 0.7)
     about = {"survey": SurveyDesign(weight="weight"), "sandwich": sandwich}
     posterior = fit(model, frame, risk, seed=1, progress=False, **about)
     again = refit_without(posterior, row, seed=2, progress=False)

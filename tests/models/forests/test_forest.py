@@ -28,7 +28,7 @@ from molehill.models.forests.trees import find_leaves
 from molehill.rules.support import Support
 from molehill.synthesis.fitting import NothingCountsError, draw, fit
 from molehill.synthesis.posterior import Posterior, predict_from
-from molehill.synthesis.synthesizer import Chain
+from molehill.synthesis.synthesizer import SequentialSynthesizer
 from molehill.utility.estimates import combine, mean_and_variance, quantile_and_variance
 from people import HOUSEHOLDS, refusal
 
@@ -160,7 +160,7 @@ def agree(one: np.ndarray, other: np.ndarray) -> None:
 def test_weight_2_is_the_record_twice(column):
     frame = mixed(150).assign(kind=lambda frame: np.where(frame["y"] > 2, "high", "low"))
     twice = np.arange(150) % 3 == 0
-    about: dict[str, Any] = {"column": column, "predictors": ["group", "x"], "trees": MANY_TREES, "leaf": 25}
+    about: dict[str, Any] = {"column": column, "predictors": ["group", "x"], "trees": MANY_TREES, "min_leaf_size": 25}
     weighted = grown(frame, np.where(twice, 2.0, 1.0), **about)
     repeated = grown(pd.concat([frame, frame[twice]], ignore_index=True), seed=2, **about)
     rows = np.arange(0, 150, 10)
@@ -258,13 +258,13 @@ def test_a_column_is_drawn_through_a_chain_as_it_is_alone():
     alone = forest("y", ["group", "x"], trees=40)
     later = forest("noise", ["group", "y"], trees=40)
     one = fit(alone, frame.drop(columns="noise"), seed=4, progress=False)
-    for chain in (Chain((alone,)), Chain((alone, later))):
+    for chain in (SequentialSynthesizer((alone,)), SequentialSynthesizer((alone, later))):
         posterior = fit(chain, frame, seed=4, progress=False)
         assert same_draws(one, posterior.parts["y"])
         np.testing.assert_array_equal(tables(posterior, 5), tables(one, 5))
     # The later column is drawn from what was drawn of the one before.
     bound = frame.assign(noise=10 * frame["y"])
-    both = fit(Chain((alone, later)), bound, seed=4, progress=False)
+    both = fit(SequentialSynthesizer((alone, later)), bound, seed=4, progress=False)
     made = draw(both, datasets=8, seed=2)
     # The collected one has three quarters of its variance in common with the drawn one, by the predictors of both.
     # On Fisher's scale 1.65 and 0.89 over four fits, with standard deviations of 0.15 and 0.06 between tables at most.
@@ -278,7 +278,7 @@ def test_a_column_is_drawn_through_a_chain_as_it_is_alone():
 
 def test_a_category_and_a_threshold_are_recovered():
     frame = mixed(4_000)
-    values = tables(grown(frame, predictors=["group", "x", "noise"], leaf=15, trees=80), 8)
+    values = tables(grown(frame, predictors=["group", "x", "noise"], min_leaf_size=15, trees=80), 8)
     for group in ("a", "c"):
         for above in (False, True):
             # Near the threshold a bin may lie on both sides.
@@ -311,7 +311,7 @@ def test_an_unrelated_predictor_does_not_change_the_marginal():
 @pytest.mark.parametrize(("column", "leaf"), [("y", 400), ("kind", 2000)])
 def test_with_parts_as_large_as_the_table_it_depends_on_nothing(column, leaf):
     frame = mixed().assign(kind=lambda frame: np.where(frame["y"] > 2, "high", "low"))
-    posterior = grown(frame, column=column, predictors=["group", "x"], leaf=leaf)
+    posterior = grown(frame, column=column, predictors=["group", "x"], min_leaf_size=leaf)
     assert posterior.draws["child"].shape[2] == 1
     assert (grown(frame, column=column, predictors=["group", "x"]).draws["child"][0, :, 0] > 0).all()
 
@@ -319,8 +319,8 @@ def test_with_parts_as_large_as_the_table_it_depends_on_nothing(column, leaf):
 def test_a_category_may_be_told_apart_in_a_fifth_of_the_mass():
     frame = mixed().assign(kind=lambda frame: np.where(frame["y"] > 2, "high", "low"))
     for column, least in (("y", 50.0), ("kind", 10.0)):
-        assert grown(frame, column=column, leaf=50, trees=20).learned.facts["leaf"] == least
-    assert grown(frame, column="kind", leaf=2, trees=20).learned.facts["leaf"] == 1
+        assert grown(frame, column=column, min_leaf_size=50, trees=20).learned.facts["leaf"] == least
+    assert grown(frame, column="kind", min_leaf_size=2, trees=20).learned.facts["leaf"] == 1
 
 
 # In repeated samples.
@@ -442,9 +442,9 @@ def test_too_many_levels_are_refused_and_so_are_too_few():
 
 def test_settings_that_cannot_be_are_refused():
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"leaf": 0.5}, "leaf"),
-        ({"leaf": np.nan}, "leaf"),
-        ({"leaf": True}, "leaf"),
+        ({"min_leaf_size": 0.5}, "min_leaf_size"),
+        ({"min_leaf_size": np.nan}, "min_leaf_size"),
+        ({"min_leaf_size": True}, "min_leaf_size"),
         ({"trees": WINDOW - 1}, "trees"),
         ({"trees": 50.5}, "trees"),
         ({"lower": 3, "upper": 2}, "lower"),
@@ -454,7 +454,7 @@ def test_settings_that_cannot_be_are_refused():
     with pytest.raises(InputError):
         grown(mixed(), predictors=["y"])
     assert forest("y").words == "a forest of trees"
-    assert BUILT_IN["forest"].choose(None, "y") == {"leaf": 30}  # pyright: ignore[reportArgumentType]
+    assert BUILT_IN["forest"].choose(None, "y") == {"min_leaf_size": 30}  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("distinct", [2, 62, 63, 64, 65, 3_000])
@@ -589,7 +589,7 @@ def test_a_missing_value_stands_before_all_others_in_the_order():
 def test_the_share_outside_is_told_of_a_tail_that_is_cut_off():
     frame = pd.DataFrame({"y": np.random.default_rng(20).normal(0, 1, 2_000)})
     plain = grown(frame)
-    assert plain.outside == 0
+    assert plain.mass_outside_range == 0
     free = tables(plain, 50)
     for lower, upper in ((None, 2.5), (-3.0, None), (None, 0.0), (-1.0, 0.5), (-9.0, 9.0)):
         posterior = grown(frame, lower=lower, upper=upper)
@@ -597,7 +597,7 @@ def test_the_share_outside_is_told_of_a_tail_that_is_cut_off():
         share = ((free < low) | (free > high)).mean()
         # Of 100,000 draws, and of the 200 trees that they are from.
         error = np.sqrt(max(share, 1e-5) * (1 / 100_000 + 1 / 2_000 / 200))
-        assert_agrees(posterior.outside, share, error, detects=0.03)
+        assert_agrees(posterior.mass_outside_range, share, error, detects=0.03)
         values = tables(posterior, 5)
         assert ((values >= low) & (values <= high)).all()
 
@@ -671,15 +671,17 @@ def test_an_order_of_levels_goes_through_settings():
     random = np.random.default_rng(4)
     table = pd.DataFrame({"sex": random.choice(["f", "m"], 300), "grade": random.choice(["low", "mid", "high"], 300)})
     how = {
-        "replace": ["grade"],
+        "synthesize": ["grade"],
         "keep": ["sex"],
         "known": ["sex"],
         "datasets": 2,
         "compare": (),
         "seed": 1,
-        "expected_tables": 0,
+        "expected_risk_draws": 0,
     }
-    release = synthesize(table, Settings(**how, leaf=20, levels={"grade": ["low", "mid", "high"]}), progress=False)
+    release = synthesize(
+        table, Settings(**how, min_leaf_size=20, levels={"grade": ["low", "mid", "high"]}), progress=False
+    )
     assert release.posterior.learned.facts["levels"] == ("low", "mid", "high")
     with pytest.raises(InputError, match="1 levels of 'grade' are not among them"):
         synthesize(table, Settings(**how, levels={"grade": ["low", "high"]}), progress=False)
@@ -698,7 +700,7 @@ def test_what_only_few_differ_in_is_carried_although_parts_are_large():
     about: dict[str, Any] = {"column": "pay", "predictors": ["rural", "age"], "lower": 0, "upper": 10**6}
 
     def told(leaf):
-        posterior = fit(forest(**about, leaf=leaf), frame, seed=1, progress=False)
+        posterior = fit(forest(**about, min_leaf_size=leaf), frame, seed=1, progress=False)
         made = draw(posterior, datasets=10, seed=1)
         return np.mean([table.loc[rural, "pay"].mean() / table.loc[~rural, "pay"].mean() for table in made])
 
@@ -712,5 +714,5 @@ def test_what_only_few_differ_in_is_carried_although_parts_are_large():
 
 def test_with_parts_as_large_as_the_table_nothing_leans():
     frame = mixed(300)
-    posterior = fit(forest("y", ["group", "x"], leaf=300.0), frame, seed=1, progress=False)
+    posterior = fit(forest("y", ["group", "x"], min_leaf_size=300.0), frame, seed=1, progress=False)
     assert (posterior.draws["lean"] == 1).all()

@@ -201,7 +201,7 @@ def test_a_record_that_stands_for_many_gets_no_part_and_no_value_of_its_own(sand
 def test_what_a_heavy_record_shows_is_shrunk_as_one_record():
     frame = heavy()
     frame["y"] = np.where(frame.index == 0, "rare", np.where(frame["x"] > 0, "a", "b"))
-    posterior = grown(frame, predictors=["x"], leaf=150)
+    posterior = grown(frame, predictors=["x"], min_leaf_size=150)
     survey = posterior.survey
     codes = np.zeros((400, 1), dtype=np.uint8)
     outcome = np.searchsorted(["a", "b", "rare"], frame["y"])

@@ -31,8 +31,8 @@ PEOPLE = pd.DataFrame(
         "pay": np.exp(LEVELS + RNG.normal(0, 0.5, 800)).round(2),
     }
 )
-QUICK: dict[str, Any] = {"replace": "pay", "keep": ("town", "meter"), "known": "town", "lower": 0.0, "upper": 1e5}
-QUICK |= {"datasets": 5, "seed": 4, "search_tables": 100, "attacks": "none"}
+QUICK: dict[str, Any] = {"synthesize": "pay", "keep": ("town", "meter"), "known": "town", "lower": 0.0, "upper": 1e5}
+QUICK |= {"datasets": 5, "seed": 4, "search_draws": 100, "attacks": "none"}
 LEAVES = [10, 25, 50, 100]
 
 
@@ -43,8 +43,8 @@ def short():
 
 
 def find(targets=(), data=PEOPLE, *, checkpoint=None, tell=None, **changes) -> Found:
-    settings = Settings(**{**QUICK, "targets": targets, **changes})
-    return search(prepare(data, settings), checkpoint=checkpoint, progress=False, tell=tell)
+    settings = Settings(**{**QUICK, "release_criteria": targets, **changes})
+    return search(prepare(data, settings), checkpoint=checkpoint, progress=False, on_stage=tell)
 
 
 def written(found: Found) -> list[bytes]:
@@ -61,10 +61,10 @@ def free():
 
 @pytest.mark.slow
 def test_a_predictor_that_matters_to_nothing_costs_nothing(free):
-    assert free.points["leaf"].tolist() == LEAVES
+    assert free.candidates["leaf"].tolist() == LEAVES
     assert free.met
     # Small parts repeat what chance has put beside a reading of the meter.
-    risk, errors = free.points["mean_expected_risk"], free.points["mean_expected_risk_error"]
+    risk, errors = free.candidates["mean_expected_risk"], free.candidates["mean_expected_risk_error"]
     floor = np.nanmean(risk_floor(free.bench.view))
     assert_differs(risk[0], floor, errors[0], effect=0.2 * floor)
     assert free.chosen["leaf"] >= 50
@@ -82,7 +82,7 @@ def test_a_predictor_that_matters_to_nothing_costs_nothing(free):
     assert_at_most(free.chosen["U_m"], distances.mean(), error, detects=0.04)
 
 
-@pytest.mark.parametrize("asked", [{"relations": ("town",)}, {"regressions": ("pay ~ town",)}])
+@pytest.mark.parametrize("asked", [{"preserve": ("town",)}, {"regressions": ("pay ~ town",)}])
 def test_what_nobody_asks_for_is_no_predictor(asked):
     job = prepare(PEOPLE, Settings(**QUICK, **asked))
     assert job.settings.predictors == ("town",)
@@ -96,13 +96,13 @@ def test_a_relation_is_worth_its_risk():
     data = PEOPLE.assign(pay=np.exp(7 + (PEOPLE["meter"] - 500) / 100 + rng.normal(0, 0.05, 800)).round(2))
     found = find((), data.head(400), accept_derivable="pay")
     assert found.chosen["leaf"] == 10
-    assert found.points["pairs_lost"].is_monotonic_increasing
+    assert found.candidates["pairs_lost"].is_monotonic_increasing
 
 
 @pytest.mark.slow
 def test_a_rule_on_utility_alone_asks_for_the_safest(free):
-    found = find("overlap >= 0.01", search_tables=40)
-    assert found.points["leaf"].tolist() == LEAVES
+    found = find("overlap >= 0.01", search_draws=40)
+    assert found.candidates["leaf"].tolist() == LEAVES
     # Not the first that keeps it, as under a rule on risk. Which of the two largest depends on overlaps of five tables.
     assert min(found.chosen["leaf"], free.chosen["leaf"]) >= 50
 
@@ -112,23 +112,23 @@ def test_a_rule_on_utility_alone_asks_for_the_safest(free):
 
 @pytest.mark.slow
 def test_what_the_most_detailed_forest_keeps_ends_at_once(free):
-    bound = free.points["mean_expected_risk"][0] + 0.02
+    bound = free.candidates["mean_expected_risk"][0] + 0.02
     found = find(f"mean expected <= {bound:.4f}")
     assert found.met
-    assert (len(found.points), found.cost["fits"], found.chosen["leaf"]) == (1, 1, 10)
+    assert (len(found.candidates), found.cost["fits"], found.chosen["leaf"]) == (1, 1, 10)
 
 
 @pytest.fixture(scope="module")
 def between(free):
     """A rule that parts of 25 break and parts of 50 keep."""
-    risk = free.points["mean_expected_risk"]
+    risk = free.candidates["mean_expected_risk"]
     return f"mean expected <= {(risk[1] + risk[2]) / 2:.5f}"
 
 
 def test_between_two_leaves_the_smallest_that_keeps_the_rule_is_chosen(between, tmp_path, monkeypatch):
     found = find(between, checkpoint=tmp_path / "whole")
-    assert found.points["leaf"].tolist() == [10, 25, 50]
-    assert found.points["met"].tolist() == [False, False, True]
+    assert found.candidates["leaf"].tolist() == [10, 25, 50]
+    assert found.candidates["met"].tolist() == [False, False, True]
     assert found.met
     assert (found.cost["fits"], found.chosen["leaf"]) == (3, 50)
     assert f"Found: unweighted, parts of 50 keeps {between}." in found.verdict
@@ -174,9 +174,9 @@ def test_what_fresh_draws_do_not_confirm_is_not_met_and_the_search_goes_on(free,
         return replace(measured, blocks=measured.blocks + 0.2) if len(confirmed) == 1 else measured
 
     monkeypatch.setattr(points, "measure", doubt)
-    found = find(f"mean expected <= {free.points['mean_expected_risk'][0] + 0.02:.4f}")
-    assert found.points["leaf"].tolist() == [10, 25]
-    assert found.points["met"].tolist() == [False, True]
+    found = find(f"mean expected <= {free.candidates['mean_expected_risk'][0] + 0.02:.4f}")
+    assert found.candidates["leaf"].tolist() == [10, 25]
+    assert found.candidates["met"].tolist() == [False, True]
     assert found.met
     # What is told of the chosen one is what was confirmed, not what chose it.
     assert len(confirmed) == 2
@@ -189,12 +189,12 @@ def test_zero_needs_no_fit_and_one_a_single_fit(monkeypatch):
     few = PEOPLE.head(200)
     found = find(["maximum expected <= 1", "maximum pick <= 1", "maximum realised <= 1", "right picks <= 1"], few)
     assert found.met
-    assert (found.cost["fits"], len(found.points), found.chosen["leaf"]) == (1, 1, 10)
+    assert (found.cost["fits"], len(found.candidates), found.chosen["leaf"]) == (1, 1, 10)
     assert found.probability == 0
     monkeypatch.setattr(points, "fit_quietly", None)
     for rule in ("maximum expected", "maximum pick", "99% pick", "mean realised", "right picks", "unique matches"):
         with pytest.raises(InputError, match="no release can meet them"):
-            synthesize(few, Settings(**QUICK, targets=f"{rule} <= 0"), progress=False)
+            synthesize(few, Settings(**QUICK, release_criteria=f"{rule} <= 0"), progress=False)
 
 
 def test_a_realised_rule_can_be_confirmed_though_a_forest_has_few_trees():
@@ -214,12 +214,12 @@ def count_fits(monkeypatch) -> list[int]:
 @pytest.mark.slow
 def test_a_fixed_scheme_is_one_fit(monkeypatch):
     fits = count_fits(monkeypatch)
-    how: dict[str, Any] = {"scheme": "weighted", "scale": 0.7, "expected_tables": 40}
+    how: dict[str, Any] = {"method": "risk_weighted", "weight_scale": 0.7, "expected_risk_draws": 40}
     few = PEOPLE.head(150)
-    release = synthesize(few, Settings(**QUICK, **how, targets="mean expected <= 0.001"), progress=False)
+    release = synthesize(few, Settings(**QUICK, **how, release_criteria="mean expected <= 0.001"), progress=False)
     assert len(fits) == 1
     assert release.search is not None
-    assert release.search.points["scheme"].tolist() == ["pairwise, scale 0.7"]
+    assert release.search.candidates["scheme"].tolist() == ["pairwise, scale 0.7"]
     assert "shows" not in release.search.verdict
     assert not release.is_released
     with pytest.raises(InputError, match="against the unweighted fit"):
@@ -229,15 +229,15 @@ def test_a_fixed_scheme_is_one_fit(monkeypatch):
 @pytest.mark.slow
 def test_the_budget_is_kept(monkeypatch):
     fits = count_fits(monkeypatch)
-    found = find("mean expected <= 0.001", fits=6)
+    found = find("mean expected <= 0.001", max_fits=6)
     assert len(fits) == found.cost["fits"] == 6
-    assert found.points["leaf"].tolist()[:4] == LEAVES
+    assert found.candidates["leaf"].tolist()[:4] == LEAVES
     # Weights follow at the leaf that is nearest to the rule, and nothing starts from the draws of another.
-    nearest = int(found.points["gap"][:4].argmin())
-    assert set(found.points["leaf"][4:]) == {LEAVES[nearest]}
-    weighted = (found.points["order"] > 0) | (found.points["rounds"] > 0)
+    nearest = int(found.candidates["gap"][:4].argmin())
+    assert set(found.candidates["leaf"][4:]) == {LEAVES[nearest]}
+    weighted = (found.candidates["order"] > 0) | (found.candidates["rounds"] > 0)
     assert weighted.tolist() == [False] * 4 + [True] * 2
-    assert not found.points["warm"].any()
+    assert not found.candidates["warm"].any()
     # Moles are rises against the forest that tells as many records apart.
     weighted = found.bench.points[4]
     reference = unweighted_risk(found.bench, weighted)
@@ -259,11 +259,11 @@ LONELY.loc[397:, "pay"] = 1000.0
     ("rule", "named"), [("maximum pick <= 0.3", {"town C": 2, "town D": 1}), ("maximum expected <= 0.4", {"town D": 1})]
 )
 def test_records_that_no_weight_can_protect_are_named(rule, named):
-    found = find(rule, LONELY, keep="town", fits=3, leaf=50)
+    found = find(rule, LONELY, keep="town", max_fits=3, min_leaf_size=50)
     assert not found.met
     assert found.cost["fits"] == 3
-    assert ((found.points["order"] > 0) | (found.points["rounds"] > 0)).tolist() == [False, True, True]
-    way = found.standing_in_the_way
+    assert ((found.candidates["order"] > 0) | (found.candidates["rounds"] > 0)).tolist() == [False, True, True]
+    way = found.blocking_records
     assert dict(zip(way["pattern"], way["records"], strict=True)) == named
     assert set(way["range"]) == {"1,000 to 2,000"}
     for place, number in named.items():
@@ -281,7 +281,7 @@ def test_records_that_no_weight_can_protect_are_named(rule, named):
 
 def test_a_rule_that_nothing_can_keep():
     rule = "mean expected <= 0.01"
-    settings = Settings(**QUICK, targets=rule, fits=2, compare=(), expected_tables=0)
+    settings = Settings(**QUICK, release_criteria=rule, max_fits=2, compare=(), expected_risk_draws=0)
     release = synthesize(PEOPLE.head(150), settings, progress=False)
     assert not release.is_released
     assert release.search is not None
@@ -294,19 +294,19 @@ def test_a_rule_that_nothing_can_keep():
 def test_a_category_keeps_a_rule_or_says_who_stands_in_the_way():
     jobs = PEOPLE.assign(pay=np.where(PEOPLE["pay"] > 1500, "high", "low")).head(400)
     how: dict[str, Any] = {"lower": None, "upper": None}
-    risk = find((), jobs, **how).points["mean_expected_risk"]
+    risk = find((), jobs, **how).candidates["mean_expected_risk"]
     found = find(f"mean expected <= {(risk[1] + risk[2]) / 2:.5f}", jobs, **how)
     assert found.met
     assert found.chosen["leaf"] >= 50
-    assert found.points["met"].tolist() == [False] * found.place + [True]
+    assert found.candidates["met"].tolist() == [False] * found.place + [True]
     assert "U_m" not in found.verdict
     assert "pairs of columns agree by" in found.verdict
     # One leaf, two fits along the path of weights, and one of feedback.
-    missed = find("maximum expected <= 0.01", jobs.head(150), **how, fits=4, search_tables=40, datasets=2)
+    missed = find("maximum expected <= 0.01", jobs.head(150), **how, max_fits=4, search_draws=40, datasets=2)
     assert not missed.met
-    assert missed.points["rounds"].tolist() == [0, 0, 0, 1]
-    assert set(missed.standing_in_the_way["pattern"]) == {"town A", "town B", "town C"}
-    assert set(missed.standing_in_the_way["range"]) == {"-"}
+    assert missed.candidates["rounds"].tolist() == [0, 0, 0, 1]
+    assert set(missed.blocking_records["pattern"]) == {"town A", "town B", "town C"}
+    assert set(missed.blocking_records["range"]) == {"-"}
     assert " in town A;" in missed.verdict.replace(".", ";")
     with pytest.raises(InputError, match="no replaced column is a number"):
         find("U_m <= 0.1", jobs, **how)
@@ -318,10 +318,12 @@ def test_of_several_columns_all_ranges_are_told():
     data = PEOPLE.drop(columns="meter").head(150)
     data = data.assign(job=np.where(rng.random(150) < 0.5, "x", "y"), hours=rng.integers(10, 60, 150).astype(float))
     data.loc[:20, "hours"] = np.nan
-    both: dict[str, Any] = {"replace": ("job", "pay", "hours"), "keep": "town"}
+    both: dict[str, Any] = {"synthesize": ("job", "pay", "hours"), "keep": "town"}
     both |= {"lower": {"pay": 0.0, "hours": 0.0}, "upper": {"pay": 1e5, "hours": 100.0}}
-    found = find("mean expected <= 0.0001", data, **both, missing="keep", fits=4, search_tables=40, datasets=2)
+    found = find(
+        "mean expected <= 0.0001", data, **both, missing_values="keep", max_fits=4, search_draws=40, datasets=2
+    )
     assert not found.met
-    assert found.points["rounds"].tolist() == [0, 0, 0, 1]
-    way = found.standing_in_the_way["range"]
+    assert found.candidates["rounds"].tolist() == [0, 0, 0, 1]
+    way = found.blocking_records["range"]
     assert way.str.match(r"pay [\d,]+ to [\d,]+; hours (\d+ to \d+|none)$").all()

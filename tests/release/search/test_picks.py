@@ -9,7 +9,7 @@ from molehill.release.search.picks import expected_picks
 from molehill.risk.identification import pick_chances
 
 PEOPLE = pd.DataFrame({"town": ["A"] * 4 + ["B"], "pay": [100.0, 110.0, 120.0, 900.0, 50.0]})
-VIEW = Intruder(known="town", sensitive="pay", radius=0.1).look(PEOPLE)
+VIEW = Intruder(known="town", sensitive="pay", radius=0.1).view(PEOPLE)
 # Balls: 90 to 110, 99 to 121, 108 to 132, 810 to 990; in B 45 to 55.
 MOVED = PEOPLE.assign(pay=[105.0, 300.0, 118.0, 105.0, 50.0])
 AWAY = PEOPLE.assign(pay=[100.0, 110.0, 120.0, 900.0, 70.0])
@@ -44,7 +44,7 @@ def test_picks_add_up_to_the_expected_matches(missing):
     if missing:
         for one, row in zip([data, *tables], (3, 5, 3, 8), strict=True):
             one.loc[row, "pay"] = np.nan
-    view = Intruder(known="town", sensitive="pay", radius=0.2, missing="keep").look(data)
+    view = Intruder(known="town", sensitive="pay", radius=0.2, missing_values="keep").view(data)
     picks = pick_chances(view, tables)
     assert (np.isnan(picks) == data["pay"].isna().to_numpy()).all()
     np.testing.assert_allclose(np.nansum(picks, axis=1), match_rates(view, tables).expected)

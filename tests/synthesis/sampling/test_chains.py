@@ -209,7 +209,7 @@ CACHED = """
     from pathlib import Path
     import numpy as np, numpyro, numpyro.distributions as dist, pandas as pd
     from molehill import Synthesizer, draw, fit
-    from molehill.machine import prepare_jax
+    from molehill.runtime import prepare_jax
     from molehill.models import tdp_mixture
     import jax, jax.numpy as jnp
     from jax._src.compilation_cache import decompress_executable
@@ -283,7 +283,7 @@ def test_where_jax_runs_already_chains_share_its_device(tmp_path):
     program = """
     import jax, sys
     jax.devices()
-    from molehill.machine import prepare_jax
+    from molehill.runtime import prepare_jax
     from walks import walk
     prepare_jax()
     run = walk()
@@ -301,7 +301,7 @@ def test_where_jax_runs_already_chains_share_its_device(tmp_path):
 SHARED = """
     import sys
     import jax, jax.numpy as jnp, numpy as np
-    from molehill.machine import prepare_jax
+    from molehill.runtime import prepare_jax
     prepare_jax()
     from molehill.models import tdp_engine
     from molehill.synthesis.sampling import chains as sampling

@@ -177,7 +177,7 @@ KILLED = """
     import os, signal, sys
     from pathlib import Path
     import numpy as np
-    from molehill.machine import prepare_jax
+    from molehill.runtime import prepare_jax
     from molehill.synthesis.sampling import chains
     from walks import walk
     prepare_jax()

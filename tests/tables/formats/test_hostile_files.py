@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from molehill.errors import InputError
-from molehill.machine import available_memory
+from molehill.runtime import available_memory
 from molehill.tables.formats.formats import FORMATS, read_table, write_table
 from molehill.tables.schema import infer_kind
 from molehill.tables.table import Table, as_table

@@ -28,20 +28,20 @@ class Series(NamedTuple):
 
 def _risk(scene: Scene) -> Iterable[Series]:
     if scene.is_linked:
-        yield Series("", np.nanmean(scene.by_table, axis=1), float(scene.view.part.sum()))
+        yield Series("", np.nanmean(scene.by_dataset, axis=1), float(scene.view.part.sum()))
 
 
 def _isolated(scene: Scene) -> Iterable[Series]:
     chosen = find_isolated(scene.confidential.risk) & scene.view.part
     if scene.is_linked and chosen.any():
-        yield Series("", scene.by_table[:, chosen].mean(axis=1), float(chosen.sum()))
+        yield Series("", scene.by_dataset[:, chosen].mean(axis=1), float(chosen.sum()))
 
 
 def _largest(scene: Scene) -> Iterable[Series]:
     for column, found in find_largest(scene.view) if scene.is_linked else ():
         chosen = found & scene.view.part
         if chosen.any():
-            yield Series(column, scene.by_table[:, chosen].mean(axis=1), float(chosen.sum()))
+            yield Series(column, scene.by_dataset[:, chosen].mean(axis=1), float(chosen.sum()))
 
 
 def _matches(scene: Scene) -> Iterable[Series]:
@@ -59,18 +59,18 @@ def _guesses(scene: Scene) -> Iterable[Series]:
 
 def _alike(scene: Scene) -> Iterable[Series]:
     for column, found in scene.attributions.items() if not scene.is_linked else ():
-        yield Series(column, np.nanmean(found.by_table, axis=1), float((~np.isnan(found.by_table[0])).sum()))
+        yield Series(column, np.nanmean(found.by_dataset, axis=1), float((~np.isnan(found.by_dataset[0])).sum()))
 
 
 def _disclosed(scene: Scene) -> Iterable[Series]:
     for column, (found, _) in scene.attacks.disclosure.items():
-        yield Series(column, np.array(found.by_table), float(scene.view.records))
+        yield Series(column, np.array(found.by_dataset), float(scene.view.records))
 
 
 def _uniques(scene: Scene) -> Iterable[Series]:
     found = scene.attacks.uniques
     if found is not None:
-        yield Series("", np.array(found.by_table), float(scene.view.records))
+        yield Series("", np.array(found.by_dataset), float(scene.view.records))
 
 
 def _copies(scene: Scene) -> Iterable[Series]:

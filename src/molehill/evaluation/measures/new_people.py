@@ -25,7 +25,7 @@ def _alike(choose: Callable[[Floats, Floats], Floats], *, isolated: bool = False
     def compute(scene: Scene) -> Iterable[Value]:
         # Where people have records of their own, these are asked: see the guesses.
         for column, found in scene.attributions.items() if not scene.is_linked else ():
-            told = choose(found.by_table, found.without[None])
+            told = choose(found.by_dataset, found.without[None])
             chosen = _isolated(scene) if isolated else np.ones(scene.view.records, dtype=bool)
             told = told[:, chosen & ~np.isnan(found.without)]
             if told.shape[1]:
@@ -65,49 +65,49 @@ def _measure(id_: str, words: str, block: str, compute: Callable[[Scene], Iterab
 
 NEW_PEOPLE_MEASURES: Sequence[Measure] = (
     _measure(
-        "alike_right",
+        "lookup_correct",
         "a look-alike has the person's values",
         LOOK_ALIKES,
         _alike(lambda released, _: released),
         "how often a released record with a person's known values has the other values too, on average",
     ),
     _measure(
-        "alike_without",
+        "lookup_leave_one_out",
         "so has another person of the confidential table",
         LOOK_ALIKES,
         _alike(lambda _, without: without),
         "",
     ),
     _measure(
-        "alike_gain",
+        "lookup_gain",
         "gain over asking the other people",
         LOOK_ALIKES,
         _alike(lambda released, without: released - without),
         "",
     ),
     _measure(
-        "alike_isolated_gain",
+        "lookup_isolated_gain",
         "that gain for the most isolated 1%",
         LOOK_ALIKES,
         _alike(lambda released, without: released - without, isolated=True),
         "",
     ),
     _measure(
-        "members",
+        "membership_distance",
         "tables lie nearer to who was in the data (half: no sign of it)",
         MEMBERS,
         _members,
         "whether the tables show on average that a person was in the data; nothing of one of them",
     ),
     _measure(
-        "members_isolated",
+        "membership_distance_isolated",
         "that for the most isolated 1%",
         MEMBERS,
         _isolated_members,
         "",
     ),
     _measure(
-        "nearer",
+        "closer_to_participants",
         "released records nearer to who was in the data than to who was held out (half: no sign)",
         MEMBERS,
         _nearer,

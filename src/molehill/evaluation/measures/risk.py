@@ -70,7 +70,7 @@ def _estimated(scene: Scene) -> Iterable[Value]:
     if scene.expected is not None or not scene.is_release or not scene.is_linked:
         return []
     own = scene.risk
-    number = estimate_above(own.by_table, own.linked, scene.confidential.risk, ABOVE["above_80"])
+    number = estimate_above(own.by_dataset, own.is_close, scene.confidential.risk, ABOVE["above_80"])
     return [] if np.isnan(number) else [Value(Figure(number, np.nan, np.nan))]
 
 
@@ -168,7 +168,13 @@ def _count(id_: str, words: str, unit: Unit, name: str, reveals: str = "") -> Me
 RISK_MEASURES = (
     *_profile("risk"),
     Measure(
-        "risk_floor", "mean risk of tables that tell nothing beyond the pattern", "risk", RECORDS, "share", _floor, ""
+        "risk_baseline",
+        "mean risk of tables that tell nothing beyond the pattern",
+        "risk",
+        RECORDS,
+        "share",
+        _floor,
+        "",
     ),
     Measure(
         "estimated_above_80",
@@ -179,8 +185,16 @@ RISK_MEASURES = (
         _estimated,
     ),
     Measure("risk_excess", "mean risk above that floor", "risk", RECORDS, "share", _excess),
-    Measure("alone_mean", "mean risk, if nothing else were known roughly", "risk", ALONE, "share", _alone),
-    Measure("alone_floor", "of tables that tell nothing beyond the pattern", "risk", ALONE, "share", _alone_floor, ""),
+    Measure("single_variable_mean", "mean risk, if nothing else were known roughly", "risk", ALONE, "share", _alone),
+    Measure(
+        "single_variable_baseline",
+        "of tables that tell nothing beyond the pattern",
+        "risk",
+        ALONE,
+        "share",
+        _alone_floor,
+        "",
+    ),
     Measure("radius_mean", "mean risk, intruder radius {at}", "risk", BY_RADIUS, "share", _by_radius("mean")),
     Measure(
         "radius_above_50",
@@ -207,7 +221,7 @@ RISK_MEASURES = (
         _beyond(1),
     ),
     Measure(
-        "pooled_mean",
+        "combined_mean",
         "mean risk, tables pooled",
         "risk",
         POOLED,
@@ -217,7 +231,7 @@ RISK_MEASURES = (
         reveals="the identification risk of a record on average, if an intruder combines all datasets",
     ),
     Measure(
-        "pooled_picks",
+        "combined_match_rate",
         "share of right picks, tables pooled",
         "risk",
         POOLED,
@@ -247,7 +261,7 @@ RISK_MEASURES = (
     _count("false", "false match rate", "share", "false"),
     *_profile("expected"),
     Measure(
-        "rises",
+        "increases",
         "records whose risk rises by more than {at}",
         "risk",
         RISES,
@@ -257,7 +271,7 @@ RISK_MEASURES = (
         reveals="how many records are at more risk than without weights, be it by chance; not which",
     ),
     Measure(
-        "rises_by_chance",
+        "increases_by_chance",
         "records whose risk rises by more than {at}, by chance alone",
         "risk",
         RISES,
@@ -278,19 +292,19 @@ RISK_MEASURES = (
         reveals="how many records are at more risk because of the weights; not which",
     ),
     *_guesses(
-        "guess_right",
+        "attribution_correct",
         "right guesses of the value",
         "how often a guess of the value is close",
         lambda guesses: guesses.right,
     ),
     *_guesses(
-        "guess_error",
+        "attribution_error",
         "mean relative error of the guess",
         "how far such a guess is off on average, each at most 1",
         lambda guesses: guesses.error,
     ),
     *_guesses(
-        "guess_pooled",
+        "combined_attribution_correct",
         "right guesses of the value, tables pooled",
         "how often a guess from all tables is close",
         lambda guesses: guesses.pooled,

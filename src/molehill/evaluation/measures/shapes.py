@@ -152,16 +152,22 @@ def _measure(id_: str, words: str, block: str, unit: Unit, compute: Callable[[Sc
 
 
 SHAPE_MEASURES: Sequence[Measure] = (
-    Measure("U_m_pooled", "U_m, tables pooled", "utility", "Distances of the tables", "number", _pooled_gap),
+    Measure("U_m_combined", "U_m, tables pooled", "utility", "Distances of the tables", "number", _pooled_gap),
     _measure("spread_ratio", "standard deviation, over the confidential one", SHAPE, "ratio", _compared(spread_ratio)),
     _measure("tail_ratio", "1% to 99% quantile, over the confidential one", SHAPE, "ratio", _compared(tail_ratio)),
     _measure("reach_ratio", "reach of the {of} value, over the confidential one", SHAPE, "ratio", _extremes),
     _measure(
-        "spread_ratio_fresh", "the same of correct releases: standard deviation", SHAPE, "ratio", _fresh("spread")
+        "spread_ratio_benchmark", "the same of correct releases: standard deviation", SHAPE, "ratio", _fresh("spread")
     ),
-    _measure("tail_ratio_fresh", "the same of correct releases: 1% to 99% quantile", SHAPE, "ratio", _fresh("tails")),
     _measure(
-        "reach_ratio_fresh", "the same of correct releases: reach of the {of} value", SHAPE, "ratio", _fresh_extremes
+        "tail_ratio_benchmark", "the same of correct releases: 1% to 99% quantile", SHAPE, "ratio", _fresh("tails")
+    ),
+    _measure(
+        "reach_ratio_benchmark",
+        "the same of correct releases: reach of the {of} value",
+        SHAPE,
+        "ratio",
+        _fresh_extremes,
     ),
     _measure("zeros", "zeros", HEAPS, "share", _shared(lambda values: float(np.mean(values == 0)))),
     _measure("losses", "negative values", HEAPS, "share", _shared(lambda values: float(np.mean(values < 0)))),

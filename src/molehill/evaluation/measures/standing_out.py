@@ -38,10 +38,10 @@ def _mean_of(choose: Callable[[Scene], list[tuple[str, Booleans]]]) -> Callable[
     """Mean risk of some records; expected where the model is known, else in the tables, whose mean estimates that."""
 
     def compute(scene: Scene) -> Iterable[Value]:
-        by_table = scene.by_table if scene.expected is None else scene.expected.blocks
+        by_dataset = scene.by_dataset if scene.expected is None else scene.expected.blocks
         values = []
         for column, chosen in choose(scene):
-            own = by_table[:, chosen & ~np.isnan(by_table).any(axis=0)]
+            own = by_dataset[:, chosen & ~np.isnan(by_dataset).any(axis=0)]
             if own.shape[1]:
                 values.append(Value(mean_over_tables(own.mean(axis=1), least=0.0, most=1.0), column))
         return values

@@ -65,7 +65,7 @@ def _not_knowing(key: str) -> Callable[[Scene], Iterable[Value]]:
     def compute(scene: Scene) -> Iterable[Value]:
         if scene.population is None:
             return []
-        blocks = scene.by_table if scene.expected is None else scene.expected.blocks
+        blocks = scene.by_dataset if scene.expected is None else scene.expected.blocks
         return [Value(profile_release(blocks * scene.population.in_sample)[key])]
 
     return compute
@@ -76,7 +76,7 @@ def _knowing_weight(key: str) -> Callable[[Scene], Iterable[Value]]:
         view = scene.knowing_weight
         if view is None or not scene.is_linked or not scene.is_release:
             return []
-        return [Value(profile_release(release_risk(view, scene.tables).by_table)[key])]
+        return [Value(profile_release(release_risk(view, scene.tables).by_dataset)[key])]
 
     return compute
 
@@ -141,7 +141,7 @@ SURVEY_MEASURES: Sequence[Measure] = (
         _not_knowing("largest"),
     ),
     Measure(
-        "alone_by_weight",
+        "uniques_by_weight",
         "records alone in their pattern if it has the weight",
         "risk",
         WEIGHT,
@@ -155,12 +155,12 @@ SURVEY_MEASURES: Sequence[Measure] = (
     Measure("U_m_weighted", "U_m, by survey weights", "utility", DISTANCES, "number", _weighted("U_m")),
     Measure("U_a_weighted", "U_a, by survey weights", "utility", DISTANCES, "number", _weighted("U_a")),
     Measure(
-        "U_m_weighted_fresh",
+        "U_m_weighted_benchmark",
         "U_m, by survey weights, of a fresh sample",
         "utility",
         DISTANCES,
         "number",
-        _weighted("U_m_fresh"),
+        _weighted("U_m_benchmark"),
         "",
     ),
     Measure(

@@ -136,14 +136,14 @@ UTILITY_MEASURES: Sequence[Measure] = (
     ),
     _apart("U_a", "U_a"),
     _apart(
-        "U_m_fresh",
+        "U_m_benchmark",
         "U_m of a fresh sample",
         DISTANCES,
         "",
         coarse="exact",
         reveals="nothing: it follows from the number of records",
     ),
-    _apart("U_a_fresh", "U_a of a fresh sample", better=""),
+    _apart("U_a_benchmark", "U_a of a fresh sample", better=""),
     _apart("wasserstein", "Wasserstein distance"),
     _apart("wasserstein_sd", "Wasserstein distance in sd"),
     _apart(
@@ -170,7 +170,7 @@ UTILITY_MEASURES: Sequence[Measure] = (
         reveals="whether released records can be told from confidential ones: hardly, somewhat, or easily",
     ),
     _agreement("agreement_2", "agreement of pairs of columns, of 1000"),
-    _agreement("agreement_2_fresh", "agreement of pairs, fresh sample", ""),
+    _agreement("agreement_2_benchmark", "agreement of pairs, fresh sample", ""),
     _agreement("agreement_3", "agreement of triples of columns, of 1000"),
-    _agreement("agreement_3_fresh", "agreement of triples, fresh sample", ""),
+    _agreement("agreement_3_benchmark", "agreement of triples, fresh sample", ""),
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from molehill.arrays import Floats, named_seed
+from molehill.arrays import Floats, derive_seed
 from molehill.attacks.copies import copied_anywhere, copied_together
 from molehill.attacks.repeats import Repeats, code_values, repeated_values
 from molehill.attacks.transformations import TurnedBack, avoided, in_radii, turned_back
@@ -42,7 +42,7 @@ class AllDatasets:
         """Released records, and joint values, that are true ones of anybody, in any order; beyond chance."""
         scene, view = self.scene, self.scene.view
         released = [(reading.cells, reading.values) for reading in scene.readings]
-        seed = named_seed(scene.options.seed, "copied")
+        seed = derive_seed(scene.options.seed, "copied")
         return copied_anywhere(view.cells, view.values, released, view.patterns.codes, seed=seed) if released else {}
 
     @cached_property
@@ -60,7 +60,7 @@ class AllDatasets:
         view, found = self.scene.view, {}
         for name, both in self._values.items():
             place = view.numeric.index(name)
-            radius, floor = float(view.radius[place]), float(view.floor[place])
+            radius, floor = float(view.radius[place]), float(view.min_radius[place])
             sizes = [np.abs(one[np.nan_to_num(one) != 0]) for one in both]
             least = min((float(one.min()) for one in sizes if len(one)), default=0.0)
             if (radius > 0 or floor > 0) and least > 0:
@@ -95,7 +95,7 @@ class AllDatasets:
         for name in self._in_radii:
             truth, released = self._values[name]
             place = view.numeric.index(name)
-            reach = np.maximum(np.abs(truth) * view.radius[place], view.floor[place])
+            reach = np.maximum(np.abs(truth) * view.radius[place], view.min_radius[place])
             figure = avoided(truth, released, view.patterns.codes, truth - reach, truth + reach)
             if not np.isnan(figure.value):
                 found[name] = figure
@@ -106,7 +106,7 @@ class AllDatasets:
         """By variable and intruder, true values found by what was learned from other people."""
         scene, found = self.scene, {}
         for name, both in self._in_radii.items():
-            seed = named_seed(scene.options.seed, "turned back", name)
+            seed = derive_seed(scene.options.seed, "turned back", name)
             alike = scene.attacks.alike.get(name)
             for how, one in turned_back(*both, scene.view.patterns.codes, alike=alike, seed=seed).items():
                 found[name, how] = one

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, Integers, named_seed
-from molehill.attacks.attribute import Attribution, Disclosure, correct_attribution, disclosive, l_diversity
+from molehill.arrays import Floats, Integers, derive_seed
+from molehill.attacks.attribute import Attribution, Disclosure, correct_attribution, disco, l_diversity
 from molehill.attacks.closeness import Closeness, closest_records
 from molehill.attacks.consistency import (
     CellCheck,
@@ -32,10 +32,17 @@ from molehill.attacks.consistency import (
 )
 from molehill.attacks.criteria import inference, linkability, singling_out
 from molehill.attacks.digits import Digits, shared_digits
-from molehill.attacks.identity import Linkage, Uniques, k_anonymity, linkage, replicated_uniques, unique_again
+from molehill.attacks.identity import (
+    Linkage,
+    Uniques,
+    k_anonymity,
+    linkage,
+    replicated_uniques,
+    replicated_uniques_vs_control,
+)
 from molehill.attacks.prediction import Prediction, group_by_kept, predict_synthesized, read_target
 from molehill.attacks.rates import Attack
-from molehill.attacks.reconstruction import Reconstruction, reconstruct
+from molehill.attacks.reconstruction import Reconstruction, infer_unchanged
 from molehill.errors import InputError, check_names
 from molehill.tables.intervals import Figure, mean_over_tables
 from molehill.tables.resolution import column_unit, holds_dates
@@ -174,7 +181,7 @@ class Attacks:
         return read
 
     def _seed(self, *names: str | int) -> int:
-        return named_seed(self.scene.options.seed, "attacks", *names)
+        return derive_seed(self.scene.options.seed, "attacks", *names)
 
     def _try(self, attack: Callable[[Table, Sequence[Table], Table | None], Attack]) -> Tried:
         trial, few = self.trial, self.released[:TABLES]
@@ -214,7 +221,7 @@ class Attacks:
         seed = self._seed("again")
 
         def attack(data: Table, released: Sequence[Table], control: Table | None) -> Attack:
-            return unique_again(data, list(released), self.known, control=control, seed=seed)
+            return replicated_uniques_vs_control(data, list(released), self.known, control=control, seed=seed)
 
         return self._try(attack)
 
@@ -270,14 +277,14 @@ class Attacks:
         found, trial = {}, self.trial
         for column, (data, released) in self._by_target.items():
             if trial is None or trial.data is not self.data:
-                own = disclosive(data, released, self.known, column)
+                own = disco(data, released, self.known, column)
             else:
-                own = disclosive(data, released, self.known, column, control=self._grouped(trial.control, column))
+                own = disco(data, released, self.known, column, control=self._grouped(trial.control, column))
             held = own.attack if trial is not None else None
             if trial is not None and trial.data is not self.data:
                 tables = [self._grouped(one, column) for one in trial.released]
                 inside, outside = (self._grouped(one, column) for one in (trial.data, trial.control))
-                held = disclosive(inside, tables, self.known, column, control=outside).attack
+                held = disco(inside, tables, self.known, column, control=outside).attack
             found[column] = own, Tried(own.attack, held)
         return found
 
@@ -347,7 +354,7 @@ class Attacks:
         """What an intruder learns of a kept column who knows all the others."""
         if len(self.kept) < 2 or (self.scene.is_release and not self.scene.is_linked):
             return []
-        return reconstruct(self.data, self.released[:1], self.kept, tolerance=_TOLERANCE)
+        return infer_unchanged(self.data, self.released[:1], self.kept, tolerance=_TOLERANCE)
 
     @cached_property
     def _in_order(self) -> list[Table]:
@@ -406,7 +413,7 @@ class Attacks:
     def predictions(self) -> list[Prediction]:
         """What variables that are released unchanged disclose of every synthesized one."""
         view, kept = self.scene.view, self._unchanged
-        reach = {name: (view.radius[place], view.floor[place]) for place, name in enumerate(view.numeric)}
+        reach = {name: (view.radius[place], view.min_radius[place]) for place, name in enumerate(view.numeric)}
         known = [name for name in self.known if name in kept]
         left_out = {*kept, *self.scene.options.hidden}
         beside = {f"{name}": one for one in self._in_order for name in one.frame if name not in left_out}

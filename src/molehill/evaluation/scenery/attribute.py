@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from molehill.arrays import Booleans, Floats, Integers, freeze, named_seed
+from molehill.arrays import Booleans, Floats, Integers, derive_seed, freeze
 from molehill.errors import InputError, check_number, check_whole, is_whole, nearest
 from molehill.evaluation.scenery.asked import (
     LARGEST_SHAPE,
@@ -161,11 +161,11 @@ def attribute_risk(
     target = own[0] if column is None else column
     if target not in own:
         raise InputError("column", f"{target!r} is not replaced", nearest(str(target), own))
-    random = np.random.default_rng(named_seed(seed, "attribute", target))
+    random = np.random.default_rng(derive_seed(seed, "attribute", target))
     asked = ask(random, len(posterior.table.frame), riskiest=riskiest, number=number, rows=rows)
     values, possible = _list_guesses(posterior, target, asked.records, guesses, spread)
     kept = possible[:, 0]
-    seeded = named_seed(seed, "guesses")
+    seeded = derive_seed(seed, "guesses")
     about = (asked.records[kept], target, values[kept])
     found = posterior.guesses(*about, datasets=datasets, releases=SIMULATED, seed=seeded) if kept.any() else []
     possible[kept] &= np.all([one.possible for one in found], axis=0) if found else True

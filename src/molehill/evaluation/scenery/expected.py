@@ -8,9 +8,9 @@ import numpy as np
 
 from molehill.arrays import Floats, freeze
 from molehill.errors import InputError, check_choice, check_whole
-from molehill.machine import spread
 from molehill.risk.identification import release_risk
 from molehill.risk.intruder import Intruder, View
+from molehill.runtime import parallel_map
 from molehill.tables.table import Table
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def expected_risk(
         problems = "; ".join(posterior.diagnostics.problems)
         raise InputError("posterior", f"it has not converged: {problems}", "Or allow it: unconverged='allow'")
     runs_number = _count_runs(posterior, datasets, tables_in_run)
-    view = intruder if isinstance(intruder, View) else intruder.look(posterior.table)
+    view = intruder if isinstance(intruder, View) else intruder.view(posterior.table)
     blocks, runs = np.zeros((BLOCKS, view.records)), np.zeros((runs_number, view.records))
     number = 0
     for rows in spread_batches(_measure_batch, posterior, view, datasets, seed):
@@ -116,14 +116,14 @@ def spread_batches(
     """Give `measure(posterior, view, table, datasets, seed, at_once, start)` of batch after batch of tables."""
     at_once = min(datasets, max(1, _BATCH // view.records))
     calls = [(datasets, seed, at_once, start) for start in range(0, datasets, at_once)]
-    return spread(measure, calls, shared=(posterior, view, view.table))
+    return parallel_map(measure, calls, shared=(posterior, view, view.table))
 
 
 def _measure_batch(
     posterior: "Posterior", view: View, _table: Table, datasets: int, seed: int, at_once: int, start: int
 ) -> Floats:
     """Give the risk of every record in every table of a batch."""
-    return release_risk(view, posterior.predict_batch(datasets, start, seed=seed, at_once=at_once)).by_table
+    return release_risk(view, posterior.predict_batch(datasets, start, seed=seed, at_once=at_once)).by_dataset
 
 
 def _count_runs(posterior: "Posterior", datasets: int, tables_in_run: int) -> int:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from molehill.arrays import Floats, Integers, freeze, named_seed
+from molehill.arrays import Floats, Integers, derive_seed, freeze
 from molehill.errors import check_whole
 from molehill.evaluation.scenery.asked import (
     LARGEST_SHAPE,
@@ -120,9 +120,9 @@ def membership(
         The records to ask about, in the place of those that would be chosen at random.
     """
     check_whole("datasets", datasets, 1)
-    random = np.random.default_rng(named_seed(seed, "membership"))
+    random = np.random.default_rng(derive_seed(seed, "membership"))
     asked = ask(random, len(posterior.table.frame), riskiest=riskiest, number=number, rows=rows)
-    seeded = named_seed(seed, "removals")
+    seeded = derive_seed(seed, "removals")
     removals = posterior.removals(asked.records, datasets=datasets, releases=SIMULATED, seed=seeded)
     pareto = np.max([one.pareto for one in removals], axis=0)
     by_draw = [one.by_draw for one in removals if one.by_draw is not None]

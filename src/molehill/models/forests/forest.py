@@ -31,15 +31,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from molehill.arrays import Booleans, Floats, named_seed
+from molehill.arrays import Booleans, Floats, derive_seed
 from molehill.errors import InputError, is_whole
-from molehill.machine import in_threads, workers
 from molehill.models.amounts import check_support, find_amounts
 from molehill.models.forests.grid import Grid, learn_grid
 from molehill.models.forests.guesses import compare_guesses
 from molehill.models.forests.masses import draw_masses
 from molehill.models.forests.trees import SWEEPS, UNDER_DESIGN, count_trees, find_leaves, grow_tree, lean_tree, walk
 from molehill.models.forests.without import compare_releases
+from molehill.runtime import in_threads, workers
 from molehill.synthesis.design import (
     Design,
     code_levels,
@@ -78,7 +78,7 @@ def forest(
     column: str,
     predictors: str | Sequence[str] | None = None,
     *,
-    leaf: float = LEAF,
+    min_leaf_size: float = LEAF,
     trees: int | None = None,
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
@@ -98,7 +98,7 @@ def forest(
     predictors, breaks, kinds
         What the model conditions on: see `molehill.synthesis.design.learn_design`. Of a formula only the columns
         count: trees find by themselves which go together.
-    leaf
+    min_leaf_size
         The least mass of a part, about how many records of weight 1 it has: of a number; of a category, which has fewer
         levels, a fifth of it. Larger parts tell less of a person. With a least mass as large as the table, the column
         depends on nothing.
@@ -122,8 +122,8 @@ def forest(
     ('income',)
     """
     support = check_support(lower, upper)
-    if isinstance(leaf, bool | str) or not 1 <= leaf < np.inf:
-        raise InputError("leaf", "it must be a number from 1 up", f"{LEAF:g} is the default")
+    if isinstance(min_leaf_size, bool | str) or not 1 <= min_leaf_size < np.inf:
+        raise InputError("min_leaf_size", "it must be a number from 1 up", f"{LEAF:g} is the default")
     if trees is not None and not is_whole(trees, WINDOW):
         raise InputError("trees", f"it must be a whole number from {WINDOW} up", "Leave it out for the default")
     own_kind, order = (kinds or {}).get(column), None if levels is None else tuple(levels)
@@ -131,7 +131,7 @@ def forest(
 
     def cut(table: Table, values: Floats, weights: Floats, survey: Survey | None) -> Grid:
         times, dated = (None if survey is None else survey.times), holds_dates(table.frame[column])
-        counted, own = np.where(np.isnan(values), 0.0, weights), named_seed(seed or 0, "grid", column)
+        counted, own = np.where(np.isnan(values), 0.0, weights), derive_seed(seed or 0, "grid", column)
         return learn_grid(values, counted, support, repr(column), times, seed=own, zero=not dated)
 
     def learn(table: Table, weights: Floats, survey: Survey | None = None) -> Learned:
@@ -165,8 +165,8 @@ def forest(
             "coding": coding,
             "scores": scores,
             "group": _group_levels(found, outcome, weights, number),
-            "cells": _find_cells(coding, weights, float(leaf)),
-            "leaf": max(OF_LEVELS * leaf, 1.0) if isinstance(found, tuple) else float(leaf),
+            "cells": _find_cells(coding, weights, float(min_leaf_size)),
+            "leaf": max(OF_LEVELS * min_leaf_size, 1.0) if isinstance(found, tuple) else float(min_leaf_size),
         }
         absent = number - 1 if missing and number > known else -1
         observed = partial(_observe, column=column, levels=found, absent=absent)

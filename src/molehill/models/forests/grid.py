@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from molehill.arrays import Booleans, Floats, named_seed
+from molehill.arrays import Booleans, Floats, derive_seed
 from molehill.errors import InputError
 from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.transforms import Support, Transform, apply_transform, restore, usual_transform
@@ -335,7 +335,7 @@ def are_shared(values: Floats, records: Floats, seed: int) -> Booleans:
 def _chance(seed: int, what: str, value: float) -> float:
     """A number between 0 and 1 that only the seed tells."""
     # Zero has no sign.
-    return named_seed(seed, what, (float(value) + 0.0).hex()) / 2.0**63
+    return derive_seed(seed, what, (float(value) + 0.0).hex()) / 2.0**63
 
 
 def _find_sign(values: Floats, weights: Floats, seed: int) -> int:

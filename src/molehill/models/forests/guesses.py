@@ -24,9 +24,9 @@ import numba
 import numpy as np
 
 from molehill.arrays import Floats, Integers
-from molehill.machine import in_threads, workers
 from molehill.models.forests.trees import sum_row
 from molehill.models.forests.without import rising
+from molehill.runtime import in_threads, workers
 from molehill.synthesis.synthesizer import Learned
 
 

@@ -40,9 +40,9 @@ import numba
 import numpy as np
 
 from molehill.arrays import Floats, Integers
-from molehill.machine import in_threads, workers
 from molehill.models.forests.masses import find_certain
 from molehill.models.forests.trees import sum_row
+from molehill.runtime import in_threads, workers
 from molehill.synthesis.survey_fit import Survey
 from molehill.synthesis.synthesizer import Learned
 

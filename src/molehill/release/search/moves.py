@@ -30,13 +30,13 @@ from molehill.release.search.ranking import rank_points
 
 def try_moves(bench: Bench) -> Iterator[Point]:
     """Try moves, the least distorting first, and give every point as it is measured."""
-    fits, seconds = bench.settings.fits, bench.settings.seconds or np.inf
+    fits, seconds = bench.settings.max_fits, bench.settings.max_seconds or np.inf
 
     def left() -> int:
         return fits - len(bench.fits) if bench.spent < seconds else 0
 
     settings = bench.settings
-    fixed = settings.scheme != "auto"
+    fixed = settings.method != "auto"
     if bench.job.leaves:
         yield from _part_less(bench, left)
         # Weights lower a risk that is too high, and nothing else.
@@ -44,9 +44,11 @@ def try_moves(bench: Bench) -> Iterator[Point]:
         if missed and not any(point.usable for point in bench.points):
             yield from _weigh(bench, min(missed, key=lambda point: point.gap).fitted, left)
         return
-    plain = fit_scheme(bench, Scheme(settings.order, settings.scale, settings.shift) if fixed else Scheme())
+    plain = fit_scheme(
+        bench, Scheme(settings.risk_order, settings.weight_scale, settings.weight_shift) if fixed else Scheme()
+    )
     if plain is None:
-        raise InputError("scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
+        raise InputError("weight_scale", "every record has weight 0", "Use a larger scale or shift, or a higher order")
     # What settings fix is a search with one point.
     points = [measure_point(bench, plain)] if fixed else _memberships(bench, plain)
     yield from points
@@ -69,7 +71,7 @@ def _part_less(bench: Bench, left: Callable[[], int]) -> Iterator[Point]:
 def _weigh(bench: Bench, plain: Fitted, left: Callable[[], int]) -> Iterator[Point]:
     """Weight records down, along the path of strength and then one by one, by one order of risk after the other."""
     settings = bench.settings
-    for order in [settings.order, *(order for order in (1, 2) if order != settings.order)]:
+    for order in [settings.risk_order, *(order for order in (1, 2) if order != settings.risk_order)]:
         for tries in (partial(_follow_path, order=order, plain=plain), _feed_back):
             if _good_enough(bench) or left() < 1:
                 return

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from molehill.machine import is_spreading, spread
 from molehill.models import BUILT_IN
 from molehill.plan.cost import LEAVES
 from molehill.plan.plan import model_of
 from molehill.release.making import Job, fit_quietly
+from molehill.runtime import is_spreading, parallel_map
 from molehill.synthesis.fitting import draw
 from molehill.tables.table import Table
 from molehill.utility import agreement
@@ -32,24 +32,24 @@ def find_parts(job: Job, *, progress: bool) -> Job:
     sample shows. If none does, those that lose least are taken, and of those that lose as little the largest.
     """
     settings = job.settings
-    models = {model_of(settings, job.view.schema[name].kind) for name in settings.replace}
-    if settings.leaf != "auto" or not all("leaf" in BUILT_IN[name].takes for name in models):
+    models = {model_of(settings, job.view.schema[name].kind) for name in settings.synthesize}
+    if settings.min_leaf_size != "auto" or not all("min_leaf_size" in BUILT_IN[name].takes for name in models):
         return job
     leaves = sorted((leaf for leaf in LEAVES if leaf <= max(job.view.records / 4, LEAVES[0])), reverse=True)
     tried, fresh = dict[float, float](), 0.0
     calls = [(leaf, progress and not is_spreading()) for leaf in leaves]
-    for leaf, found in zip(leaves, spread(_try_parts, calls, shared=(job, job.table)), strict=False):
+    for leaf, found in zip(leaves, parallel_map(_try_parts, calls, shared=(job, job.table)), strict=False):
         tried[leaf], fresh = found
         if tried[leaf] <= _TENTH * fresh:
             break
     least = min(tried.values())
     chosen = max(leaf for leaf, lost in tried.items() if lost <= least + _TENTH * fresh)
-    return replace(job, settings=settings.but(leaf=chosen), model=job.model_at(chosen))
+    return replace(job, settings=settings.but(min_leaf_size=chosen), model=job.model_at(chosen))
 
 
 def _try_parts(job: Job, table: Table, leaf: float, progress: bool) -> tuple[float, float]:  # noqa: FBT001
     """Say how much farther apart pairs of columns lie than two samples would, and what a fresh sample shows."""
-    columns, schema = job.settings.replace, job.view.schema
+    columns, schema = job.settings.synthesize, job.view.schema
     own: dict[str, Any] = {"seed": job.seed("parts", f"{leaf:g}"), "progress": progress}
     fitted = fit_quietly(job.model_at(leaf), table, np.ones(job.view.records), **own, **job.design)
     tables = draw(fitted, datasets=_TABLES, seed=job.seed("draw parts", f"{leaf:g}"), records=job.view.records)

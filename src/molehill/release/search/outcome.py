@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.baselines import BASELINES
 from molehill.charts.style import CONFIDENTIAL
 from molehill.release.making import PAPER, Tell, assemble, make_baselines, timed_stage
 from molehill.release.measuring import evaluate_schemes
@@ -27,6 +26,7 @@ from molehill.release.search.ranking import decide_points, rank_points
 from molehill.report.dossier import Searched
 from molehill.risk.identification import confidential_risk, release_risk
 from molehill.risk.profile import range_ends, value_range
+from molehill.sdc_methods import BASELINES
 from molehill.synthesis.fitting import draw
 from molehill.tables.intervals import mean_over_tables
 from molehill.tables.labels import short_label
@@ -74,7 +74,7 @@ def release_point(
         tables,
         {name: entry.posterior for name, entry in schemes.items()},
         weights={name: np.nan_to_num(entry.weights) for name, entry in schemes.items()},
-        risk=confidential_risk(bench.job.view, order=point.fitted.scheme.order or settings.order),
+        risk=confidential_risk(bench.job.view, order=point.fitted.scheme.order or settings.risk_order),
         fitting={name: entry.seconds for name, entry in schemes.items()},
         seconds=seconds,
         tell=tell,
@@ -90,8 +90,8 @@ def measure_baselines(bench: Bench) -> pd.DataFrame:
     for name, number in _COMPARED.items() if job.view.numeric else ():
         column = job.view.numeric[0]
         tables = [BASELINES[name](job.table, list(job.view.numeric), seed) for seed in range(number)]
-        by_table = np.nanmean(release_risk(job.view, tables).by_table, axis=1)
-        risk = mean_over_tables(by_table, least=0.0, most=1.0)
+        by_dataset = np.nanmean(release_risk(job.view, tables).by_dataset, axis=1)
+        risk = mean_over_tables(by_dataset, least=0.0, most=1.0)
         found = ecdf_distances(job.table, tables, column, missing=missing).summary.set_index("measure").loc["U_m"]
         ends = {"": "value", "_low": "low", "_high": "high"}
         rows.append(
@@ -161,10 +161,10 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
         met=met,
         verdict=_tell_verdict(bench, chosen, frame, way, probability=probability, drawn=(releases, redrawn)),
         targets=bench.targets,
-        points=frame,
+        candidates=frame,
         place=chosen.number,
         next_places=tuple(point.number for point in others),
-        standing_in_the_way=way,
+        blocking_records=way,
         baselines=measure_baselines(bench),
         cost=_count_cost(bench),
         probability=probability[0],
@@ -173,7 +173,7 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
         fresh=bench.fresh,
         releases=releases,
         redrawn=redrawn,
-        may_redraw=realised and bench.settings.redraw > 0,
+        may_redraw=realised and bench.settings.max_redraw_share > 0,
         note=_write_note(chosen),
         datasets=tables,
         bench=bench,
@@ -209,7 +209,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
     """
     realised = [target for target in bench.targets if target.basis == "realised"]
     bound = min((target.bound for target in realised if target.subject == "maximum"), default=1.0)
-    columns, expected = list(bench.settings.replace), np.nan_to_num(point.measured.risk)
+    columns, expected = list(bench.settings.synthesize), np.nan_to_num(point.measured.risk)
     for number in range(RELEASES):
         seeds = [bench.job.seed("search", "release", str(point), number, round_) for round_ in range(1 + ROUNDS)]
         draws: dict[str, Any] = {"datasets": bench.settings.datasets, "unconverged": "allow"}
@@ -220,7 +220,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
             if all(record_figure(target, risk[None])[0] <= target.bound + 1e-12 for target in realised):
                 return tables, number + 1, int(anew.sum())
             unlucky = (np.nan_to_num(risk) > bound + 1e-12) & (expected <= bound)
-            if bench.settings.redraw == 0 or not unlucky.any():
+            if bench.settings.max_redraw_share == 0 or not unlucky.any():
                 break
             anew |= unlucky
             for table, other in zip(tables, draw(point.posterior, seed=seed, **draws), strict=True):
@@ -232,7 +232,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
 def _stand_in_the_way(bench: Bench, point: Point) -> pd.DataFrame:
     """Say in which patterns and ranges of values the records lie that break the targets."""
     breaking = np.flatnonzero(find_breaking(bench, point))
-    patterns, several = bench.view.patterns, len(bench.settings.replace) > 1
+    patterns, several = bench.view.patterns, len(bench.settings.synthesize) > 1
     columns = {name: bench.view.column(name) for name in bench.view.numeric}
     ends = {name: range_ends(values[~np.isnan(values)]) for name, values in columns.items()}
     labels = patterns.labels().to_dict("records")

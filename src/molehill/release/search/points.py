@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Booleans, Floats, named_seed
+from molehill.arrays import Booleans, Floats, derive_seed
 from molehill.evaluation.measures.standing_out import find_isolated
 from molehill.evaluation.scene import Options, Scene
 from molehill.evaluation.scenery.expected import BLOCKS, expected_risk
-from molehill.machine import doing, is_spreading, sees_files, spread
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
 from molehill.release.making import Job, fit_quietly, weighted_by
@@ -29,6 +28,7 @@ from molehill.release.search.picks import expected_picks
 from molehill.risk.attacks import pooled_mean
 from molehill.risk.identification import ConfidentialRisk, confidential_risk, match_rates, release_risk
 from molehill.risk.intruder import View, read_released
+from molehill.runtime import doing, is_spreading, parallel_map, sees_files
 from molehill.synthesis.fitting import NothingCountsError, draw
 from molehill.synthesis.posterior import Posterior
 from molehill.synthesis.sampling.checkpoints import Store, open_store, read_chunks, write_chunk
@@ -187,7 +187,7 @@ class Bench:
     @cached_property
     def targets(self) -> tuple[Target, ...]:
         """The rules."""
-        return read_targets(self.settings.targets) if self.settings.targets else ()
+        return read_targets(self.settings.release_criteria) if self.settings.release_criteria else ()
 
     @property
     def rules_risk(self) -> bool:
@@ -215,9 +215,9 @@ def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Be
     distances = [fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric]
     fresh = max(distances, default=0.0)
     # The paper's cover lets a pattern of two keep a rule of one half, whatever is released: so only others count here.
-    others = job.settings.cover == "others"
-    view = job.view if others else replace(job.settings.intruder, cover="others").look(job.table)
-    pairs = _agreement(job, [job.table]).value("agreement_2_fresh")
+    others = not job.settings.count_self
+    view = job.view if others else replace(job.settings.intruder, count_self=False).view(job.table)
+    pairs = _agreement(job, [job.table]).value("agreement_2_benchmark")
     return Bench(job, view, confidential_risk(view), fresh, pairs, store, saved, progress)
 
 
@@ -231,7 +231,7 @@ def fit_scheme(
 
 def fit_several(bench: Bench, schemes: Sequence[Scheme]) -> Iterator[Fitted | None]:
     """Fit several schemes that know nothing of each other: each a piece of work."""
-    made = spread(_fit_piece, [(scheme,) for scheme in schemes], shared=(_share(bench), bench.job.table))
+    made = parallel_map(_fit_piece, [(scheme,) for scheme in schemes], shared=(_share(bench), bench.job.table))
     return (None if fitted is None else _take_fit(bench, fitted) for fitted in made)
 
 
@@ -245,7 +245,7 @@ def try_several(bench: Bench, schemes: Sequence[Scheme]) -> Iterator[Point | Non
     known = schemes[: max(len(bench.saved) - first, 0)]
     for scheme in known:
         yield _take_point(bench, _take_fit(bench, _fit_later(shared, scheme)), None, None, 0.0)
-    made = spread(_try_piece, [(scheme,) for scheme in schemes[len(known) :]], shared=(shared, bench.job.table))
+    made = parallel_map(_try_piece, [(scheme,) for scheme in schemes[len(known) :]], shared=(shared, bench.job.table))
     for place, scheme in enumerate(schemes[len(known) :], first + len(known) + 1):
         with doing(f"point {place} of at most {first + len(schemes)}: {scheme}"):
             fitted, measured, seconds = next(made)
@@ -362,7 +362,7 @@ def confirm_point(bench: Bench, point: Point) -> Point:
         return point
     settings, begun = bench.settings, time.perf_counter()
     realised = any(target.basis == "realised" for target in bench.targets)
-    runs = max(LEAST_RUNS, math.ceil(RUNS_BY_CHANCE / settings.chance)) if realised else 0
+    runs = max(LEAST_RUNS, math.ceil(RUNS_BY_CHANCE / settings.max_failure_probability)) if realised else 0
     tables = max(CONFIRMED_WITH, runs * settings.datasets) if bench.targets else FEWER
     seed, store = bench.job.seed("search", "confirm", str(point)), _confirmations(bench, point)
     saved = [] if store is None else [arrays for _, arrays in read_chunks(store)]
@@ -375,8 +375,8 @@ def confirm_point(bench: Bench, point: Point) -> Point:
         if store is not None:
             write_chunk(store, 0, [], _pack(measured, (0.0, own)))
     judgements = judge_point(bench, replace(point, measured=measured))
-    over = count_breaks(bench.targets, measured.runs)[2] - settings.chance
-    if not settings.redraw and over > 0:
+    over = count_breaks(bench.targets, measured.runs)[2] - settings.max_failure_probability
+    if not settings.max_redraw_share and over > 0:
         judgements = tuple(
             replace(one, met=False, gap=max(one.gap, 0.1 * over)) if one.target.basis == "realised" else one
             for one in judgements
@@ -399,7 +399,7 @@ def _confirmations(bench: Bench, point: Point) -> Store | None:
 def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None = None) -> Measured:
     """Measure risk and utility of what a posterior could release."""
     job, settings, view = bench.job, bench.settings, bench.view
-    wanted = tables or (settings.search_tables if bench.targets else FEWER)
+    wanted = tables or (settings.search_draws if bench.targets else FEWER)
     looked_at = max(LOOKED_AT, settings.datasets) if bench.targets else FEWER_LOOKED_AT
     # In whole blocks, and enough for two releases; draws that are not independent are used once.
     number = math.ceil(max(wanted, 2 * settings.datasets) / BLOCKS) * BLOCKS
@@ -409,18 +409,18 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
         view,
         datasets=number,
         tables_in_run=min(settings.datasets, number // 2),
-        seed=named_seed(seed, "expected"),
+        seed=derive_seed(seed, "expected"),
         unconverged="allow",
     )
-    drawn = job.derive(draw(posterior, datasets=looked_at, seed=named_seed(seed, "drawn"), unconverged="allow"))
+    drawn = job.derive(draw(posterior, datasets=looked_at, seed=derive_seed(seed, "drawn"), unconverged="allow"))
     readings = read_released(view, drawn)
     risk = release_risk(view, readings)
-    linked = risk.linked.sum(axis=0)
-    coverage = np.divide(risk.by_table.sum(axis=0), linked, out=np.array(bench.confidential.risk), where=linked > 0)
+    linked = risk.is_close.sum(axis=0)
+    coverage = np.divide(risk.by_dataset.sum(axis=0), linked, out=np.array(bench.confidential.risk), where=linked > 0)
     # Of several columns, the one that is furthest away counts.
     distances = np.max([np.zeros(len(drawn)), *(_distances(job, drawn, one) for one in job.view.numeric)], axis=0)
     pairs = _agreement(job, drawn[:FEWER_LOOKED_AT])
-    agreed = pairs.by_table.loc[pairs.by_table["measure"] == "agreement_2", "value"].to_numpy(dtype=np.float64)
+    agreed = pairs.by_dataset.loc[pairs.by_dataset["measure"] == "agreement_2", "value"].to_numpy(dtype=np.float64)
     # Two samples of one population differ by the root of 2 more than a sample of the records does from these. To come
     # nearer to the table than that is no gain: it is to repeat what chance has put there.
     lost = np.maximum(pairs.sets["distance"] - np.sqrt(2) * pairs.sets["fresh"], 0.0).to_numpy(dtype=np.float64)
@@ -438,14 +438,14 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     isolated = find_isolated(bench.confidential.risk)
     picks = np.empty((0, view.records))
     if any(target.basis == "pick" for target in bench.targets):
-        picks = expected_picks(posterior, view, datasets=number, seed=named_seed(seed, "picks"))
+        picks = expected_picks(posterior, view, datasets=number, seed=derive_seed(seed, "picks"))
     return Measured(blocks, runs, coverage, distances, overlaps, figures, isolated, agreed, lost, picks)
 
 
 def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
     """How well a logistic regression tells released records, over what chance alone would show: about 1 if not."""
     view, related = bench.job.view, bench.job.settings.predictors
-    about: dict[str, Any] = {"survey": bench.settings.survey, "population": bench.settings.weighs == "weights"}
+    about: dict[str, Any] = {"survey": bench.settings.survey_design, "population": bench.settings.weighs == "weights"}
     options = Options((), None, "combined", "partial", ("logistic",), (), 0.2, 0, related or None, **about)
     found = Scene(view, bench.confidential, read_released(view, list(tables)), options).compared.told_apart()
     ratios = [one.loc[one["measure"] == "pmse_ratio", "value"].max() for one in found]
@@ -455,9 +455,9 @@ def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
 
 def _agreement(job: Job, tables: Sequence[Any]) -> Agreement:
     """How well the pairs agree of a replaced column with another one that the model conditions on."""
-    columns = [*job.settings.replace, *(job.settings.predictors or ())]
+    columns = [*job.settings.synthesize, *(job.settings.predictors or ())]
     own, *others = job.expand([job.table, *tables])
-    return agreement(own, others, job.settings.replace, ways=2, columns=columns)
+    return agreement(own, others, job.settings.synthesize, ways=2, columns=columns)
 
 
 def _overlaps(job: Job, tables: Sequence[Any]) -> dict[str, float]:
@@ -477,7 +477,7 @@ def _overlaps(job: Job, tables: Sequence[Any]) -> dict[str, float]:
 def _distances(job: Job, drawn: Sequence[Any], column: str) -> Floats:
     """U_m of every table."""
     own, *others = job.expand([job.table, *drawn])
-    found = ecdf_distances(own, others, column, missing=job.settings.absent).by_table
+    found = ecdf_distances(own, others, column, missing=job.settings.absent).by_dataset
     return found.loc[found["measure"] == "U_m", "value"].to_numpy(dtype=np.float64)
 
 
@@ -489,8 +489,8 @@ def judge_point(bench: Bench, point: Point) -> tuple[Judgement, ...]:
             target,
             point.measured,
             tables=bench.settings.datasets,
-            chance=bench.settings.chance,
-            redraw=bench.settings.redraw,
+            chance=bench.settings.max_failure_probability,
+            redraw=bench.settings.max_redraw_share,
             reference=reference,
             in_sample=bench.job.in_sample,
         )
@@ -525,7 +525,7 @@ def fresh_distance(values: Floats, *, seed: int) -> float:
 
     The population is taken to be that of the values at hand, ties included: pairs of independent samples with
     replacement are compared. (One sample against the values themselves would show less, by the square root of 2.)
-    The measure `U_m_fresh` is published, so that it must not tell of ties: it follows from the number of records
+    The measure `U_m_benchmark` is published, so that it must not tell of ties: it follows from the number of records
     alone, and is larger where many values are the same. A search would then take losses for nothing.
 
     Examples
@@ -591,7 +591,7 @@ def _hash_records(table: Table) -> np.ndarray:
 
 
 def _membership_of(posterior: Posterior) -> str:
-    return str(posterior.options.get("membership", ""))
+    return str(posterior.options.get("component_draw", ""))
 
 
 def _digest(of: Floats | str) -> str:

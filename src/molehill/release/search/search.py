@@ -6,21 +6,23 @@ from pathlib import Path
 import numpy as np
 
 from molehill.errors import InputError, check_choice
-from molehill.machine import doing
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, impossible, read_targets
 from molehill.release.making import Job, Stage, Tell
 from molehill.release.search.moves import try_moves
 from molehill.release.search.outcome import Found, conclude
 from molehill.release.search.points import list_points, open_bench
+from molehill.runtime import doing
 
 
 def find_impossible(settings: Settings) -> list[str]:
     """Say which targets no release can meet, and why, without looking at the data."""
-    return impossible(read_targets(settings.targets)) if settings.targets else []
+    return impossible(read_targets(settings.release_criteria)) if settings.release_criteria else []
 
 
-def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = True, tell: Tell | None = None) -> Found:
+def search(
+    job: Job, *, checkpoint: str | Path | None = None, progress: bool = True, on_stage: Tell | None = None
+) -> Found:
     """Find the release that keeps the most utility under the targets of the settings, or say why there is none.
 
     What settings fix is one point, which is judged; with `scheme = "auto"` moves are tried, the least distorting first.
@@ -41,18 +43,18 @@ def search(job: Job, *, checkpoint: str | Path | None = None, progress: bool = T
     progress, tell
         As in `molehill.synthesize`.
     """
-    if job.settings.targets:
-        _check_targets(read_targets(job.settings.targets), job)
+    if job.settings.release_criteria:
+        _check_targets(read_targets(job.settings.release_criteria), job)
     with doing("measuring the confidential data"):
         bench = open_bench(job, checkpoint=checkpoint, progress=progress)
     for point in try_moves(bench):
-        if tell is not None:
+        if on_stage is not None:
             state = f"{'meets the targets' if point.met else 'misses them'}, " if bench.targets else ""
             risk = f"mean expected risk {float(np.nanmean(point.measured.risk)):.3f}"
             distance = f", U_m {point.distance:.4f}" if job.view.numeric else ""
             words = f"point {point.number + 1}: {point}: {state}{risk}{distance}"
-            tell(Stage(words, list_points([point], bench.fresh).iloc[0].to_dict()))
-    return conclude(bench, tell)
+            on_stage(Stage(words, list_points([point], bench.fresh).iloc[0].to_dict()))
+    return conclude(bench, on_stage)
 
 
 def _check_targets(targets: Sequence[Target], job: Job) -> None:
@@ -60,12 +62,12 @@ def _check_targets(targets: Sequence[Target], job: Job) -> None:
     names = [analysis.name for analysis in job.analyses]
     for target in targets:
         if target.subject == "U_m" and not job.view.numeric:
-            raise InputError("targets", f"{str(target)!r}: no replaced column is a number", "Leave it out")
-        if target.subject == "moles" and job.settings.scheme != "auto":
+            raise InputError("release_criteria", f"{str(target)!r}: no replaced column is a number", "Leave it out")
+        if target.subject == "moles" and job.settings.method != "auto":
             problem = f"{str(target)!r}: rises are against the unweighted fit, and a fixed scheme is the only one"
-            raise InputError("targets", problem, 'Leave it out, or set scheme = "auto"')
+            raise InputError("release_criteria", problem, 'Leave it out, or set method = "auto"')
         if target.subject == "overlap":
             if not names:
-                raise InputError("targets", f"{str(target)!r}: there are no analyses", "Give some")
+                raise InputError("release_criteria", f"{str(target)!r}: there are no analyses", "Give some")
             if target.analysis:
-                check_choice("targets", target.analysis, names)
+                check_choice("release_criteria", target.analysis, names)

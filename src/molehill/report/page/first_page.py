@@ -64,7 +64,7 @@ def _card_mean(dossier: Dossier, teller: Teller) -> Iterator[Card]:
     if after is None:
         return
     note = "It is no probability of being recognized: see below."
-    floor = find_figure(dossier.evaluation.risk, dossier.scheme, "risk_floor")
+    floor = find_figure(dossier.evaluation.risk, dossier.scheme, "risk_baseline")
     if floor is not None:
         note += f" Baseline risk, of values drawn from the pattern alone: {teller.share(floor.value)}."
     if realised is not None:
@@ -76,7 +76,7 @@ def _card_mean(dossier: Dossier, teller: Teller) -> Iterator[Card]:
 def _card_matches(dossier: Dossier, teller: Teller) -> Iterator[Card]:
     notes = {
         "matches_true": "of the records: exactly one is close, and it is the right one.",
-        "pooled_picks": "of the records: the one that fits best over all datasets is the right one.",
+        "combined_match_rate": "of the records: the one that fits best over all datasets is the right one.",
     }
     for measure, note in notes.items():
         after = find_figure(dossier.evaluation.risk, dossier.scheme, measure)
@@ -100,15 +100,21 @@ def _card_patterns(dossier: Dossier, teller: Teller) -> Iterator[Card]:
 
 def _card_new_people(dossier: Dossier, teller: Teller) -> Iterator[Card]:
     titles = {
-        "members": ("tables nearer to who was in the data", "50%: no sign of who was in it. 100%: it shows everybody."),
-        "members_isolated": ("that for the most isolated 1%", "those whom the tables could show first."),
-        "nearer": ("released records nearer to who was in the data", "than to who was held out. 50%: no sign."),
+        "membership_distance": (
+            "tables nearer to who was in the data",
+            "50%: no sign of who was in it. 100%: it shows everybody.",
+        ),
+        "membership_distance_isolated": ("that for the most isolated 1%", "those whom the tables could show first."),
+        "closer_to_participants": (
+            "released records nearer to who was in the data",
+            "than to who was held out. 50%: no sign.",
+        ),
     }
     for measure, (title, note) in titles.items():
         found = find_figure(dossier.evaluation.risk, dossier.scheme, measure)
         if found is not None:
             yield Card(title, teller.percentage(found.value), "", note)
-    gains = list_figures(dossier.evaluation.risk, dossier.scheme, "alike_gain")
+    gains = list_figures(dossier.evaluation.risk, dossier.scheme, "lookup_gain")
     if gains:
         most = max(gains, key=lambda row: row["value"])
         note = f"more right than other people of the confidential table would be, of {cut_name(most['column'])}."
@@ -190,9 +196,9 @@ def _tables(number: int) -> str:
 
 def _tell_columns(dossier: Dossier) -> Iterator[tuple[str, str]]:
     """Say how many values are new, and in which order the records stand."""
-    facts, column = dossier.facts, join_names(dossier.settings.replace)
-    if dossier.settings.records is not None:
-        number = f"{_tables(int(facts['tables']))} of {dossier.settings.records:,} new people"
+    facts, column = dossier.facts, join_names(dossier.settings.synthesize)
+    if dossier.settings.fully_synthetic_records is not None:
+        number = f"{_tables(int(facts['tables']))} of {dossier.settings.fully_synthetic_records:,} new people"
         yield "Replaced", f"All of {column} is drawn: {number}, no record of which is anybody's."
     elif dossier.is_ours:
         records, replaced = int(facts["records"]), count_replaced(dossier)
@@ -213,7 +219,7 @@ def _tell_risk(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
         words = "falls" if after.value < before.value else "does not fall: it goes"
         text = f"The expected risk of a record {words} from {teller.share(before.value)}, were the confidential table"
         yield "Risk", f"{text} published as it is, to {teller.sentence('share', after)}."
-    pooled = find_figure(risk, release, "pooled_mean")
+    pooled = find_figure(risk, release, "combined_mean")
     if pooled is not None:
         told = teller.sentence("share", pooled)
         yield "All tables together", f"To an intruder who pools all tables the mean risk is {told}."
@@ -222,9 +228,9 @@ def _tell_risk(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
     if before is not None and after is not None:
         told = f"from {teller.share(before.value)} to {teller.sentence('share', after)}"
         yield "Who stands out", f"For the most isolated 1% of the records the expected risk goes {told}."
-    several = len(dossier.settings.replace) > 1
-    for row in list_figures(risk, release, "guess_right"):
-        without = find_figure(risk, release, "guess_right_without", row["column"])
+    several = len(dossier.settings.synthesize) > 1
+    for row in list_figures(risk, release, "attribution_correct"):
+        without = find_figure(risk, release, "attribution_leave_one_out", row["column"])
         if without is not None:
             of = name_column(dossier.evaluation, row["column"])
             whose = f"{of} in a person's record" if several else " of a person's record"
@@ -246,8 +252,8 @@ def _tell_gaps(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
 
 def _tell_rises(dossier: Dossier, teller: Teller) -> Iterator[tuple[str, str]]:
     risk, release = dossier.evaluation.risk, dossier.scheme
-    null, moles = (find_figure(risk, release, name) for name in ("rises_by_chance", "moles"))
-    for row in list_figures(risk, release, "rises") if null is not None else ():
+    null, moles = (find_figure(risk, release, name) for name in ("increases_by_chance", "moles"))
+    for row in list_figures(risk, release, "increases") if null is not None else ():
         chance = teller.figure("expectation", null)
         interval = f" ({chance.interval})" if chance.interval else ""
         text = (
@@ -298,11 +304,11 @@ def _remark_search(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
 
 def _remark_columns(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
     facts, settings = dossier.facts, dossier.settings
-    named = [name for name in settings.accept if name in settings.keep]
+    named = [name for name in settings.accept_identifying if name in settings.keep]
     if named:
         text = f"Published as collected although they may name people, knowingly: {join_names(named)}."
         yield Remark(text, "columns", "decide", f"{join_names(named)} may name people and would be published")
-    follow = [name for name in settings.accept_derivable if name in (*settings.replace, *settings.derived)]
+    follow = [name for name in settings.accept_derivable if name in (*settings.synthesize, *settings.derived)]
     # To a reader of the public edition it would be a hint where to look.
     if follow and teller.edition == "internal":
         why = f"true values of {join_names(follow)} may follow from variables that are released unchanged"
@@ -325,7 +331,7 @@ def _remark_columns(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
 
 def _count_outside(dossier: Dossier) -> Iterator[tuple[str, int]]:
     """How many confidential values of every replaced column lie outside its limits; nothing of it is public."""
-    for place, column in enumerate(dossier.settings.replace):
+    for place, column in enumerate(dossier.settings.synthesize):
         # Of the first column the values are called just that.
         held = "value" if place == 0 else f"value_{place + 1}"
         if held not in dossier.weights:

@@ -46,6 +46,8 @@ from molehill.report.public import count_replaced, redact
 from molehill.report.trail import show_fingerprint
 from molehill.risk.intruder import CLOSE_DAYS
 
+# What a search calls the settings of risk weights.
+_WEIGHTING = {"order": "risk_order", "scale": "weight_scale", "shift": "weight_shift"}
 _WITHHELD = {"not recommended": "The recommendation is not to release."}
 
 
@@ -119,14 +121,14 @@ def _tell_release(dossier: Dossier) -> dict[str, Any]:
     return {
         "settings": settings,
         "facts": facts,
-        "column": join_names(settings.replace),
+        "column": join_names(settings.synthesize),
         "known": join_names(settings.known),
         "unknown": _tell_unknown(settings),
         "replaced": count_replaced(dossier),
         "predictors": join_names(settings.predictors or ()),
         "survey": tell_survey_use(settings),
         "uncarried": join_names(uncarried_relations(settings)),
-        "used": {name: chosen.get(name, getattr(settings, name)) for name in ("order", "scale", "shift")},
+        "used": {name: chosen.get(name, getattr(settings, own)) for name, own in _WEIGHTING.items()},
         **_tell_reach(dossier),
         "scheme": cut_name(dossier.scheme),
         "schemes": list(enumerate(evaluation_looks(dossier.evaluation).values())),
@@ -142,12 +144,12 @@ def _tell_reach(dossier: Dossier) -> dict[str, str]:
     """Tell the radius and the floor: of dates the days, of which a share means nothing."""
     settings = dossier.settings
     dates = [row["column"] for row in dossier.facts.get("columns", ()) if row["kind"] == "date"]
-    days = {name: settings.of_column("floor", name) or CLOSE_DAYS for name in settings.replace if name in dates}
+    days = {name: settings.of_column("min_radius", name) or CLOSE_DAYS for name in settings.synthesize if name in dates}
     told = [f"{number:g} days of {cut_name(name)}" for name, number in days.items()]
-    floor = settings.floor
+    floor = settings.min_radius
     if isinstance(floor, Mapping):
         floor = {name: value for name, value in floor.items() if name not in days}
-    if days and len(days) == len(settings.replace):
+    if days and len(days) == len(settings.synthesize):
         return {"radius": ", ".join(told), "floor": ""}
     radius = ", ".join([tell_by_column(settings.radius), *told])
     return {"radius": radius, "floor": tell_by_column(floor) if floor else ""}
@@ -155,8 +157,11 @@ def _tell_reach(dossier: Dossier) -> dict[str, str]:
 
 def _tell_unknown(settings: Settings) -> str:
     """Name what the intruder knows roughly, and what only perhaps."""
-    sure = [name for name in settings.intruder.sensitive if name not in settings.likely]
-    perhaps = [f"with the chance {chance:g} that of {cut_name(name)}" for name, chance in settings.likely.items()]
+    sure = [name for name in settings.intruder.sensitive if name not in settings.knowledge_probability]
+    perhaps = [
+        f"with the chance {chance:g} that of {cut_name(name)}"
+        for name, chance in settings.knowledge_probability.items()
+    ]
     return " and ".join([*([join_names(sure)] if sure else []), *perhaps])
 
 
@@ -175,7 +180,7 @@ def _tell_search(searched: Searched | None) -> dict[str, Any]:
     return {
         "search": searched,
         "cost": tell_cost(searched),
-        "runners_up": tell_runners_up(searched),
+        "next_best": tell_runners_up(searched),
     }
 
 
@@ -202,7 +207,7 @@ def _list_tables(dossier: Dossier, shown: Dossier, teller: Teller) -> dict[str, 
 
 def _tell_command(dossier: Dossier) -> str:
     """Say what makes the release again."""
-    own = dossier.settings.synthesizer == "own"
+    own = dossier.settings.synthesizer == "custom"
     return "molehill.synthesize(data, settings, synthesizer=...)" if own else "molehill run"
 
 
@@ -226,7 +231,7 @@ def _by_column(pictures: list[Picture], dossier: Dossier) -> list[tuple[str, lis
     """The figures of every replaced column that has some, with its name."""
     found = [
         (cut_name(name), [picture for picture in pictures if picture.column == place])
-        for place, name in enumerate(dossier.settings.replace, 1)
+        for place, name in enumerate(dossier.settings.synthesize, 1)
     ]
     return [(name, own) for name, own in found if own]
 

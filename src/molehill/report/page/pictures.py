@@ -29,9 +29,9 @@ from molehill.charts.style import evaluation_looks, is_shown
 from molehill.charts.values import weights_scatter
 from molehill.evaluation.measure import CONFIDENTIAL
 from molehill.evaluation.telling import Edition, cut_name
-from molehill.machine import doing
 from molehill.report.dossier import Dossier
 from molehill.report.public import public_bins
+from molehill.runtime import doing
 
 # Height of a panel of the histogram: low, as there is one for every scheme.
 _PANEL = 80
@@ -144,7 +144,7 @@ def _search(dossier: Dossier) -> Iterator[Picture]:
     searched = dossier.search
     if searched is not None:
         about: dict[str, Any] = {"fresh": searched.fresh, "chosen": searched.place, "rule": bool(searched.targets)}
-        figure = search_map(searched.points, searched.baselines, **about, column=dossier.settings.column)
+        figure = search_map(searched.candidates, searched.baselines, **about, column=dossier.settings.column)
         caption = (
             "Risk is the expected one for a synthesizer, and that of the tables themselves for topcoding and noise. "
             "Left of the fresh sample nothing is gained: so much would another sample of the same size differ."
@@ -167,7 +167,7 @@ def _shapes(dossier: Dossier) -> Iterator[Picture]:
     if len(shapes[(shapes["curve"] == "pair") & (shapes["scheme"] == release)]):
         caption = "How well relations are kept: a dark cell is a pair of columns that users should not rely on."
         yield Picture("pairs", "pairs", _specify(pair_matrix(dossier.evaluation, release)), caption)
-    for number, column in enumerate(dossier.settings.replace, 1):
+    for number, column in enumerate(dossier.settings.synthesize, 1):
         own = shapes[(shapes["column"] == column) & (shapes["scheme"] == release)]
         # Of few records beyond the body there may be a tail within groups, and none of all of them.
         found = set(own.loc[own["by"] == "", "curve"])
@@ -241,8 +241,8 @@ def _shared(dossier: Dossier) -> Iterator[Picture]:
 
 
 # What the map of any two measures shows at first, the first that there is: upwards a risk, across a loss.
-_FIRST_UP = ("risk_mean", "members", "nearer", "inference_risk")
-_FIRST_ACROSS = ("U_m_pooled", "agreement_2", "U_m", "variation", "overlap")
+_FIRST_UP = ("risk_mean", "membership_distance", "closer_to_participants", "inference_risk")
+_FIRST_ACROSS = ("U_m_combined", "agreement_2", "U_m", "variation", "overlap")
 
 
 def _two_measures(dossier: Dossier) -> Iterator[Picture]:
@@ -308,7 +308,7 @@ def _intervals(dossier: Dossier) -> Iterator[Picture]:
 def _agency(dossier: Dossier) -> Iterator[Picture]:
     """Figures of what only the agency may see."""
     weights = dossier.weights
-    for place, column in enumerate(dossier.settings.replace, 1):
+    for place, column in enumerate(dossier.settings.synthesize, 1):
         held = "value" if place == 1 else f"value_{place}"
         if not dossier.is_ours or held not in weights or not pd.api.types.is_numeric_dtype(weights[held]):
             continue

@@ -124,7 +124,7 @@ ATTACKS = {
 # Blocks that are seen at first; the others stand behind them.
 _FIRST = (EXPECTED, LOOK_ALIKES, MEMBERS, OVERLAPS, SHAPE)
 FATES = {
-    "replace": "replaced",
+    "synthesize": "replaced",
     "keep": "published as collected",
     "drop": "dropped",
     "derived": "computed from others",
@@ -200,7 +200,7 @@ def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
         # A release of an earlier version does not tell the last.
         told = {"handling": "", **column, "fate": FATES[column["fate"]]}
         cells = [Told(cut_measure(f"{told[name]}") if told[name] else "") for name in fields]
-        rows.append(Row(cut_name(f"{column['column']}"), tuple(cells), column["fate"] == "replace"))
+        rows.append(Row(cut_name(f"{column['column']}"), tuple(cells), column["fate"] == "synthesize"))
     note = "Of columns that were dropped only the name is told." if teller.edition == "public" else ""
     return [
         TableView("What became of every column", "column", tuple(map(Heading, fields)), tuple(rows), note, words=True)
@@ -414,12 +414,12 @@ def list_search_tables(searched: Searched | None) -> list[TableView]:
     if searched is None:
         return []
     kept = "targets kept" if searched.targets else "keeps as much as the best"
-    decided = ("decided by",) if "decided_why" in searched.points else ()
+    decided = ("decided by",) if "decided_why" in searched.candidates else ()
     first = (kept, *decided, "mean expected risk", "99% of expected risk", "largest realised risk", "U_m")
-    first += ("pairs of columns",) if "agreement" in searched.points else ()
+    first += ("pairs of columns",) if "agreement" in searched.candidates else ()
     headings = map(Heading, (*first, *(cut_name(f"{target}") for target in searched.targets), "fit"))
     rows = []
-    for place, point in enumerate(searched.points.to_dict("records")):
+    for place, point in enumerate(searched.candidates.to_dict("records")):
         marked = place == searched.place
         name = f"{point['point'] + 1}: {point['scheme']}"
         name += f" ({'chosen' if searched.met else 'closest'})" if marked else ""
@@ -443,7 +443,7 @@ def list_search_tables(searched: Searched | None) -> list[TableView]:
 
 def list_standing_tables(searched: Searched | None) -> list[TableView]:
     """Who stands in the way of the targets: patterns and ranges of values, never a value."""
-    way = pd.DataFrame() if searched is None else searched.standing_in_the_way
+    way = pd.DataFrame() if searched is None else searched.blocking_records
     rows = [
         Row(cut_measure(f"{row['pattern']}"), (Told(f"{row['range']}"), Told(f"{row['records']:,}")))
         for row in way.head(_STANDING).to_dict("records")

@@ -24,7 +24,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from threadpoolctl import threadpool_limits
 
 from molehill.errors import InputError, is_whole
-from molehill.machine import in_threads, is_spreading, prepare_jax, progress_bar, spread
+from molehill.runtime import in_threads, is_spreading, parallel_map, prepare_jax, progress_bar
 from molehill.synthesis.sampling.checkpoints import DECIDING, Store, open_store, read_chunks, read_leaves, write_chunk
 
 State = Any
@@ -295,7 +295,7 @@ def _move_elsewhere(
     own = [None if leaves is None else [leaf[chain : chain + 1] for leaf in leaves] for chain in range(len(keys))]
     while True:
         calls = [(seeds[chain : chain + 1], own[chain], number) for chain in range(len(keys))]
-        for chunk in zip(*spread(_move_chain, calls, shared=(plain,)), strict=True):
+        for chunk in zip(*parallel_map(_move_chain, calls, shared=(plain,)), strict=True):
             own = [[leaf[None] for leaf in state] for state, _ in chunk]
             yield list(chunk)
             number += 1

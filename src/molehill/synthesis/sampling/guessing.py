@@ -33,10 +33,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from molehill.arrays import Booleans, Floats, Integers, freeze, named_seed
+from molehill.arrays import Booleans, Floats, Integers, derive_seed, freeze
 from molehill.errors import InputError
 from molehill.synthesis.sampling.removal import ENOUGH, Reason, log_densities, smooth_weights, why_not
-from molehill.synthesis.synthesizer import Chain, Composite, DirectSynthesizer, Synthesizer
+from molehill.synthesis.synthesizer import Composite, DirectSynthesizer, SequentialSynthesizer, Synthesizer
 from molehill.tables.table import Table, with_columns
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def why_no_guess(posterior: "Posterior", column: str) -> Reason | None:
 def _why_ruled(posterior: "Posterior", column: str) -> Reason | None:
     """Say that a constraint names a column: what that rules out was known before, whatever is released."""
     chain = posterior.synthesizer
-    if not isinstance(chain, Chain) or not any(column in one.columns for one in chain.rules.constraints):
+    if not isinstance(chain, SequentialSynthesizer) or not any(
+        column in one.columns for one in chain.rules.constraints
+    ):
         return None
     return Reason(f"a constraint names {column!r}", "Ask about a column that none names")
 
@@ -136,7 +138,7 @@ def guess_records(
     tables = [_put(posterior.table, rows, column, guesses[:, place]) for place in range(guesses.shape[1])]
     how = {"datasets": datasets, "releases": releases}
     return [
-        _compare(part, powers, rows, column, tables, **how, seed=named_seed(seed, "part", place))
+        _compare(part, powers, rows, column, tables, **how, seed=derive_seed(seed, "part", place))
         for place, (part, powers) in enumerate(_single_parts(posterior, posterior.weights))
         if _depends(part, column)
     ]

@@ -16,7 +16,7 @@ from numpyro.infer.util import compute_log_probs, constrain_fn, potential_energy
 from molehill.errors import InputError
 from molehill.synthesis.sampling.chains import Engine, Pytree, Sweep, choose
 from molehill.synthesis.synthesizer import Data, Draw, Inputs, Synthesizer
-from molehill.synthesis.weighting import weighted
+from molehill.synthesis.weighting import weight_likelihood
 
 FIRST_STEP = 0.1
 ACCEPT = 0.8
@@ -146,7 +146,7 @@ def model_engine(
 
     def log_density(position: Any, prepared: _Prepared) -> jax.Array:
         few = prepared.few
-        return jnp.negative(potential_energy(weighted(model, few.weights), (), dict(few.inputs), position))
+        return jnp.negative(potential_energy(weight_likelihood(model, few.weights), (), dict(few.inputs), position))
 
     def report(position: Any, prepared: _Prepared) -> tuple[Mapping[str, jax.Array], Mapping[str, jax.Array]]:
         data, few = prepared.records, prepared.few
@@ -159,7 +159,7 @@ def model_engine(
 
     def guess(key: jax.Array, prepared: _Prepared) -> Any:
         few = prepared.few
-        guessed = _guess_sites(handlers.seed(weighted(model, few.weights), key), few.inputs)
+        guessed = _guess_sites(handlers.seed(weight_likelihood(model, few.weights), key), few.inputs)
         return unconstrain_fn(model, (), dict(few.inputs), guessed)
 
     template = jax.eval_shape(guess, jax.random.key(0), prepared)
@@ -260,5 +260,5 @@ def _watch_all(model: Callable[..., Any]) -> Callable[..., Mapping[str, jax.Arra
 
 
 def _weighted_loglik(model: Callable[..., Any], sites: Draw, arguments: Inputs, weights: jax.Array) -> jax.Array:
-    logs, trace = compute_log_probs(weighted(model, weights), (), dict(arguments), dict(sites))
+    logs, trace = compute_log_probs(weight_likelihood(model, weights), (), dict(arguments), dict(sites))
     return jnp.stack([value for name, value in logs.items() if trace[name]["is_observed"]]).sum()

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from arviz_stats.base.array import array_stats
 
-from molehill.arrays import Floats, Integers, freeze, named_seed
+from molehill.arrays import Floats, Integers, derive_seed, freeze
 from molehill.errors import InputError
-from molehill.machine import double_precision
+from molehill.runtime import double_precision
 from molehill.surveys.design import Sample
 from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Synthesizer
 
@@ -75,9 +75,9 @@ class Reason(NamedTuple):
 
 def why_not(posterior: "Posterior") -> Reason | None:
     """Say why it cannot be told what taking out a record would do; None if it can."""
-    if posterior.options.get("membership") == "posterior":
+    if posterior.options.get("component_draw") == "posterior":
         problem = "new values look at the old ones beside the parameters"
-        return Reason(problem, "Draw by prior membership: posterior.drawing_by(membership='prior')")
+        return Reason(problem, "Draw by prior membership: posterior.drawing_by(component_draw='prior')")
     survey, synthesizer = posterior.survey, posterior.synthesizer
     if isinstance(synthesizer, DirectSynthesizer):
         if synthesizer.compare_releases is None:
@@ -160,7 +160,7 @@ def remove_records(posterior: "Posterior", rows: Integers, *, datasets: int, rel
     if reason is not None:
         raise InputError("posterior", reason.problem, reason.remedy)
     if posterior.parts:
-        own = [(name, part, named_seed(seed, "part", name)) for name, part in posterior.parts.items()]
+        own = [(name, part, derive_seed(seed, "part", name)) for name, part in posterior.parts.items()]
         how = {"datasets": datasets, "releases": releases}
         return [one for _, part, its in own for one in remove_records(part, rows, seed=its, **how)]
     synthesizer = posterior.synthesizer

@@ -38,7 +38,7 @@ def _near(id_: str, words: str, choose: Callable[[Closeness], Figure], better: L
 
 def _kept(id_: str, words: str, choose: Callable[[Reconstruction], Figure], better: Literal["lower", ""]) -> Measure:
     compute = _reconstructed(choose)
-    return Measure(id_, words, "risk", RECONSTRUCTION, "share", compute, better, part_of="reconstruction")
+    return Measure(id_, words, "risk", RECONSTRUCTION, "share", compute, better, part_of="unchanged_inference")
 
 
 def _gain(found: Reconstruction) -> Figure:
@@ -58,9 +58,11 @@ CLOSENESS_MEASURES: Sequence[Measure] = (
         lambda one: one.copies_held_out,
         "",
     ),
-    _kept("reconstruction", "guessed right", lambda one: one.rate, "lower"),
-    _kept("reconstruction_without", "guessed right without the person's record", lambda one: one.without, ""),
-    _kept("reconstruction_baseline", "guessed right by the most frequent value", lambda one: one.baseline, ""),
-    _kept("reconstruction_gain", "gain over the better of these", _gain, "lower"),
-    _kept("reconstruction_alone", "alone in all the other columns", lambda one: one.alone, ""),
+    _kept("unchanged_inference", "guessed right", lambda one: one.rate, "lower"),
+    _kept(
+        "unchanged_inference_leave_one_out", "guessed right without the person's record", lambda one: one.without, ""
+    ),
+    _kept("unchanged_inference_baseline", "guessed right by the most frequent value", lambda one: one.baseline, ""),
+    _kept("unchanged_inference_gain", "gain over the better of these", _gain, "lower"),
+    _kept("unchanged_inference_unique", "alone in all the other columns", lambda one: one.alone, ""),
 )

@@ -124,7 +124,7 @@ CONSISTENCY_MEASURES: Sequence[Measure] = (
         "lower",
     ),
     _measure(
-        "new_pairs_fresh",
+        "new_pairs_benchmark",
         "such records in a fresh sample",
         "expectation",
         _pairs(lambda one: one.expected),
@@ -133,7 +133,7 @@ CONSISTENCY_MEASURES: Sequence[Measure] = (
     _measure("new_pairs_ratio", "the one over the most of the other", "ratio", _pairs(_ratio), "new_pairs", "lower"),
     _measure("beyond_range", "values beyond the range of the data", "expectation", _ranges(_beyond), "ranges", "lower"),
     _measure(
-        "beyond_range_fresh",
+        "beyond_range_benchmark",
         "such values in a fresh sample, expected",
         "expectation",
         _ranges(lambda found: Figure(2 * found.expected, np.nan, np.nan)),
@@ -152,7 +152,9 @@ CONSISTENCY_MEASURES: Sequence[Measure] = (
     _measure(
         "small_cells_kept", "of those of the data, found again", "share", _cells(lambda one: one.kept), "small_cells"
     ),
-    _measure("small_cells_fresh", "in a fresh sample, expected", "share", _cells(lambda one: one.fresh), "small_cells"),
+    _measure(
+        "small_cells_benchmark", "in a fresh sample, expected", "share", _cells(lambda one: one.fresh), "small_cells"
+    ),
     _measure(
         "small_cells_gain",
         "small cells that are kept, beyond these",
@@ -161,15 +163,20 @@ CONSISTENCY_MEASURES: Sequence[Measure] = (
         "small_cells",
         "lower",
     ),
-    _measure("off_unit", "values written more finely than any collected", "share", _off, "heaps", "lower"),
+    _measure("excess_digits", "values written more finely than any collected", "share", _off, "heaps", "lower"),
     _measure("round_values", "values that are multiples of {at}", "share", _heaps, "heaps"),
     _measure(
         "round_gap", "distance of multiples of {at} from those of the data", "share", _heap_gaps, "heaps", "lower"
     ),
     _measure("dates", "dates that are {of}", "share", _days, "dates"),
     _measure("dates_gap", "the furthest of these from those of the data", "share", _day_gaps, "dates", "lower"),
-    _measure("broken", "records that break {of}", "expectation", _rules, "rules"),
+    _measure("edit_failures", "records that break {of}", "expectation", _rules, "rules"),
     _measure(
-        "broken_more", "share that breaks a rule, beyond that of the data", "share", _more_broken, "rules", "lower"
+        "edit_failures_excess",
+        "share that breaks a rule, beyond that of the data",
+        "share",
+        _more_broken,
+        "rules",
+        "lower",
     ),
 )

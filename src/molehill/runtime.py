@@ -159,7 +159,7 @@ def is_spreading() -> bool:
     return _EXECUTOR.get() is not None
 
 
-def spread(
+def parallel_map(
     function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], *, shared: tuple[Any, ...] = ()
 ) -> Iterator[Any]:
     """Give `function(*shared, *call)` for every call, in order, wherever `executing` has pieces of work run.

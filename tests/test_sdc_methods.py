@@ -8,8 +8,8 @@ import pytest
 
 from agreement import assert_agrees, assert_mean, assert_spread
 from molehill import InputError, Table, release_risk
-from molehill.baselines import BASELINES, add_noise, microaggregate, multiply_noise, swap_ranks, topcode
 from molehill.risk.intruder import Intruder
+from molehill.sdc_methods import BASELINES, add_noise, microaggregate, multiply_noise, swap_ranks, topcode
 from molehill.tables.populations import consumer_survey
 
 METHODS = [
@@ -57,7 +57,7 @@ def test_topcoding_protects_the_topcoded_and_nobody_else():
     assert risk[4:].tolist() == [0.0, 0.0]
     assert risk[3] == 1.0
     survey = consumer_survey()
-    view = Intruder(known=["gender", "age", "region"], sensitive="income", radius=0.2).look(survey)
+    view = Intruder(known=["gender", "age", "region"], sensitive="income", radius=0.2).view(survey)
     coded = topcode(survey, "income")
     before, after = (release_risk(view, table).realised for table in (survey, coded))
     changed = (coded["income"] != survey["income"]).to_numpy()

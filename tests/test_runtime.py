@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from molehill import machine
-from molehill.machine import doing, in_threads, progress_bar, tell_doing
+from molehill import runtime
+from molehill.runtime import doing, in_threads, progress_bar, tell_doing
 from processes import run_python
 
 PREPARED = """
     import os
-    from molehill.machine import prepare_jax, workers
+    from molehill.runtime import prepare_jax, workers
     prepare_jax()
     import jax
     print(len(jax.devices()), workers(), jax.config.jax_compilation_cache_dir, os.environ["XLA_FLAGS"])
@@ -44,13 +44,13 @@ def test_without_a_place_for_compiled_code_all_still_works(tmp_path, home, monke
     config = SimpleNamespace(jax_compilation_cache_dir=None, jax_num_cpu_devices=-1)
     config.update = partial(setattr, config)
     monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(config=config))
-    monkeypatch.setattr(machine, "prepare_xla", lambda: None)
+    monkeypatch.setattr(runtime, "prepare_xla", lambda: None)
     monkeypatch.setenv("XDG_CACHE_HOME", home)
     monkeypatch.setenv("HOME", str(tmp_path))
-    machine.prepare_jax.__wrapped__()
+    runtime.prepare_jax.__wrapped__()
     expected = None if home else str(tmp_path / ".cache" / "molehill" / "compiled")
     assert config.jax_compilation_cache_dir == expected
-    assert config.jax_num_cpu_devices == machine.workers()
+    assert config.jax_num_cpu_devices == runtime.workers()
 
 
 def test_a_signal_that_a_compiled_function_wraps_is_not_a_fault():
@@ -72,7 +72,7 @@ def test_a_signal_that_a_compiled_function_wraps_is_not_a_fault():
 )
 def test_a_bar_is_for_those_who_wait_at_a_terminal(shown, terminal, patience, seen, monkeypatch):
     written = StringIO()
-    monkeypatch.setattr("molehill.machine.Console", lambda **_: Console(file=written, force_terminal=terminal))
+    monkeypatch.setattr("molehill.runtime.Console", lambda **_: Console(file=written, force_terminal=terminal))
     with progress_bar("counting sheep", shown=shown, patience=patience) as (extend, advance):
         extend(4)
         advance(3)
@@ -82,7 +82,7 @@ def test_a_bar_is_for_those_who_wait_at_a_terminal(shown, terminal, patience, se
 
 def test_a_bar_ends_with_what_it_is_of(monkeypatch):
     written = StringIO()
-    monkeypatch.setattr("molehill.machine.Console", lambda **_: Console(file=written, force_terminal=True))
+    monkeypatch.setattr("molehill.runtime.Console", lambda **_: Console(file=written, force_terminal=True))
     with pytest.raises(ZeroDivisionError), progress_bar("counting sheep", shown=True):
         raise ZeroDivisionError
     # A second one may be shown: two at once may not.
