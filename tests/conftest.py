@@ -20,7 +20,7 @@ settings.register_profile("repeated", deadline=None, derandomize=True, database=
 settings.register_profile("thorough", deadline=None, print_blob=True, suppress_health_check=_ANY_SPEED)
 settings.load_profile("repeated")
 # Hypothesis takes constants of all our modules that are loaded: examples would depend on what was imported before.
-vars(providers)["is_local_module_file"] = lambda _: False
+providers.is_local_module_file = lambda _: False  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
 
 # What a system must have for the tests that carry a marker, and whether it has it.

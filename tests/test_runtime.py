@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from molehill import runtime
-from molehill.runtime import in_threads, progress_bar
+from molehill.runtime import doing, in_threads, progress_bar, tell_doing
 from processes import run_python
 
 PREPARED = """
@@ -89,3 +89,15 @@ def test_a_bar_ends_with_what_it_is_of(monkeypatch):
     with progress_bar("counting goats", shown=True) as (_, advance):
         advance(1)
     assert "counting goats" in written.getvalue()
+
+
+def test_what_is_being_done_is_told_the_outer_first():
+    with doing("point 1 of 6"), progress_bar("fitting pay", shown=False) as (extend, advance):
+        assert tell_doing() == "point 1 of 6: fitting pay"
+        extend(8)
+        advance(3)
+        assert tell_doing() == "point 1 of 6: fitting pay, 3 of 8"
+    assert tell_doing() == ""
+    with pytest.raises(ZeroDivisionError), doing("dividing"):
+        raise ZeroDivisionError
+    assert tell_doing() == ""

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from agreement import assert_mean
-from molehill.attacks.prediction import predict_synthesized
+from molehill.attacks.prediction import group_by_kept, predict_synthesized
 from molehill.errors import InputError
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measures.attacks.predictions import PREDICTION_MEASURES
@@ -15,6 +15,7 @@ from molehill.evaluation.scorecard import score
 from molehill.evaluation.verdict import judge
 from molehill.risk.intruder import Intruder
 from molehill.sdc_methods import swap_ranks
+from molehill.tables.table import Table
 from processes import run_command
 
 KEYS = ["sex", "region"]
@@ -174,3 +175,18 @@ def test_without_the_components_the_same_release_is_not_red():
     assert set(found.risk["measure"]) == {one.id for one in PREDICTION_MEASURES[:-1]}
     [rated] = [one for one in score(found) if one.family == "attribute"]
     assert rated.colour == "green"
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_records_are_alike_of_which_kept_variables_say_the_same(exact):
+    random = np.random.default_rng(3)
+    child = random.random(300) < 0.3
+    # A level, or a wage of zero, that all children have; the others have one of several.
+    drawn = np.where(child, 0.0, random.integers(1, 6, (2, 300)) if exact else np.exp(random.normal(size=(2, 300))))
+    table = Table(pd.DataFrame({"child": np.where(child, "yes", "no"), "hair": random.choice(list("abc"), 300)}))
+    groups = group_by_kept(table, drawn, ["child", "hair"], exact=exact, seed=1)
+    assert groups is not None
+    assert not {*groups[child]} & {*groups[~child]}
+    # Nothing that is kept, or too few records to learn from, says nothing.
+    assert group_by_kept(table, drawn, [], exact=exact, seed=1) is None
+    assert group_by_kept(table, drawn[:, :40], ["child"], exact=exact, seed=1) is None

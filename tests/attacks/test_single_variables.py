@@ -82,6 +82,7 @@ LEAKS = {
         },
         random,
     ),
+    "partner in another row": lambda random: keep(lambda data, _: {"partner": pair_up(data)}, random),
     "last wave": lambda random: keep(
         lambda data, _: {"person": np.arange(RECORDS) // 4, "before": last_wave(data)}, random
     ),
@@ -123,13 +124,22 @@ def test_draws_from_the_true_model_show_nothing(sensitive, tmp_path):
     assert "synthesized values" not in found["sentence"], found["sentence"]
 
 
-def test_the_order_of_released_rows_counts_where_a_key_names_the_records(tmp_path):
+@pytest.mark.parametrize("key", [["--key", "person"], []])
+def test_the_order_of_released_rows_counts_where_they_stand_in_another_one(key, tmp_path):
     random = np.random.default_rng(3)
     data = make_people(random).assign(person=random.permutation(RECORDS))
     order = np.argsort(data["income"].to_numpy())
     released = [one.iloc[order] for one in make_released(data, random, ["income"])]
-    found = recommend(tmp_path, data, released, ["income"], "--key", "person")
+    found = recommend(tmp_path, data, released, ["income"], *key)
     assert found["decision"] == "do not release", found["sentence"]
+
+
+def test_two_sorted_files_disclose_values_by_the_place_of_the_row(tmp_path):
+    random = np.random.default_rng(9)
+    data, released, _ = sort_rows(random, "income")
+    found = recommend(tmp_path, data, [one.sort_values("income") for one in released], ["income"])
+    assert found["decision"] == "do not release", found["sentence"]
+    assert "(by the order of the rows alone)" in found["sentence"]
 
 
 def test_rows_that_are_shuffled_afterwards_disclose_nothing_by_their_order():

@@ -1,9 +1,12 @@
 """Stages are told as they begin, and that they go on."""
 
+import json
 import threading
 from contextlib import suppress
 
-from molehill.cli.progress import telling
+from molehill.cli import progress
+from molehill.cli.progress import telling, watched
+from molehill.runtime import doing
 
 
 def test_a_stage_that_goes_on_says_so_until_another_begins():
@@ -30,3 +33,32 @@ def test_what_is_interrupted_goes_on_no_more():
         tell("fitting")
         raise KeyboardInterrupt
     assert not [one for one in threading.enumerate() if one.name == "telling"]
+
+
+def test_what_goes_on_is_told_with_its_counts():
+    lines, gone_on = [], threading.Event()
+
+    def say(line):
+        lines.append(line)
+        if "so far" in line:
+            gone_on.set()
+
+    with telling(say, patience=0.01) as tell, doing("point 3 of at most 6"), doing("fitting", 16) as told:
+        told.count(5)
+        tell("point 2: unweighted")
+        assert gone_on.wait(300)
+    assert " s  point 3 of at most 6: fitting, 5 of 16, for 0 s so far" in lines[1]
+
+
+def test_a_file_of_stages_says_between_them_what_is_done(tmp_path, monkeypatch):
+    path, asked = tmp_path / "stages", threading.Event()
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    monkeypatch.setattr(progress, "tell_doing", lambda: asked.set() or "variable 2 of 3")
+    with watched(path, lambda _: None, estimate=60.0) as tell:
+        tell("fitting")
+        asked.clear()
+        assert asked.wait(300)
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert (found[0]["seconds"], found[-1]["ended"]) == (60.0, True)
+    assert "fitting" in [line.get("stage") for line in found]
+    assert "variable 2 of 3" in [line.get("doing") for line in found]

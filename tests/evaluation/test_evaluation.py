@@ -455,3 +455,15 @@ def test_categories_of_hundreds_of_levels_are_told_apart_by_their_commonest():
     of = found[found["measure"] == "pmse_ratio"].set_index("of")
     assert set(of.index) == {"logistic", "classification tree"}
     assert of["value"].notna()["logistic"]
+
+
+def test_a_dataset_that_gives_nobody_what_few_people_have_is_measured():
+    rng, n = np.random.default_rng(1), 120
+    pay, rank = rng.lognormal(7, 0.5, n).round(), pd.array([None] * (n - 12) + [1, 2] * 6, dtype="Int64")
+    data = pd.DataFrame({"town": rng.choice(list("AB"), n), "pay": pay, "rank": rank})
+    first = data.assign(pay=rng.permutation(pay))
+    second = first.assign(rank=pd.array([None] * n, dtype="Int64"))
+    kinds: dict[str, Any] = {"rank": "categorical"}
+    intruder = Intruder(known="town", sensitive=["pay", "rank"], radius=0.2, missing="keep", kinds=kinds)
+    found = evaluate(data, [first, second], intruder, progress=False).risk.set_index(["scheme", "measure", "column"])
+    assert found.loc[("released", "single_variable_mean", "rank"), "value"] > 0

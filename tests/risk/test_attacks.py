@@ -262,3 +262,17 @@ def test_the_pooled_interval_is_that_of_independent_releases():
 def test_guesses_are_of_one_column():
     with pytest.raises(InputError, match="sensitive: guesses are of one column at a time"):
         guess_values(DATA, DATA, Intruder(known=[], sensitive=["town", "pay"], radius=0.1))
+
+
+def test_a_guess_is_compared_with_records_of_which_kept_variables_say_the_same():
+    data = pd.DataFrame({"town": ["A"] * 4, "pay": [0.0, 0.0, 100.0, 110.0]})
+    released = data.assign(pay=[0.0, 0.0, 105.0, 300.0])
+    plain: Any = guess_values(data, released, NEIGHBOUR)
+    assert plain.right.without.value == pytest.approx((1 / 3 + 1 / 3 + 0 + 1 / 3) / 4)
+    # The first two cannot have a wage: of the others one guess of two is right.
+    told: Any = guess_values(data, released, NEIGHBOUR, alike=np.array([0, 0, 1, 1]))
+    assert (told.right.own.value, told.right.without.value) == (3 / 4, (1 + 1 + 0 + 1) / 4)
+    # Alone in the town: another one of the group; alone in the group: anybody.
+    towns = [one.assign(town=["A", "B", "A", "B"]) for one in (data, released)]
+    own: Any = guess_values(*towns, NEIGHBOUR, alike=np.array([0, 0, 1, 2]))
+    assert own.without[0].tolist() == pytest.approx([1, 1, 0, 1 / 3])

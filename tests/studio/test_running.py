@@ -259,11 +259,12 @@ def quiet(tmp_path):
     return Run(Project(tmp_path), 1)
 
 
-def test_stages_are_told_also_while_one_is_being_written(quiet):
+def test_stages_are_told_also_while_one_is_being_written(quiet, monkeypatch):
     lines = [
         {"at": 10.0, "seconds": 50.0},
         {"at": 12.0, "stage": "point 1", "point": {"point": 0}},
         {"at": 15.0, "stage": "drawing"},
+        {"at": 17.0, "doing": "drawing, 3 of 20"},
         {"at": 19.0, "ended": False},
     ]
     text = "\n".join(map(json.dumps, lines))
@@ -274,6 +275,11 @@ def test_stages_are_told_also_while_one_is_being_written(quiet):
     assert told["state"] == "failed"
     assert told["problem"] == "radius: it is 7. Give less."
     assert told["spent"] == 9.0
+    # As long as it is at work, what it does now is told.
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "is_alive", lambda _: True)
+        quiet.stages_file.write_text("\n".join(map(json.dumps, lines[:4])), encoding="utf-8")
+        assert [one["words"] for one in running.tell_run(quiet)["stages"]] == ["point 1", "drawing, 3 of 20"]
     # One that was killed could write nothing of its end.
     quiet.stages_file.write_text(json.dumps(lines[0]), encoding="utf-8")
     assert running.tell_run(quiet)["state"] == "stopped"

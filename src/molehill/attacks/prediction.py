@@ -40,8 +40,8 @@ _HOLDERS = 20
 _ALIKE = 0.005
 # Least records in a leaf of either tree.
 _LEAVES = (5, 20)
-# Records are alike if a probability, and a size, is in the same of these ranges.
-_CHANCES, _FIFTHS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98), (0.2, 0.4, 0.6, 0.8)
+# Records are alike if a probability, and a size, is in the same of these ranges; so many cells are looked at, at most.
+_CHANCES, _FIFTHS, _CELLS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98), (0.2, 0.4, 0.6, 0.8), 50_000_000
 
 
 @dataclass(frozen=True)
@@ -221,15 +221,22 @@ def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact:
     if not exact:
         size = float(np.median(np.abs(released[(released != 0) & ~np.isnan(released)])))
         targets.append(np.arcsinh(np.nan_to_num(released) / (0.1 * size)).mean(axis=0))
-    every = np.arange(released.shape[1])
-    inputs = _read_inputs(table, kept, {}, None, every).mixed
-    place = np.random.default_rng(seed).permutation(len(every))
-    predicted = np.empty((len(every), len(targets)))
+    records = released.shape[1]
+    seen = [
+        column_numbers(table, name) if is_number(table, name) else pd.factorize(table.frame[name])[0]
+        for name in kept[: max(min(_VARIABLES, _CELLS // records), 1)]
+    ]
+    inputs = np.column_stack(seen).astype(np.float32)
+    place = np.random.default_rng(seed).permutation(records)
+    predicted = np.empty((records, len(targets)))
+    # The levels of a category by one tree; whether a number is the most frequent one, and how large, by one each.
+    outcomes = [np.arange(len(targets))] if exact else [np.array([0]), np.array([1])]
     for number in range(_PARTS):
         used, asked = (place % _PARTS != number) & (place < _RECORDS), place % _PARTS == number
-        for column, target in enumerate(targets):
-            tree = DecisionTreeRegressor(min_samples_leaf=_LEAVES[1], random_state=0).fit(inputs[used], target[used])
-            predicted[asked, column] = tree.predict(inputs[asked])
+        for columns in outcomes:
+            tree = DecisionTreeRegressor(min_samples_leaf=_LEAVES[1], random_state=0)
+            tree.fit(inputs[used], np.column_stack([targets[column] for column in columns])[used])
+            predicted[np.ix_(asked, columns)] = tree.predict(inputs[asked]).reshape(-1, len(columns))
     likely = predicted.max(axis=1) if exact else predicted[:, 0]
     groups = np.searchsorted(_CHANCES, likely, side="right")
     if exact:
@@ -237,7 +244,7 @@ def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact:
     else:
         sizes = predicted[:, 1]
         what = np.where(likely < _CHANCES[-1], np.searchsorted(np.quantile(sizes, _FIFTHS), sizes), 0)
-    return np.unique(groups * len(every) + what, return_inverse=True)[1].reshape(-1)
+    return np.unique(groups * records + what, return_inverse=True)[1].reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)

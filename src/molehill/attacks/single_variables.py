@@ -16,7 +16,7 @@ import pandas as pd
 from molehill.arrays import Floats, Integers
 from molehill.attacks.reconstruction import frequent_others, typical_others
 from molehill.tables.patterns import Patterns, match_patterns
-from molehill.tables.resolution import holds_dates
+from molehill.tables.resolution import column_unit, holds_dates
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table
 
@@ -31,6 +31,8 @@ _OTHERS, _BAND = 5, 20
 _FEW, _PAIRS, _NEARLY_ALL = 30, 12, 0.95
 # A value that a larger share of the records has is no sign of a person.
 _RARE = 0.02
+# True values elsewhere are so many times as many as by chance; of numbers, so many last digits may be zeros.
+_OFTEN, _DIGITS = 3, 6
 # Variables at most: of whose functions within groups are tried, that make the groups, and every two of which may be
 # units.
 _SOURCES, _GROUPS, _PAIRED = 40, 5, 8
@@ -59,6 +61,8 @@ class Beside:
         Groups of few records, such as households.
     near
         For every record the one before it in the file, and the one after it.
+    kept, unit
+        Variables released unchanged, and what the synthesized one is a multiple of; 0 of a category.
     between
         For every record two of other units, some rows before it and as many after it.
     """
@@ -69,6 +73,8 @@ class Beside:
     groups: Sequence[tuple[str, Integers]]
     units: Sequence[Integers]
     near: Sequence[Integers]
+    kept: Sequence[tuple[str, Floats]]
+    unit: float
     between: Sequence[tuple[Integers, Integers]]
 
 
@@ -94,15 +100,18 @@ def look_beside(
     patterns
         The pattern of the key variables of every record.
     places
-        Where every record stands in the released files; none where they are put in random order.
+        Where every record stands in each of the released files; none where they are put in random order.
     levels
         Of a category, its levels.
     """
     named = [(table, name) for name in kept]
     named += [(one, name) for name in beside for one in tables if name != column and name in one.frame]
     numbers = [(name, _as_numbers(one, name)) for one, name in named]
-    alike = numbers if levels is None else [(name, _as_levels(one, name, levels)) for one, name in named]
+    alike = [*numbers] if levels is None else [(name, _as_levels(one, name, levels)) for one, name in named]
     own = [_as_numbers(one, column) if levels is None else _as_levels(one, column, levels) for one in tables[:_TABLES]]
+    # Where rows stand in another order, those at the same place may still have like values, as of two sorted files.
+    moved = [(place, one) for place, one in zip(places, own, strict=False) if (np.diff(place) != 1).any()]
+    alike += [(ORDER, one[np.argsort(place)]) for place, one in moved]
     everyone = np.zeros(len(table.frame), dtype=np.int64)
     coded = {name: pd.factorize(table.frame[name], use_na_sentinel=False)[0].astype(np.int64) for name in kept}
     coded = {name: coded[name] for name in sorted(coded, key=lambda name: -int(coded[name].max(initial=0)))}
@@ -120,7 +129,9 @@ def look_beside(
     # Where a record stands comes first: of very many variables not all are tried.
     looked = [*((ORDER, place.astype(np.float64)) for place in once), *numbers][:_SOURCES]
     units_named = [(name, one, _names_units(one, few)) for name, one in looked]
-    return Beside(alike, [(column, one) for one in own], units_named, groups, units, near, between)
+    unit = column_unit(table.frame[column]) if levels is None else 0.0
+    of_column = [(column, one) for one in own]
+    return Beside(alike, of_column, units_named, groups, units, near, numbers[: len(kept)], unit, between)
 
 
 def _as_numbers(table: Table, name: str) -> Floats:
@@ -193,6 +204,7 @@ def guess_by_single(
     for one, other in ((every[before[rows]], every[after[rows]]) for before, after in beside.between):
         yield ORDER, np.where(one == other, one, np.nan) if exact else (one + other) / 2
     yield from _find_in_units(beside, rows, truth)
+    yield from _find_anywhere(beside, truth)
     others: Any = frequent_others if exact else typical_others
     ordered = [] if exact else [(within, _sort_within(told, group[rows])) for within, group in beside.groups]
     for name, values, unit in beside.numbers:
@@ -231,6 +243,28 @@ def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[tu
             place = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
             others = np.where(held[place] == wanted, times[place], 0) - (values[rows] == truth)
             yield name, np.where(rare & (others > 0), truth, np.nan)
+
+
+def _find_anywhere(beside: Beside, truth: Floats) -> Iterator[tuple[str, Floats]]:
+    """Give the true value where any record has it in a variable released unchanged, if that is no chance.
+
+    Whoever knows the couples reads the income of a person off the record of the partner. By chance as many records have
+    a value that is next to the true one, and as round.
+    """
+    if not beside.unit:
+        return
+    whole = np.rint(truth / beside.unit)
+    step = np.ones(len(whole))
+    for _ in range(_DIGITS):
+        step = np.where((whole != 0) & (whole % (10 * step) == 0), 10 * step, step)
+    _, places, counts = np.unique(truth, return_inverse=True, return_counts=True)
+    rare = counts[places] <= max(_RARE * len(truth), 1)
+    for name, values in beside.kept:
+        own = np.unique(np.rint(values[~np.isnan(values)] / beside.unit))
+        found = rare & np.isin(whole, own)
+        chance = max(float((rare & np.isin(whole + shift * step, own)).mean()) for shift in (-2, -1, 1, 2))
+        if found.mean() > _OFTEN * chance and found.mean() > _RARE:
+            yield name, np.where(found, truth, np.nan)
 
 
 def _is_code(guess: Floats, truth: Floats) -> bool:

@@ -1,7 +1,7 @@
 """What a release gives away and what it keeps: risk and utility of any released tables, in tidy frames."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -36,7 +36,7 @@ from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
 from molehill.risk.holdout import Holdout
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
-from molehill.risk.intruder import Intruder, Radius, Reading, View, as_view, read_released
+from molehill.risk.intruder import Intruder, Radius, Reading, View, as_view, find_rows, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
 from molehill.rules.rules import Rules
 from molehill.runtime import doing, is_spreading, parallel_map, progress_bar
@@ -223,7 +223,8 @@ def evaluate(
     unconverged
         "error" refuses a posterior that has not converged, as `draw` does.
     id_column
-        Column that names the record, in all tables; without it records are linked by position.
+        Column that names the record, in all tables; without it records are linked by position or,
+        where they stand in another order, by what is released unchanged.
     fully_synthetic
         Whether no released record corresponds to a respondent: datasets of any number of records, of which only
         measures that need no record of one's own are taken.
@@ -271,6 +272,7 @@ def evaluate(
     wished = leave_out(everything, skip)
     judged_by = set_rules(read_bounds({} if thresholds is None else thresholds, "thresholds"), everything, "thresholds")
     view = as_view(data, intruder)
+    linked = not fully_synthetic
     linked = not fully_synthetic
     linked = not fully_synthetic
     schemes = _read_releases(view, released, id_column, linked=linked)
@@ -384,7 +386,13 @@ def _read_releases(view: View, released: Any, key: str | None, *, linked: bool) 
         if not isinstance(name, str) or not name or name == CONFIDENTIAL:
             problem = f"{name!r} cannot be the name of a release"
             raise InputError("released", problem, f"Use any text but {CONFIDENTIAL!r}")
-    return {name: read_released(view, tables, key, linked=linked) for name, tables in named.items()}
+    found = {name: read_released(view, tables, key, linked=linked) for name, tables in named.items()}
+    if key is not None or not linked:
+        return found
+    return {
+        name: [one if one.rows is not None else replace(one, rows=find_rows(view, one.table)) for one in readings]
+        for name, readings in found.items()
+    }
 
 
 def _check_names(schemes: Mapping[str, Any], posteriors: Any, reference: Any) -> "Mapping[str, Posterior]":

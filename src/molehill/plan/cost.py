@@ -25,8 +25,8 @@ from molehill.utility.distances import MOST_LEVELS, MOST_TERMS
 LEAVES = (10.0, 25.0, 50.0, *(100.0 * 2**double for double in range(14)))
 # More parts than this are not tried: of 200,000 records of the survey 2,000 kept no more than 62.
 MOST_PARTS = 2500
-# Seconds of a run, of a variable, of a scheme that is measured, and of `slowness`.
-_RUN, _VARIABLE, _SCHEME, _SMALL = 12.0, 2.5, 0.3, 0.012
+# Seconds of a run, of a variable, of guessing its values (not after a fit to a survey), of a scheme, of `slowness`.
+_RUN, _VARIABLE, _GUESSED, _SCHEME, _SMALL = 12.0, 0.75, 2.0, 0.3, 0.012
 _PEOPLE = 2000
 # Seconds of a tree for every record: by predictor and sweep, by predictor and level of the tree, and at least.
 _LEAN, _SPLIT, _MASSES = 3.4e-9, 4e-9, 1e-7
@@ -75,7 +75,8 @@ def estimate_seconds(settings: Settings, table: Table) -> float:
     measured = records * (_MEASURED + _MEASURED_VARIABLE * len(given)) + told_apart
     once = _SCHEME + records * _ONCE
     seconds += (1 + beside) * (datasets * measured + once) + len({*BASELINES} & {*settings.compare}) * (measured + once)
-    return (seconds + _RUN + _VARIABLE * len(given)) * slowness()
+    seconds += _RUN + (_VARIABLE + (0.0 if settings.fits_by_weight else _GUESSED)) * len(given)
+    return seconds * slowness()
 
 
 def _fit_seconds(settings: Settings, records: int, given: list[int], leaf: float) -> float:

@@ -9,7 +9,7 @@ from molehill.release.making import Tell
 from molehill.release.release import Release, check_target, take_back, write_release
 from molehill.release.synthesize import synthesize
 from molehill.release.unfinished import begin, clear
-from molehill.runtime import find_stop
+from molehill.runtime import doing, find_stop
 from molehill.tables.table import as_table
 
 
@@ -57,11 +57,12 @@ def run(
         check_target(target, overwrite=overwrite)
         seeded = begin(settings, as_table(data), folder, resume=resume)
         try:
-            how: dict[str, Any] = {"checkpoint": folder / "checkpoints", "progress": progress, "tell": on_stage}
+            how: dict[str, Any] = {"checkpoint": folder / "checkpoints", "progress": progress, "on_stage": on_stage}
             release = synthesize(data, seeded, **how)
             if on_stage is not None:
                 on_stage("writing the report")
-            write_release(release, target, release_anyway=release_anyway)
+            with doing("writing the report"):
+                write_release(release, target, release_anyway=release_anyway)
         except BaseException as error:
             stopped = find_stop(error)
             # Refused before any work was done, there is nothing to go on with; interrupted, there is the seed.

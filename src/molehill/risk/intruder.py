@@ -441,6 +441,33 @@ def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp]
     return theirs.get_indexer(ours)
 
 
+def find_rows(view: View, table: Table) -> NDArray[np.intp] | None:
+    """Find the rows of records that stand in another order, by the variables that are released unchanged.
+
+    None if they stand in the same one, or are not the same records. Who share all of these may be exchanged.
+    """
+    own, other = view.table.frame, table.frame
+    names = [name for name in own if name in other and name not in view.schema.having("sensitive")]
+    names = [name for name in names if not own[name].equals(other[name])]
+    if not {*names} & {*view.schema.having("known")}:
+        return None
+    number, both = len(own), np.zeros(2 * len(own), dtype=np.int64)
+    for name in names:
+        try:
+            codes = pd.factorize(pd.concat([own[name], other[name]], ignore_index=True), use_na_sentinel=False)[0]
+        except TypeError:
+            continue
+        # Others are synthesized.
+        if np.array_equal(*(np.bincount(side, minlength=codes.max() + 1) for side in np.split(codes, 2))):
+            both = np.unique(both * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+    ours, theirs = (np.argsort(side, kind="stable") for side in np.split(both, 2))
+    if not both.any() or not np.array_equal(both[:number][ours], both[number:][theirs]):
+        return None
+    rows = np.empty(number, dtype=np.intp)
+    rows[ours] = theirs
+    return rows
+
+
 def _gap(name: str) -> str:
     """What the mark of a column's missing values is called: as no column is."""
     return f"\0gap of {name}"

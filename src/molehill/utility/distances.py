@@ -271,7 +271,8 @@ def _code_column(own: Side, other: Side, name: str, breaks: Sequence[float] | No
         if len(values) > MOST_LEVELS:
             problem = f"column {name!r} has more than {MOST_LEVELS} different values"
             raise InputError("pairs", problem, f"Group it, for instance by breaks={{{name!r}: [...]}}")
-        if not other_values.isin(values).any():
+        # What few people have may be drawn for nobody.
+        if other_values.notna().any() and not other_values.isin(values).any():
             problem = f"no value of column {name!r} occurs in the confidential table"
             raise other.refuse(problem, "Code the column as it is coded there (the same labels, or the same numbers)")
     stacked = pd.concat([own_values.astype(object), other_values.astype(object)], ignore_index=True)

@@ -51,7 +51,10 @@ def _matches(scene: Scene) -> Iterable[Series]:
 
 def _guesses(scene: Scene) -> Iterable[Series]:
     for column, found in scene.guesses.items() if scene.is_linked else ():
-        yield Series(column, np.nanmean(found.own, axis=1), float((~np.isnan(found.own[0])).sum()))
+        guessed = ~np.isnan(found.own)
+        # What few people have may be drawn for nobody in one of the datasets.
+        if guessed.any(axis=1).all():
+            yield Series(column, np.nanmean(found.own, axis=1), float(guessed[0].sum()))
 
 
 def _alike(scene: Scene) -> Iterable[Series]:

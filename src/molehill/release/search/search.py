@@ -12,6 +12,7 @@ from molehill.release.making import Job, Stage, Tell
 from molehill.release.search.moves import try_moves
 from molehill.release.search.outcome import Found, conclude
 from molehill.release.search.points import list_points, open_bench
+from molehill.runtime import doing
 
 
 def find_impossible(settings: Settings) -> list[str]:
@@ -44,7 +45,8 @@ def search(
     """
     if job.settings.release_criteria:
         _check_targets(read_targets(job.settings.release_criteria), job)
-    bench = open_bench(job, checkpoint=checkpoint, progress=progress)
+    with doing("measuring the confidential data"):
+        bench = open_bench(job, checkpoint=checkpoint, progress=progress)
     for point in try_moves(bench):
         if on_stage is not None:
             state = f"{'meets the targets' if point.met else 'misses them'}, " if bench.targets else ""

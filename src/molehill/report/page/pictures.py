@@ -76,7 +76,8 @@ class Picture:
 
     def draw(self) -> str:
         """Give the picture as the address of an image that holds it."""
-        svg = share_marks(draw_svg(dict(self.specification)))
+        with doing(f"drawing {self.name}"):
+            svg = share_marks(draw_svg(dict(self.specification)))
         return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode()
 
 
@@ -90,7 +91,7 @@ def list_pictures(dossier: Dossier, shown: Dossier, edition: Edition) -> list[Pi
         of_people = (_profiles, _scatters, _shared) if linked else ()
         agency = (_search, _shapes, *of_people, _two_measures, _intervals, _agency)
         found = []
-        with doing("pictures of the report", len(agency)) as told:
+        with doing("pictures", len(agency)) as told:
             for part in agency:
                 found += part(dossier)
                 told.count()
