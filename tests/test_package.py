@@ -64,8 +64,8 @@ except SystemExit:
 print([name for name in ("jax", "altair", "sklearn", "statsmodels") if name in sys.modules])
 import pandas, molehill.release.runs
 table = pandas.DataFrame({"town": ["A", "B"] * 30, "pay": range(60)})
-chosen = molehill.Settings(synthesize="pay", keep="town", known="town", lower=0, upper=100, leaf=10, datasets=2, seed=1)
-chosen = chosen.but(compare=(), expected_tables=40)
+chosen = molehill.Settings(synthesize="pay", keep="town", known="town", lower=0, upper=100, min_leaf_size=10)
+chosen = chosen.but(compare=(), expected_risk_draws=40, datasets=2, seed=1)
 molehill.run(table, chosen, sys.argv[2] + "/out", progress=False, release_anyway=True)
 print([name for name in ("jax", "numpyro", "optax", "blackjax") if name in sys.modules])
 import jax, pkgutil

@@ -466,4 +466,4 @@ def test_a_dataset_that_gives_nobody_what_few_people_have_is_measured():
     kinds: dict[str, Any] = {"rank": "categorical"}
     intruder = Intruder(known="town", sensitive=["pay", "rank"], radius=0.2, missing="keep", kinds=kinds)
     found = evaluate(data, [first, second], intruder, progress=False).risk.set_index(["scheme", "measure", "column"])
-    assert found.loc[("released", "alone_mean", "rank"), "value"] > 0
+    assert found.loc[("released", "single_variable_mean", "rank"), "value"] > 0

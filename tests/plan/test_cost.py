@@ -28,7 +28,14 @@ def seconds(people: pd.DataFrame = SURVEY, **changes) -> float:
 
 @pytest.mark.parametrize(
     "less",
-    [{"datasets": 5}, {"leaf": 30}, {"fits": 2}, {"compare": ()}, {"expected_tables": 40}, {"attacks": "none"}],
+    [
+        {"datasets": 5},
+        {"min_leaf_size": 30},
+        {"max_fits": 2},
+        {"compare": ()},
+        {"expected_risk_draws": 40},
+        {"attacks": "none"},
+    ],
 )
 def test_less_to_do_takes_less_time(less):
     assert seconds(**less) < seconds()
@@ -37,7 +44,7 @@ def test_less_to_do_takes_less_time(less):
 def test_more_records_variables_and_rules_take_more_time():
     many = pd.concat([SURVEY] * 5, ignore_index=True)
     assert seconds(many) > 2 * seconds()
-    several = {"replace": ("income", "education"), "keep": [name for name in KEPT if name != "education"]}
+    several = {"synthesize": ("income", "education"), "keep": [name for name in KEPT if name != "education"]}
     assert seconds(**several) > seconds()
     assert seconds(release_criteria="mean expected <= 0.1") > seconds()
 

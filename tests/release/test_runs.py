@@ -434,7 +434,7 @@ def hold_at(place: str, out: str) -> None:
             signal.pause()
 
     # The lock is held by the run, whatever is made in it.
-    running.synthesize = lambda *_, tell, **__: tell(STAGES[0])  # type: ignore[assignment]
+    running.synthesize = lambda *_, on_stage, **__: on_stage(STAGES[0])  # type: ignore[assignment]
     run(PEOPLE, SETTINGS, out, overwrite=True, release_anyway=True, progress=False, on_stage=wait)
 
 

@@ -229,8 +229,7 @@ def evaluate(
     id_column: Annotated[
         str | None,
         typer.Option(
-            "--id",
-            help="Variable that identifies a record in all files; otherwise position or unchanged variables do.",
+            "--id", help="Variable that identifies a record in all files; otherwise by row or unchanged variables."
         ),
     ] = None,
     fully_synthetic: Annotated[
@@ -434,8 +433,8 @@ def run(
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     how["release_anyway"] = release_anyway
     expected = 0.0 if planned is None else planned.seconds
-    with _stages(quiet=quiet) as said, watched(progress, said, estimate=expected) as tell:
-        release = molehill.run(table, chosen, folder, on_stage=tell, **how)
+    with _stages(quiet=quiet) as said, watched(progress, said, estimate=expected) as on_stage:
+        release = molehill.run(table, chosen, folder, on_stage=on_stage, **how)
     _report_release(release, folder, as_json=as_json, quiet=quiet, release_anyway=release_anyway)
 
 
@@ -496,7 +495,7 @@ def studio(
         problem = f"the package {error.name!r} is not installed"
         raise InputError("studio", problem, "Install it: pip install 'molehill[studio]'") from None
 
-    open_studio(folders or [Path()], port=port, browser=browser, tell=typer.echo)
+    open_studio(folders or [Path()], port=port, browser=browser, on_stage=typer.echo)
 
 
 @app.command()
@@ -526,8 +525,8 @@ def demo(
     )
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     how["release_anyway"] = release_anyway
-    with _stages(quiet=quiet) as tell:
-        release = molehill.run(survey, chosen, out, on_stage=tell, **how)
+    with _stages(quiet=quiet) as on_stage:
+        release = molehill.run(survey, chosen, out, on_stage=on_stage, **how)
     _report_release(release, out, as_json=False, quiet=quiet, release_anyway=release_anyway)
 
 
@@ -567,12 +566,12 @@ def _stages(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Tell every stage, when it began and that it goes on, on standard error."""
     from molehill.cli.progress import telling
 
-    def heed(tell: Callable[[str], None], stage: str) -> None:
+    def heed(on_stage: Callable[[str], None], stage: str) -> None:
         still_wanted()
-        tell(stage)
+        on_stage(stage)
 
-    with nullcontext(lambda _: None) if quiet else telling(lambda line: typer.echo(line, err=True)) as tell:
-        yield partial(heed, tell)
+    with nullcontext(lambda _: None) if quiet else telling(lambda line: typer.echo(line, err=True)) as on_stage:
+        yield partial(heed, on_stage)
 
 
 def _report_release(release: Any, folder: Path, *, as_json: bool, quiet: bool, release_anyway: bool) -> None:

@@ -223,8 +223,8 @@ def evaluate(
     unconverged
         "error" refuses a posterior that has not converged, as `draw` does.
     id_column
-        Column that names the record, in all tables; without it records are linked by position or, where they stand in
-        another order, by what is released unchanged.
+        Column that names the record, in all tables; without it records are linked by position or,
+        where they stand in another order, by what is released unchanged.
     fully_synthetic
         Whether no released record corresponds to a respondent: datasets of any number of records, of which only
         measures that need no record of one's own are taken.
@@ -272,6 +272,7 @@ def evaluate(
     wished = leave_out(everything, skip)
     judged_by = set_rules(read_bounds({} if thresholds is None else thresholds, "thresholds"), everything, "thresholds")
     view = as_view(data, intruder)
+    linked = not fully_synthetic
     linked = not fully_synthetic
     linked = not fully_synthetic
     schemes = _read_releases(view, released, id_column, linked=linked)

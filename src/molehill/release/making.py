@@ -298,7 +298,7 @@ def assemble(
     risk: ConfidentialRisk,
     fitting: Mapping[str, float],
     seconds: dict[str, float],
-    tell: Tell | None,
+    on_stage: Tell | None,
     evaluated_by: Evaluating,
     search: Searched | None = None,
 ) -> Release:
@@ -319,7 +319,7 @@ def assemble(
     """
     released = next(iter(posteriors))
     tables = {name: job.derive(made) for name, made in tables.items()}
-    with timed_stage("measuring risk and utility", seconds, tell):
+    with timed_stage("measuring risk and utility", seconds, on_stage):
         evaluation = evaluated_by(job, tables, posteriors)
     if search is None and job.settings.method == "auto":
         converged = [name for name, posterior in posteriors.items() if not posterior.diagnostics.problems]
@@ -421,10 +421,10 @@ def fit_quietly(model: AnySynthesizer, table: Table, weights: Floats, **how: Any
 
 
 @contextmanager
-def timed_stage(name: str, seconds: dict[str, float], tell: Tell | None) -> Iterator[None]:
+def timed_stage(name: str, seconds: dict[str, float], on_stage: Tell | None) -> Iterator[None]:
     """Tell that a stage begins, and note how many seconds it took."""
-    if tell is not None:
-        tell(name)
+    if on_stage is not None:
+        on_stage(name)
     begun = time.perf_counter()
     yield
     seconds[name] = time.perf_counter() - begun

@@ -362,10 +362,10 @@ def _read_json(path: Path) -> dict[str, Any]:
         return {}
 
 
-def take_back(target: Path, tell: Callable[[str], None] | None = None) -> None:
+def take_back(target: Path, on_stage: Callable[[str], None] | None = None) -> None:
     """Take back to its place a release that was about to be replaced when its process was killed, and tell it."""
-    if restore_folder(target) and tell is not None:
-        tell(f"the earlier release is back in {str(target)!r}: a run was killed that was about to replace it")
+    if restore_folder(target) and on_stage is not None:
+        on_stage(f"the earlier release is back in {str(target)!r}: a run was killed that was about to replace it")
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:

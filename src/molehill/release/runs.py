@@ -57,7 +57,7 @@ def run(
         check_target(target, overwrite=overwrite)
         seeded = begin(settings, as_table(data), folder, resume=resume)
         try:
-            how: dict[str, Any] = {"checkpoint": folder / "checkpoints", "progress": progress, "tell": on_stage}
+            how: dict[str, Any] = {"checkpoint": folder / "checkpoints", "progress": progress, "on_stage": on_stage}
             release = synthesize(data, seeded, **how)
             if on_stage is not None:
                 on_stage("writing the report")

@@ -80,18 +80,20 @@ def synthesize(
     with doing("checking settings and data"):
         job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
     with connect(settings.scheduler):
-        return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, tell=on_stage))
+        return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, on_stage=on_stage))
 
 
 def _make(job: Job, **how: Any) -> Release:
     settings = job.settings
     if settings.fully_synthetic_records is not None:
-        with timed_stage("finding how much to tell apart", seconds := {}, how["tell"]):
+        with timed_stage("finding how much to tell apart", seconds := {}, how["on_stage"]):
             job = find_parts(job, progress=how["progress"])
         return _make_fixed(job, **how, seconds=seconds)
     # A forest is grown in a second: how much it tells apart is found by trying, with a rule to keep or without.
     return (
-        search(job, **how).release(how["tell"]) if settings.release_criteria or job.leaves else _make_fixed(job, **how)
+        search(job, **how).release(how["on_stage"])
+        if settings.release_criteria or job.leaves
+        else _make_fixed(job, **how)
     )
 
 
@@ -100,16 +102,16 @@ def _make_fixed(
     *,
     checkpoint: str | Path | None,
     progress: bool,
-    tell: Tell | None,
+    on_stage: Tell | None,
     seconds: Mapping[str, float] = MappingProxyType({}),
 ) -> Release:
     """Make the release of the scheme that settings name, beside those that it is compared with."""
     settings, seconds = job.settings, dict(seconds)
-    with timed_stage("measuring the risk", seconds, tell):
+    with timed_stage("measuring the risk", seconds, on_stage):
         schemes, risk = _plan(job)
     released, *beside = schemes
     folder = None if checkpoint is None else Path(checkpoint)
-    with timed_stage(f"fitting: {released}", seconds, tell):
+    with timed_stage(f"fitting: {released}", seconds, on_stage):
         # What is only shown beside the release need not be made to converge at any cost; the report says so.
         first, _ = _fit_named(job, job.table, None, folder, released, schemes[released], 2, progress)
     # Nothing else is worth fitting if there is nothing to compare it with.
@@ -120,17 +122,23 @@ def _make_fixed(
     shared = (job, job.table, first, folder if sees_files() or not pieces else None)
     fits = parallel_map(_fit_named, [(name, schemes[name], *how) for name in beside], shared=shared)
     for name in beside:
-        if tell is not None:
-            tell(f"fitting: {name}")
+        if on_stage is not None:
+            on_stage(f"fitting: {name}")
         posteriors[name], seconds[f"fitting: {name}"] = next(fits)
     tables: dict[str, Sequence[Any]] = {}
-    with timed_stage("drawing tables", seconds, tell):
+    with timed_stage("drawing tables", seconds, on_stage):
         for name, posterior in posteriors.items():
             own = {"seed": job.seed("draw", name), "unconverged": "error" if name == released else "allow"}
             tables[name] = draw(posterior, datasets=settings.datasets, records=settings.fully_synthetic_records, **own)
         tables |= make_baselines(job)
     fitting = {name: seconds[f"fitting: {name}"] for name in posteriors}
-    about: dict[str, Any] = {"weights": schemes, "risk": risk, "fitting": fitting, "seconds": seconds, "tell": tell}
+    about: dict[str, Any] = {
+        "weights": schemes,
+        "risk": risk,
+        "fitting": fitting,
+        "seconds": seconds,
+        "on_stage": on_stage,
+    }
     by = evaluate_schemes if settings.fully_synthetic_records is None else evaluate_new_people
     return assemble(job, tables, posteriors, **about, evaluated_by=partial(by, progress=progress))
 

@@ -42,9 +42,9 @@ def short():
         yield
 
 
-def find(targets=(), data=PEOPLE, *, checkpoint=None, tell=None, **changes) -> Found:
+def find(targets=(), data=PEOPLE, *, checkpoint=None, on_stage=None, **changes) -> Found:
     settings = Settings(**{**QUICK, "release_criteria": targets, **changes})
-    return search(prepare(data, settings), checkpoint=checkpoint, progress=False, on_stage=tell)
+    return search(prepare(data, settings), checkpoint=checkpoint, progress=False, on_stage=on_stage)
 
 
 def written(found: Found) -> list[bytes]:

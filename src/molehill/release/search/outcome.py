@@ -44,7 +44,7 @@ _LONGEST = 96
 
 
 def release_point(
-    bench: Bench, point: Point, searched: Searched, datasets: Sequence[Any], tell: Tell | None = None
+    bench: Bench, point: Point, searched: Searched, datasets: Sequence[Any], on_stage: Tell | None = None
 ) -> Release:
     """Make the release of a point, measured beside the paper's schemes as far as they were fitted, and topcoding.
 
@@ -60,9 +60,9 @@ def release_point(
         Called with the name of every stage as it begins.
     """
     settings, released = bench.settings, point.name
-    schemes = {released: point.fitted_as_drawn, **_find_paper(bench, point), **_fit_beside(bench, point, tell)}
+    schemes = {released: point.fitted_as_drawn, **_find_paper(bench, point), **_fit_beside(bench, point, on_stage)}
     seconds = {"searching": bench.spent}
-    with timed_stage("drawing tables", seconds, tell):
+    with timed_stage("drawing tables", seconds, on_stage):
         tables: dict[str, Sequence[Any]] = {}
         for name, entry in schemes.items():
             how: dict[str, Any] = {"seed": bench.job.seed("search", "beside", name), "unconverged": "allow"}
@@ -77,7 +77,7 @@ def release_point(
         risk=confidential_risk(bench.job.view, order=point.fitted.scheme.order or settings.risk_order),
         fitting={name: entry.seconds for name, entry in schemes.items()},
         seconds=seconds,
-        tell=tell,
+        on_stage=on_stage,
         evaluated_by=partial(evaluate_schemes, progress=bench.progress),
         search=searched,
     )
@@ -108,15 +108,15 @@ def _find_paper(bench: Bench, chosen: Point) -> dict[str, Fitted]:
     return {name: found[name] for name in PAPER if name in found and name in bench.settings.compare}
 
 
-def _fit_beside(bench: Bench, chosen: Point, tell: Tell | None) -> dict[str, Fitted]:
+def _fit_beside(bench: Bench, chosen: Point, on_stage: Tell | None) -> dict[str, Fitted]:
     """The paper's weights in a forest that tells as many records apart, which costs next to nothing."""
     leaf = chosen.fitted.scheme.leaf
     compared = [name for name in PAPER if name in bench.settings.compare and name != chosen.name] if leaf else []
     wanted = {name: replace(PAPER[name], leaf=leaf) for name in compared}
     had = {name: fitted for fitted in bench.fits for name, scheme in wanted.items() if fitted.scheme == scheme}
     lacking = {name: scheme for name, scheme in wanted.items() if name not in had}
-    if tell is not None and lacking:
-        tell(f"fitting: {', '.join(lacking)}")
+    if on_stage is not None and lacking:
+        on_stage(f"fitting: {', '.join(lacking)}")
     had |= dict(zip(lacking, fit_several(bench, list(lacking.values())), strict=True))
     return {name: fitted for name in wanted if (fitted := had[name]) is not None}
 
@@ -141,14 +141,14 @@ class Found(Searched):
         """The chosen point, or the closest one: its fit and weights. Not for publication."""
         return self.bench.points[self.place]
 
-    def release(self, tell: Tell | None = None) -> Release:
+    def release(self, on_stage: Tell | None = None) -> Release:
         """Give the chosen point, or the closest one, as a release beside what it is compared with; see its `save`."""
-        return release_point(self.bench, self.point, self, self.datasets, tell)
+        return release_point(self.bench, self.point, self, self.datasets, on_stage)
 
 
-def conclude(bench: Bench, tell: Tell | None = None) -> Found:
+def conclude(bench: Bench, on_stage: Tell | None = None) -> Found:
     """Confirm the best point with fresh draws, draw the release, and put the result into words."""
-    chosen, (tables, releases, redrawn) = _choose(bench, tell)
+    chosen, (tables, releases, redrawn) = _choose(bench, on_stage)
     met = bool(tables)
     others = [point for point in rank_points(bench) if point.number != chosen.number][:RUNNERS_UP]
     probability = count_breaks(bench.targets, chosen.measured.runs)
@@ -180,7 +180,7 @@ def conclude(bench: Bench, tell: Tell | None = None) -> Found:
     )
 
 
-def _choose(bench: Bench, tell: Tell | None) -> tuple[Point, tuple[list[Any], int, int]]:
+def _choose(bench: Bench, on_stage: Tell | None) -> tuple[Point, tuple[list[Any], int, int]]:
     """Find the best point that fresh draws confirm, and draw its release; or the closest one, and no tables.
 
     What is not confirmed does not meet the targets any more, and the next best has its turn; so it has where no rule is
@@ -188,8 +188,8 @@ def _choose(bench: Bench, tell: Tell | None) -> tuple[Point, tuple[list[Any], in
     """
     unlucky: set[int] = set()
     while met := [point for point in rank_points(bench) if point.met and point.number not in unlucky]:
-        if tell is not None and not met[0].confirmed:
-            tell(f"confirming with fresh draws: {met[0]}")
+        if on_stage is not None and not met[0].confirmed:
+            on_stage(f"confirming with fresh draws: {met[0]}")
         point = confirm_point(bench, met[0])
         if not bench.rules_risk and rank_points(bench)[0] is not point:
             continue
