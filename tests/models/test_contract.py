@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-import sys
 from functools import cache
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -15,7 +14,7 @@ import pandas as pd
 import pytest
 
 from agreement import assert_agrees
-from molehill.models import BUILT_IN
+from molehill.models import BUILT_IN, signed_amounts
 from molehill.synthesis.fitting import draw
 from molehill.synthesis.posterior import Posterior, spread_draws
 from molehill.synthesis.synthesizer import DirectSynthesizer, Synthesizer
@@ -81,7 +80,7 @@ def made(name: str) -> Any:
 @cache
 def contract_fit(name: str) -> Posterior:
     # Of 120 records, so that there are mixtures of them.
-    with patch.object(sys.modules["molehill.models.signed_amounts"], "LEAST_FOR_MIXTURE", 50):
+    with patch.object(signed_amounts, "LEAST_FOR_MIXTURE", 50):
         return quick_fit(made(name), PEOPLE_WITH_GAPS, draws=CASES[name].draws)
 
 

@@ -9,7 +9,6 @@ The test is that of Säilynoja, Bürkner and Vehtari (2022): the least probabili
 below the point. Its p-values are computed, not simulated. docs/calibration_figure.py draws what is tested here.
 """
 
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from numpyro import handlers
 from scipy.stats import binom
 
 from molehill import models
+from molehill.models import signed_amounts
 from molehill.runtime import prepare_jax
 from molehill.synthesis.sampling.chains import Engine
 from molehill.synthesis.sampling.nuts import model_engine
@@ -120,7 +120,7 @@ def find_cases(name: str) -> dict[str, Case]:
     synthesizer = getattr(models, name)(columns.get(name, "visits"), ["age", "region"])
     table = as_table(make_table())
     # The table is too small for a mixture, but the mixtures are what is to be calibrated.
-    with patch.object(sys.modules["molehill.models.signed_amounts"], "LEAST_FOR_MIXTURE", 0):
+    with patch.object(signed_amounts, "LEAST_FOR_MIXTURE", 0):
         parts = synthesizer.parts(table) if isinstance(synthesizer, Composite) else {"": synthesizer}
     cases = {}
     for number, (part, inner) in enumerate(parts.items()):
