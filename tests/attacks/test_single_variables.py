@@ -98,7 +98,7 @@ def recommend(folder, data, released, sensitive, *more):
     for one, path in zip(released, paths, strict=True):
         one.to_csv(path, index=False)
     asked = ["--known", ",".join(KEYS), "--sensitive", ",".join(sensitive), "--radius", 0.2, "--json", *more]
-    without = [part for name in WITHOUT for part in ("--without", name)]
+    without = [part for name in WITHOUT for part in ("--skip", name)]
     done = run_command("evaluate", folder / "own.csv", *paths, *asked, *without)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["recommendation"]
@@ -127,7 +127,7 @@ def test_draws_from_the_true_model_show_nothing(sensitive, tmp_path):
     assert "synthesized values" not in found["sentence"], found["sentence"]
 
 
-@pytest.mark.parametrize("key", [["--key", "person"], []])
+@pytest.mark.parametrize("key", [["--id", "person"], []])
 def test_the_order_of_released_rows_counts_where_they_stand_in_another_one(key, tmp_path):
     random = np.random.default_rng(3)
     data = make_people(random).assign(person=random.permutation(RECORDS))

@@ -401,7 +401,7 @@ def test_a_seed_of_numpy_is_the_same_seed(fitted):
     seeds: list[Any] = [np.int64(3), 3]
     tables = draw(posterior, datasets=5, seed=seeds[0])
     how: Any = {"posteriors": {"released": posterior}, "datasets": 40, "analyses": [], "propensity_methods": ()}
-    how["without"] = ["attribute_risk", "singling_out"]
+    how["skip"] = ["attribute_risk", "singling_out"]
     found, same = (evaluate(people, tables, NEIGHBOUR, seed=seed, **how) for seed in seeds)
     pd.testing.assert_frame_equal(found.records, same.records)
 
@@ -464,6 +464,6 @@ def test_a_dataset_that_gives_nobody_what_few_people_have_is_measured():
     first = data.assign(pay=rng.permutation(pay))
     second = first.assign(rank=pd.array([None] * n, dtype="Int64"))
     kinds: dict[str, Any] = {"rank": "categorical"}
-    intruder = Intruder(known="town", sensitive=["pay", "rank"], radius=0.2, missing="keep", kinds=kinds)
+    intruder = Intruder(known="town", sensitive=["pay", "rank"], radius=0.2, missing_values="keep", kinds=kinds)
     found = evaluate(data, [first, second], intruder, progress=False).risk.set_index(["scheme", "measure", "column"])
     assert found.loc[("released", "single_variable_mean", "rank"), "value"] > 0

@@ -67,9 +67,9 @@ def test_a_family_whose_rules_are_all_turned_off_is_not_judged():
 
 def test_a_measure_without_a_rule_of_ours_gets_one_in_the_nearest_family():
     rules = set_bounds(
-        pooled_picks={"amber": 0.1, "red": 0.3},
+        combined_match_rate={"amber": 0.1, "red": 0.3},
         attribution={"amber": 0.8, "red": 0.9},
-        nearer={"amber": 0.55, "red": 0.6},
+        closer_to_participants={"amber": 0.55, "red": 0.6},
         U_m={"amber": 0.03, "red": 0.05},
         advantage_riskiest={"amber": 0.5, "red": "never", "family": "identity"},
     )
@@ -145,7 +145,7 @@ def test_uniques_are_asked_by_the_risk_beyond_the_control_where_there_is_one():
 def test_bounds_that_cannot_be_are_refused_before_anything_is_measured(bounds, words):
     with pytest.raises(InputError) as raised:
         evaluate(None, None, thresholds=bounds)
-    assert raised.value.argument == "bounds"
+    assert raised.value.argument == "thresholds"
     assert words in str(raised.value)
 
 

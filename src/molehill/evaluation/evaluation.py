@@ -275,6 +275,7 @@ def evaluate(
     linked = not fully_synthetic
     linked = not fully_synthetic
     linked = not fully_synthetic
+    linked = not fully_synthetic
     schemes = _read_releases(view, released, id_column, linked=linked)
     known = _check_names(schemes, posteriors if linked else None, reference if linked else None)
     taken = [one for one in wished if linked or one.of_anybody or one.family == "utility"]

@@ -110,9 +110,7 @@ def datasets(made):
 def test_a_release_from_the_true_distribution_is_green_in_all_of_them():
     found, colours = rated(datasets(survey()[1]))
     assert set(colours.values()) == {"green"}
-    assert {"worst_risk", "worst_copies", "worst_attribution", "turned_back_risk", "avoided", "radius_left"} <= set(
-        colours
-    )
+    assert {"worst_risk", "worst_copies", "worst_guesses", "turned_back_risk", "avoided", "radius_left"} <= set(colours)
     # Both of an intruder who takes half the radius, and of one who takes twice as much.
     assert set(found.risk.query("measure == 'radius_left'")["at"]) == {0.1, 0.3, 0.4}
 
@@ -122,11 +120,11 @@ def test_the_worst_dataset_is_named_and_one_alone_has_no_others():
     made = safe.copy()
     made[4] = data["pay"]
     found, colours = rated(datasets(made))
-    row = found.risk.query("measure == 'worst_attribution'").iloc[0]
+    row = found.risk.query("measure == 'worst_guesses'").iloc[0]
     assert row["of"] == " (dataset 5)"
     own = [(np.abs(pay - data["pay"]) <= 0.2 * data["pay"]).mean() for pay in safe]
     assert row["value"] == pytest.approx(1 - np.median(np.delete(own, 4)))
-    assert colours["worst_attribution"] == "red"
+    assert colours["worst_guesses"] == "red"
     why = next(one.why for one in score(found) if one.family == "attribute")
     assert "correct attribution rate of a dataset (dataset 5), above that of the others" in why
     alone = rated(datasets(safe[:1]))[1]
@@ -145,7 +143,7 @@ def test_records_in_another_order_are_copies_and_fully_synthetic_data_have_no_ro
     shuffled = [one.sample(frac=0.9, random_state=1) for one in datasets(made)]
     found, colours = rated(shuffled, fully_synthetic=True)
     assert colours["worst_copies"] == "red"
-    assert colours["worst_lookup"] == "green"
+    assert colours["worst_alike"] == "green"
     assert not found.risk["measure"].str.startswith(("repeats", "turned", "avoided")).any()
 
 

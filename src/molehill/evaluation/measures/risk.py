@@ -143,11 +143,14 @@ def _guessed(choose: "Callable[[Guesses], Gain | None]", end: str) -> Callable[[
 
 
 def _guesses(id_: str, words: str, guess: str, choose: "Callable[[Guesses], Gain | None]") -> list[Measure]:
-    ends = {"own": ("", "", "a person's own record"), "without": ("_without", ", without the record", "the others")}
+    ends = {
+        "own": ("", "", "a person's own record"),
+        "without": ("_leave_one_out", ", without the record", "the others"),
+    }
     ends["gain"] = ("_gain", ", gain over without the record", "a person's own record beyond the others")
     return [
         Measure(
-            f"{id_}{suffix}",
+            f"{id_.removesuffix('_correct') if suffix else id_}{suffix}",
             f"{words}{more}",
             "risk",
             GUESSES,
