@@ -274,5 +274,5 @@ def test_a_guess_is_compared_with_records_of_which_kept_variables_say_the_same()
     assert (told.right.own.value, told.right.without.value) == (3 / 4, (1 + 1 + 0 + 1) / 4)
     # Alone in the town: another one of the group; alone in the group: anybody.
     towns = [one.assign(town=["A", "B", "A", "B"]) for one in (data, released)]
-    own: Any = guess_values(*towns, NEIGHBOUR, alike=np.array([0, 0, 1, 2]))
+    own: Any = guess_values(towns[0], towns[1], NEIGHBOUR, alike=np.array([0, 0, 1, 2]))
     assert own.without[0].tolist() == pytest.approx([1, 1, 0, 1 / 3])

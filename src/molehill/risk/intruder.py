@@ -458,7 +458,8 @@ def find_rows(view: View, table: Table) -> NDArray[np.intp] | None:
         except TypeError:
             continue
         # Others are synthesized.
-        if np.array_equal(*(np.bincount(side, minlength=codes.max() + 1) for side in np.split(codes, 2))):
+        before, after = (np.bincount(side, minlength=codes.max() + 1) for side in np.split(codes, 2))
+        if np.array_equal(before, after):
             both = np.unique(both * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
     ours, theirs = (np.argsort(side, kind="stable") for side in np.split(both, 2))
     if not both.any() or not np.array_equal(both[:number][ours], both[number:][theirs]):
