@@ -495,7 +495,7 @@ def studio(
         problem = f"the package {error.name!r} is not installed"
         raise InputError("studio", problem, "Install it: pip install 'molehill[studio]'") from None
 
-    open_studio(folders or [Path()], port=port, browser=browser, on_stage=typer.echo)
+    open_studio(folders or [Path()], port=port, browser=browser, tell=typer.echo)
 
 
 @app.command()
