@@ -635,7 +635,7 @@ WORKING = """
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with connect("local:1"):
             print(*runtime._EXECUTOR.get().client.run(os.getpid).values(), flush=True)
-            list(runtime.spread(pieces.note_and_stay, [(n,) for n in range(7)], shared=(Path(sys.argv[1]),)))
+            list(runtime.parallel_map(pieces.note_and_stay, [(n,) for n in range(7)], shared=(Path(sys.argv[1]),)))
 """
 
 
@@ -656,7 +656,7 @@ def test_a_worker_ends_with_the_process_that_began_it_in_the_middle_of_a_piece(t
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as begun:
         assert begun.stdout is not None
         (pid,) = map(int, begun.stdout.readline().split())
-        wait_for(lambda: list_begun(tmp_path))
+        wait_for(lambda: list_begun(tmp_path) or begun.poll() is not None)
         begun.send_signal(number)
         begun.communicate(timeout=PATIENCE)
     assert begun.returncode == -number

@@ -1,9 +1,9 @@
 """Pieces of work on a Dask cluster, of this machine or of others. The results are those of working here, to the byte.
 
-What `molehill.runtime.spread` is given becomes tasks of Dask. Functions and their arguments are packed here and opened
-where they run, so that a scheduler, its log and its dashboard see packets with numbers for names and nothing in them.
-A worker that dies takes nothing along: what it held is made again by another. A scheduler that is restarted is given
-again what is still to do. What goes wrong in a piece is raised here, as if it had run here.
+What `molehill.runtime.parallel_map` is given becomes tasks of Dask. Functions and their arguments are packed here and
+opened where they run, so that a scheduler, its log and its dashboard see packets with numbers for names and nothing
+in them. A worker that dies takes nothing along: what it held is made again by another. A scheduler that is restarted
+is given again what is still to do. What goes wrong in a piece is raised here, as if it had run here.
 """
 
 import asyncio

@@ -82,6 +82,9 @@ LEAKS = {
         },
         random,
     ),
+    "partner of a household, rounded": lambda random: keep(
+        lambda data, _: {"home": np.arange(RECORDS) // 2, "partner": pair_up(data).round(-3)}, random
+    ),
     "partner in another row": lambda random: keep(lambda data, _: {"partner": pair_up(data)}, random),
     "last wave": lambda random: keep(
         lambda data, _: {"person": np.arange(RECORDS) // 4, "before": last_wave(data)}, random

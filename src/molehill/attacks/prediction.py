@@ -35,7 +35,7 @@ _ROUNDS, _FAR = 4, 2.0
 # Of fewer people nothing is learned.
 _LEAST = 50
 # Of fewer people with a level nothing is said of it.
-_HOLDERS = 20
+_HOLDERS = 10
 # Guesses that are right by so little more are no better: the simplest come first.
 _ALIKE = 0.005
 # Least records in a leaf of either tree.

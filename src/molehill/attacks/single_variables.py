@@ -60,7 +60,7 @@ class Beside:
     units
         Groups of few records, such as households.
     near
-        For every record the one before it in the file, and the one after it.
+        For every record the one before it and the one after it, in the file and in its unit.
     kept, unit
         Variables released unchanged, and what the synthesized one is a multiple of; 0 of a category.
     between
@@ -122,6 +122,7 @@ def look_beside(
     once = list({place.tobytes(): place for place in places}.values())
     orders = [np.argsort(place) for place in once]
     near = [_move(order, shift) for order in orders for shift in (1, -1)]
+    near += [other for unit in units for other in _list_members(unit)]
     between = [(_move(order, _AWAY), _move(order, -_AWAY)) for order in orders]
     by_key = [] if patterns is None else [(" within patterns", patterns.astype(np.int64))]
     groups = [("", everyone), *by_key, *((f" within {name}", usual[name]) for name in [*usual][:_GROUPS])]
@@ -176,13 +177,24 @@ def _move(order: Integers, rows: int) -> Integers:
     return found
 
 
+def _list_members(unit: Integers) -> Iterator[Integers]:
+    """Give every record the next one of its unit, and the one before it; the first and the last go together."""
+    order = np.argsort(unit, kind="stable")
+    following, of = np.roll(order, -1), unit[order]
+    following[np.append(of[1:] != of[:-1], True)] = order[np.append(True, of[1:] != of[:-1])]
+    for here, there in ((order, following), (following, order)):
+        found = np.empty_like(order)
+        found[here] = there
+        yield found
+
+
 def guess_by_single(
     every: Floats, told: Floats, beside: Beside, rows: Integers, *, exact: bool
 ) -> Iterator[tuple[str, Floats]]:
     """Guess true values by functions of single variables: of which one, and the guess, NaN where there is none.
 
-    The functions are: the value of the variable itself, or of the record before or after, or of another one of the same
-    unit, where that is the true value and no frequent one (an intruder knows which record it is); the released values
+    The functions are: the value of the variable itself, or of the record before or after, or of another one where that
+    is the true value and no frequent one (an intruder knows which record of the unit it is); the released values
     in the order of the variable, within groups; what other records with the same value, or a similar one, have; and
     the variable times a factor, or plus an amount, which is learned from the other records of a group.
 
@@ -199,7 +211,7 @@ def guess_by_single(
     """
     yield from ((name, values[rows]) for name, values in beside.alike)
     for name, values in (*beside.alike, *beside.own):
-        yield from ((name, values[other[rows]]) for other in beside.near)
+        yield from ((name, np.where(other[rows] == rows, np.nan, values[other[rows]])) for other in beside.near)
     truth = every[rows]
     for one, other in ((every[before[rows]], every[after[rows]]) for before, after in beside.between):
         yield ORDER, np.where(one == other, one, np.nan) if exact else (one + other) / 2
