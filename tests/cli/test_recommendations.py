@@ -81,7 +81,7 @@ ALONE = (
     "singling_out",
     "linkability",
     "inference",
-    "reconstruction",
+    "unchanged_inference",
 )
 
 

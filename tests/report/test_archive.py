@@ -63,7 +63,7 @@ def test_the_dossier_of_a_release_is_as_the_schema_says(made):
     VALIDATOR.validate(content)
     assert content["release"]["files"] == hash_files(made / "release")
     assert content["inputs"]["settings"] == hash_files(made / "internal")["settings.toml"]
-    assert content["search"] is None or content["search"]["points"]
+    assert content["search"] is None or content["search"]["candidates"]
 
 
 @pytest.mark.posix

@@ -311,7 +311,7 @@ def plain_search(found: "Searched") -> dict[str, Any]:
         "found": found.fit_to_publish,
         "chosen": rows_of(found.candidates.iloc[[found.place]])[0],
         "next_best": rows_of(found.next_best),
-        "points": rows_of(found.candidates),
+        "candidates": rows_of(found.candidates),
         "blocking_records": rows_of(found.blocking_records),
         "probability": _number(found.probability),
         "probability_low": _number(found.probability_low),

@@ -160,11 +160,11 @@ def check_measures(measures: Any) -> tuple[Measure, ...]:
 
 def leave_out(measures: Sequence[Measure], without: str | Sequence[str]) -> tuple[Measure, ...]:
     """Give the measures without those that are named, by their id or by the attack that they are figures of."""
-    named = check_names("without", without)
+    named = check_names("skip", without)
     names = {one.id for one in measures} | {one.part_of for one in measures if one.part_of}
     for name in named:
         if name not in names:
-            raise InputError("without", f"there is no measure {name!r}", nearest(name, sorted(names)))
+            raise InputError("skip", f"there is no measure {name!r}", nearest(name, sorted(names)))
     return tuple(one for one in measures if one.id not in named and one.part_of not in named)
 
 

@@ -305,7 +305,7 @@ def _tell_times(release: Release) -> dict[str, Any]:
     }
     if release.search is not None:
         cost = {name: None if math.isnan(value) else value for name, value in release.search.cost.items()}
-        told["search"] = {"cost": cost, "points": release.search.candidates[list(_TIMED)].to_dict("list")}
+        told["search"] = {"cost": cost, "candidates": release.search.candidates[list(_TIMED)].to_dict("list")}
     return told
 
 
@@ -313,7 +313,7 @@ def _without_times(found: Searched) -> Searched:
     """Give of what a search found all but how long it took."""
     fields = {name: getattr(found, name) for name in Searched.__dataclass_fields__}
     cost = {"fits": found.cost["fits"]}
-    return Searched(**{**fields, "points": found.candidates.drop(columns=list(_TIMED)), "cost": cost})
+    return Searched(**{**fields, "candidates": found.candidates.drop(columns=list(_TIMED)), "cost": cost})
 
 
 def rebuild_report(folder: str | Path, *, on_stage: Callable[[str], None] | None = None) -> tuple[Path, ...]:

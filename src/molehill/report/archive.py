@@ -63,7 +63,7 @@ def describe_dossier(dossier: Dossier, published: Mapping[str, str], settings: s
         },
         "inputs": {"confidential": dossier.facts.get("input"), "settings": settings},
         "verdict": {**asdict(verdict), "remarks": [asdict(remark) for remark in list_remarks(dossier, teller)]},
-        "thresholds": _describe_scorecard(dossier),
+        "scorecard": _describe_scorecard(dossier),
         "settings": dossier.settings.model_dump(mode="json", exclude=_LEFT_OUT),
         "facts": facts,
         "policies": dict(dossier.policies),
@@ -102,7 +102,7 @@ def _describe_search(found: Searched) -> dict[str, Any]:
         "fits": found.cost["fits"],
         "chosen": found.place,
         "next": list(found.next_places),
-        "points": _rows(found.candidates),
+        "candidates": _rows(found.candidates),
         "baselines": _rows(found.baselines),
     }
 

@@ -18,7 +18,7 @@ from molehill.tables.formats.formats import read_table, write_table
 
 # What became of the datasets. What is not recommended is released only if that is asked for by name.
 Publication = Literal["released", "released against the recommendation", "not recommended", "nothing found"]
-_SEARCH_FRAMES = ("points", "blocking_records", "baselines")
+_SEARCH_FRAMES = ("candidates", "blocking_records", "baselines")
 _FRAMES = ("weights", "fits", "diagnostics")
 
 

@@ -343,7 +343,7 @@ def test_the_command_writes_a_release_like_any_other_and_can_repeat_it(project, 
     tables = {f"synthetic_{number:02}.csv" for number in (1, 2, 3)}
     assert {path.name for path in (out / "release").iterdir()} == tables | {"methods.md", "report.html"}
     kept = {path.name for path in (out / "internal").iterdir()}
-    assert {"report.html", "search.json", "search_points.parquet", "draws.npz", "manifest.json"} <= kept
+    assert {"report.html", "search.json", "search_candidates.parquet", "draws.npz", "manifest.json"} <= kept
     assert all(map(is_private, [out / "internal", *(out / "internal").rglob("*")]))
 
     dossier = read_dossier(out)
