@@ -138,7 +138,7 @@ def tables(draw):
         radius=draw(st.sampled_from([0.1, 0.5, 1.0])),
         min_radius=draw(st.sampled_from([0.0, 2.0])),
         kinds=kinds,
-        count_self=draw(st.sampled_from(["others", "paper"])),
+        count_self=draw(st.booleans()),
         small_patterns=draw(st.sampled_from(["maximum_risk", "marginal", "error"])),
         missing_values="keep" if missing else draw(st.sampled_from(["keep", "error"])),
     )
@@ -425,5 +425,5 @@ def test_a_survey_with_chances_of_knowing(tmp_path):
     eyes = Intruder(["gender", "region"], ["income", "education"], radius=0.2, knowledge_probability={"education": 0.4})
     check_confidential(frame, eyes, tmp_path / "risk", 2, 3)
     three = Intruder("town", ["pay", "rent", "tax"], radius=0.2, knowledge_probability={"tax": 0.5})
-    with pytest.raises(InputError, match="likely: with three or more"):
+    with pytest.raises(InputError, match="knowledge_probability: with three or more"):
         confidential_risk_in_parts(write(people(50), tmp_path / "own"), three, order=2)

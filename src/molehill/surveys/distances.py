@@ -18,8 +18,8 @@ class WeightedDistances(NamedTuple):
 
     U_m: float
     U_a: float
-    U_m_fresh: float
-    U_a_fresh: float
+    U_m_benchmark: float
+    U_a_benchmark: float
 
 
 def weighted_ecdf(values: Any, weights: Any, at: Any) -> Floats:

@@ -26,7 +26,7 @@ MOST_LEVELS = 100
 # What rounding alone gives a classifier to tell by.
 _NOTHING = 1e-12
 
-# Published exactly, U_m_fresh must follow from the number of records alone, whatever ties there are.
+# Published exactly, U_m_benchmark must follow from the number of records alone, whatever ties there are.
 # The mean of Kolmogorov's distribution, sqrt(pi / 2) log(2).
 _KOLMOGOROV_MEAN = float(np.sqrt(np.pi / 2) * np.log(2))
 
