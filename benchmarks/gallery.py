@@ -194,7 +194,7 @@ def by_forest(world: World, datasets: int, seed: int, *, everything: bool = Fals
     how |= {"fully_synthetic_records": len(world.data)} if everything else {"predictors": names}
     job = prepare(world.data, Settings(synthesize=replaced, **how))
     posterior = fit_quietly(job.model, job.table, np.ones(len(world.data)), seed=seed, progress=False)
-    more: dict[str, Any] = {"fully_synthetic_records": len(world.data)} if everything else {}
+    more: dict[str, Any] = {"records": len(world.data)} if everything else {}
     return [as_table(one).frame for one in draw(posterior, datasets=datasets, seed=seed, **more)]
 
 

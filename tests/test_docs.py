@@ -290,6 +290,13 @@ def test_the_api_page_has_the_public_names_and_no_others():
     assert sorted(whole) == molehill.__all__
 
 
+def test_the_pages_on_results_show_what_exists():
+    shown = re.findall(
+        r"^::: ([\w.]+)\.(\w+)$", (ROOT / "docs" / "results.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert [name for module, name in shown if not hasattr(importlib.import_module(module), name)] == []
+
+
 def test_contributing_lists_the_packages_in_the_order_of_the_layers():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
