@@ -11,11 +11,10 @@ import numpy as np
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.rates import excess, rate_of, wilson
+from molehill.attacks.single_variables import is_rare
 from molehill.attacks.worst_dataset import copied_records
 from molehill.tables.intervals import Figure
 
-# A value that a larger share of the records has is no sign of a person.
-_RARE = 0.02
 # Drawings for what chance shows.
 _DRAWINGS = 3
 
@@ -68,9 +67,7 @@ def copied_anywhere(
 
 def _is_frequent(values: Floats) -> Booleans:
     """Say of every value whether many records have it."""
-    most = max(_RARE * len(values), 1)
-    counted = [np.unique(one, return_inverse=True, return_counts=True)[1:] for one in values.T]
-    return np.column_stack([counts[places] > most for places, counts in counted])
+    return np.column_stack([~is_rare(one) for one in values.T])
 
 
 def _compare(

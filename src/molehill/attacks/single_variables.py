@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, Integers
+from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.reconstruction import frequent_others, typical_others
 from molehill.tables.patterns import Patterns, match_patterns
 from molehill.tables.resolution import column_unit, holds_dates
@@ -150,6 +150,12 @@ def _as_levels(table: Table, name: str, levels: Patterns) -> Floats:
     return np.where(found < 0, np.nan, found)
 
 
+def is_rare(values: Floats) -> Booleans:
+    """Say of every value whether few records have it, so that it may be a sign of a person."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return counts[places] <= max(_RARE * len(values), 1)
+
+
 def _is_unit(codes: Integers) -> bool:
     sizes = np.bincount(codes)
     return UNIT[0] <= len(codes) / len(sizes) <= UNIT[1] and sizes.max(initial=0) <= _LARGEST
@@ -240,8 +246,8 @@ def guess_by_single(
 
 def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[tuple[str, Floats]]:
     """Give the true value where another record of the unit has it, and few records of the file have."""
-    levels, codes, counts = np.unique(truth, return_inverse=True, return_counts=True)
-    rare = counts[codes] <= max(_RARE * len(truth), 1)
+    levels, codes = np.unique(truth, return_inverse=True)
+    rare = is_rare(truth)
     for name, values in (*beside.alike, *beside.own):
         at = np.minimum(np.searchsorted(levels, values), len(levels) - 1)
         same = levels[at] == values
@@ -269,8 +275,7 @@ def _find_anywhere(beside: Beside, truth: Floats) -> Iterator[tuple[str, Floats]
     step = np.ones(len(whole))
     for _ in range(_DIGITS):
         step = np.where((whole != 0) & (whole % (10 * step) == 0), 10 * step, step)
-    _, places, counts = np.unique(truth, return_inverse=True, return_counts=True)
-    rare = counts[places] <= max(_RARE * len(truth), 1)
+    rare = is_rare(truth)
     for name, values in beside.kept:
         own = np.unique(np.rint(values[~np.isnan(values)] / beside.unit))
         found = rare & np.isin(whole, own)
@@ -281,8 +286,7 @@ def _find_anywhere(beside: Beside, truth: Floats) -> Iterator[tuple[str, Floats]
 
 def _is_code(guess: Floats, truth: Floats) -> bool:
     """Whether all who share the value of a variable share the true value, one that few have: it is a code of it."""
-    _, places, counts = np.unique(truth, return_inverse=True, return_counts=True)
-    asked = ~np.isnan(guess) & (counts[places] <= max(_RARE * len(truth), 1))
+    asked = ~np.isnan(guess) & is_rare(truth)
     return bool(asked.sum() >= 2 * _PAIRS and (guess[asked] == truth[asked]).mean() >= _NEARLY_ALL)
 
 
