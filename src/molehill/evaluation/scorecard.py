@@ -34,7 +34,13 @@ EXPOSED, GIVEN_AWAY = 0.2, 0.5
 # what other people would tell. docs/evaluation.md has how often correct releases reach them.
 OWED, GAINED = (0.05, 0.2), (0.05, 0.2)
 # Values predicted from other released variables: within the radius, and within 1%, which takes a formula.
-PREDICTED, COMPUTED = (0.4, 0.7), (0.1, 0.3)
+PREDICTED, COMPUTED = (0.4, 0.7), (0.05, 0.1)
+# True values that the people of one level, or of one group, have again beyond chance.
+HELD = (0.25, 0.5)
+# A variable released unchanged of which so many values are one person's is as good as a number of the person.
+ALONE = (0.5, 0.9)
+# Of the uncertainty of a value, what the released one removes by whatever relation, beyond what others' tell.
+REMOVED = (0.1, 0.3)
 LOW_OVERLAP = 0.5
 FAR = 2.0
 TELLABLE = 3.0
@@ -224,6 +230,8 @@ RULES: Sequence[Rule] = (
     ),
     Rule(MEMBERSHIP, "advantage_unsure", 0.1, np.inf, "people of whom that could not be told without another fit"),
     Rule(RECONSTRUCTION, "unchanged_inference_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
+    # Whoever has the value from elsewhere finds the record; a board says whether anybody can have it.
+    Rule(RECONSTRUCTION, "unchanged_uniques", *ALONE, "people who alone have their value of {of}, released unchanged"),
     Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
     Rule(
         CONSISTENCY,
@@ -264,9 +272,12 @@ RULES: Sequence[Rule] = (
         0.0,
     ),
     Rule(ATTRIBUTE, "predicted_fine_gain", *COMPUTED, "synthesized values computed to within 1% from these{of}", 0.0),
+    Rule(IDENTITY, "linked_by_values_gain", *MATCHED, "people found by all synthesized values together, beyond chance", 0.0),
+    Rule(ATTRIBUTE, "worst_group_gain", *HELD, "people of a level{of} who have their true value, beyond chance", 0.0),
+    Rule(ATTRIBUTE, "dependence_gain", *REMOVED, "uncertainty of the true value removed by the released one", 0.0),
     Rule(IDENTITY, "copied_gain", 0.3, 0.7, "{of} of the confidential data, in any order, beyond chance", 0.0),
     Rule(IDENTITY, "copied_together_gain", 0.01, 0.03, "people with two true values or more, beyond chance", 0.0),
-    Rule(ATTRIBUTE, "level_gain", *PREDICTED, "people of one level who have it again, beyond predictions", 0.0),
+    Rule(ATTRIBUTE, "level_gain", *HELD, "people of one level who have it again, beyond predictions", 0.0),
     Rule(IDENTITY, "digits_gain", 0.02, 0.1, "values that differ from the true one by a multiple of {at}", 0.0),
 )
 _NEEDS_CONTROL = (SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)

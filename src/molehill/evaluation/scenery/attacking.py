@@ -31,6 +31,7 @@ from molehill.attacks.consistency import (
     check_rules,
 )
 from molehill.attacks.criteria import inference, linkability, singling_out
+from molehill.attacks.dependence import dependence
 from molehill.attacks.digits import Digits, shared_digits
 from molehill.attacks.identity import (
     Linkage,
@@ -40,9 +41,18 @@ from molehill.attacks.identity import (
     replicated_uniques,
     replicated_uniques_vs_control,
 )
-from molehill.attacks.prediction import Prediction, group_by_kept, predict_synthesized, read_target
+from molehill.attacks.linking import linked_by_values
+from molehill.attacks.prediction import (
+    Prediction,
+    group_by_kept,
+    indicate_kept,
+    predict_synthesized,
+    read_target,
+)
 from molehill.attacks.rates import Attack
 from molehill.attacks.reconstruction import Reconstruction, infer_unchanged
+from molehill.attacks.transformations import permute_within
+from molehill.attacks.worst_group import worst_group
 from molehill.errors import InputError, check_names
 from molehill.tables.intervals import Figure, mean_over_tables
 from molehill.tables.resolution import column_unit, holds_dates
@@ -60,6 +70,10 @@ SHARES = (0.2, 0.4, 0.6, 0.8)
 _NEIGHBOURS, _RECORDS_A_NEIGHBOUR = 10, 100
 # Columns in a predicate, and columns at most whose pairs and reconstruction are looked at.
 SIZES, MOST_COLUMNS = (1, 3), 12
+# Of fewer people nearly all have values of their own.
+_FEWEST = 50
+# Levels of a variable at most, each of which is a group of people, and exchanges of records for what chance shows.
+_LEVELS, _EXCHANGES = 100, 5
 # Numbers count as guessed within this share of the true value.
 _TOLERANCE = 0.05
 
@@ -397,6 +411,31 @@ class Attacks:
         return [name for name in kept if _is_readable(view.table, name)]
 
     @cached_property
+    def unchanged_uniques(self) -> dict[str, float]:
+        """By variable that is no key variable, the share of the people whose released value is theirs alone.
+
+        Of variables released unchanged, and of others that are the same in all datasets, of two at least: whoever has
+        such a value from elsewhere finds the person's record, whether it is a number, a code of one, or a measurement.
+        """
+        frames = [one.frame for one in self._in_order]
+        if not frames or len(frames[0]) < _FEWEST:
+            return {}
+        own, found = self.scene.view.table.frame, {}
+        for name in frames[0]:
+            one, others = frames[0][name], [frame[name] for frame in frames[1:] if name in frame]
+            if name in (*self.known, *self.sensitive) or not self._is_published(name):
+                continue
+            others += [own[name]] if name in own and not others else []
+            if others and all(one.equals(other) for other in others):
+                found[f"{name}"] = float((one.value_counts() == 1).sum()) / len(one)
+        return found
+
+    @cached_property
+    def _indicators(self) -> Floats:
+        """What a linear regression sees of the variables that are released unchanged."""
+        return indicate_kept(self.scene.view.table, self._unchanged)
+
+    @cached_property
     def alike(self) -> dict[str, Integers]:
         """By sensitive variable, the records in groups by what variables that are released unchanged say of it."""
         found, view = {}, self.scene.view
@@ -408,6 +447,56 @@ class Attacks:
             if groups is not None:
                 found[name] = groups
         return found
+
+    @cached_property
+    def dependence(self) -> dict[str, Figure]:
+        """By sensitive variable, what the released values of a person say of the true one, close to it or not."""
+        found, view = {}, self.scene.view
+        for name in self.sensitive if self._in_order else ():
+            exact = name not in view.numeric
+            truth, released = read_target(view.table, self._in_order, name, exact=exact)
+            about: dict[str, Any] = {"alike": self.alike.get(name), "seed": self._seed("dependence", name)}
+            about["kept"] = self._indicators
+            figure = dependence(truth, released, view.patterns.codes, exact=exact, **about)
+            if not np.isnan(figure.value):
+                found[name] = figure
+        return found
+
+    @cached_property
+    def worst_group(self) -> dict[str, tuple[Figure, str]]:
+        """By sensitive variable, the people of one level of some variable who have their true values most often."""
+        found, view = {}, self.scene.view
+        kept = {name: pd.factorize(view.table.frame[name])[0] for name in self._unchanged}
+        groups = [(name, codes + 1) for name, codes in kept.items() if codes.max(initial=0) < _LEVELS]
+        for name in self.sensitive if groups else ():
+            exact = name not in view.numeric
+            truth, released = read_target(view.table, self._in_order, name, exact=exact)
+            place = -1 if exact else view.numeric.index(name)
+            reach = np.zeros_like(truth) if exact else np.abs(truth) * view.radius[place]
+            reach = reach if exact else np.maximum(reach, view.min_radius[place])
+            here = np.flatnonzero(~np.isnan(truth))
+            random = np.random.default_rng(self._seed("worst group", name))
+            alike = self.alike.get(name, np.zeros_like(view.patterns.codes))
+            within = np.unique(np.stack([alike, view.patterns.codes]), axis=1, return_inverse=True)[1].reshape(-1)
+            others = [permute_within((np.zeros_like(alike), alike, within), here, random) for _ in range(_EXCHANGES)]
+            close, chance = (
+                np.concatenate([np.abs(released[:, rows[here]] - truth[here]) <= reach[here] for rows in some])
+                for some in ([np.arange(len(truth))], others)
+            )
+            figure, where = worst_group(close, chance, [(one, codes[here]) for one, codes in groups])
+            if not np.isnan(figure.value):
+                found[name] = figure, where
+        return found
+
+    @cached_property
+    def linked_by_values(self) -> Figure | None:
+        """People whose released record fits their true values best of all of the pattern; of numbers alone."""
+        view, names = self.scene.view, [name for name in self.scene.view.numeric if name in self.sensitive]
+        if not names or not self._in_order:
+            return None
+        read = [read_target(view.table, self._in_order, name, exact=False) for name in names]
+        truth, released = (np.stack([one[place] for one in read], axis=-1) for place in (0, 1))
+        return linked_by_values(truth, released, self._indicators, view.patterns.codes, seed=self._seed("linked by values"))
 
     @cached_property
     def predictions(self) -> list[Prediction]:

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+import numpy as np
+
 from molehill.attacks.identity import Linkage, Uniques
 from molehill.evaluation.measure import Measure, Unit, Value
 from molehill.evaluation.measures.attacks.criteria import figures_of
 from molehill.evaluation.scene import Scene, fixed_ends
 from molehill.evaluation.scenery.attacking import Tried
+from molehill.evaluation.telling import cut_name
 from molehill.tables.intervals import Figure
 
 PATTERNS = "Who share all known columns"
@@ -28,6 +31,11 @@ def _uniques(choose: Callable[[Uniques], Figure]) -> Callable[[Scene], Iterable[
         return [] if found is None else [Value(fixed_ends(choose(found)))]
 
     return compute
+
+
+def _identifiers(scene: Scene) -> Iterable[Value]:
+    found = scene.attacks.unchanged_uniques.items()
+    return [Value(Figure(share, np.nan, np.nan), of=cut_name(name)) for name, share in found]
 
 
 def _again(scene: Scene) -> list[tuple[Value, Tried]]:
@@ -64,6 +72,15 @@ IDENTITY_MEASURES: Sequence[Measure] = (
     ),
     # Chance is what people who were not used show.
     *(one for one in figures_of("replicated_uniques", UNIQUES, "repU", _again, rate=False) if one.id != _CHANCE),
+    Measure(
+        "unchanged_uniques",
+        "people who alone have their value of {of}",
+        "risk",
+        "Variables released unchanged that identify a record",
+        "share",
+        _identifiers,
+        part_of="unchanged_uniques",
+    ),
     _linked("linkage_expected", "right matches expected", "expectation", lambda found: found.expected),
     _linked("linkage_unique", "people with whom one released record agrees", "expectation", lambda found: found.unique),
     _linked("linkage_right", "of these the right one", "expectation", lambda found: found.right),

@@ -11,6 +11,7 @@ from molehill.evaluation.scene import Scene
 from molehill.evaluation.telling import cut_name
 from molehill.tables.intervals import Figure
 
+DEPENDENCE = "What the released values of a person say of the true one"
 PREDICTION = "Synthesized values predicted from other released variables"
 
 
@@ -40,6 +41,16 @@ def _measure(id_: str, words: str, choose: Callable[[Prediction], Figure], bette
     return Measure(id_, words, "risk", PREDICTION, "share", _predicted(choose), better, part_of="prediction")
 
 
+def _worst_group(scene: Scene) -> Iterable[Value]:
+    found = scene.attacks.worst_group.items()
+    return [Value(figure, column, of=f" of {cut_name(where)}") for column, (figure, where) in found]
+
+
+def _linked_by_values(scene: Scene) -> Iterable[Value]:
+    found = scene.attacks.linked_by_values
+    return [] if found is None or np.isnan(found.value) else [Value(found)]
+
+
 PREDICTION_MEASURES: Sequence[Measure] = (
     _measure("predicted", "predicted right", lambda one: one.rate, "lower"),
     _measure("predicted_baseline", "predicted right from the key variables", lambda one: one.baseline, ""),
@@ -61,5 +72,32 @@ PREDICTION_MEASURES: Sequence[Measure] = (
         "people of the level of a category that is redrawn least: have it again, gain over predictions",
         lambda one: one.level,
         "lower",
+    ),
+    Measure(
+        "linked_by_values_gain",
+        "people whose own record fits their true values best of all of the pattern, gain over chance",
+        "risk",
+        DEPENDENCE,
+        "share",
+        _linked_by_values,
+        part_of="linked_by_values",
+    ),
+    Measure(
+        "worst_group_gain",
+        "people of a level{of} who have their true value, gain over chance: the level with the most",
+        "risk",
+        DEPENDENCE,
+        "share",
+        _worst_group,
+        part_of="worst_group",
+    ),
+    Measure(
+        "dependence_gain",
+        "uncertainty of the true value removed by the released ones of the person, beyond chance",
+        "risk",
+        DEPENDENCE,
+        "share",
+        lambda scene: [Value(figure, column) for column, figure in scene.attacks.dependence.items()],
+        part_of="dependence",
     ),
 )
