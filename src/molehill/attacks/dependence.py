@@ -35,10 +35,12 @@ def dependence(
     one, by whatever relation, and 0 where it says no more than the released value of another person. E is the mean of I
     where another record of the same pattern, and of the same group by what is released unchanged, takes the place of
     the own one; of a number no less than where it is one of those next to it by what a linear regression on the
-    variables released unchanged predicts, so that what these say of a value is no sign. Numbers are cut into ten groups by their size. Of several datasets it is the largest of those of single
-    values and of what they are together: the mean of the ranks, the least and the largest one of a number, the most
-    frequent level of a category; there E is no less than that of one released value and the others, as the true value
-    of a person is like one more draw.
+    variables released unchanged predicts, so that what these say of a value is no sign.
+
+    Numbers are cut into ten groups by their size. Of several datasets it is the largest of those of single values and
+    of what they are together: the mean of the ranks, the least and the largest one of a number, the most frequent level
+    of a category; there E is no less than that of one released value and the others, as the true value of a person is
+    like one more draw.
 
     Parameters
     ----------

@@ -55,7 +55,9 @@ def linked_by_values(truth: Floats, released: Floats, kept: Floats, patterns: In
     inputs = np.column_stack([np.ones(number), kept])
     own, told = (_left_over(one, inputs) for one in (own, told))
     strength = (own * told).mean(axis=0)
-    strength = np.clip(np.sign(strength) * np.maximum(np.abs(strength) - _BY_CHANCE / np.sqrt(number), 0), -0.999, 0.999)
+    strength = np.clip(
+        np.sign(strength) * np.maximum(np.abs(strength) - _BY_CHANCE / np.sqrt(number), 0), -0.999, 0.999
+    )
     random = np.random.default_rng(seed)
     found, by_chance = [], []
     asked = random.permutation(number)[:_PEOPLE]

@@ -114,7 +114,9 @@ def look_beside(
     alike += [(ORDER, one[np.argsort(place)]) for place, one in moved]
     # Nor need a row be the person's own: all may be the same number of rows away, or in the opposite order.
     truth = as_numbers(table, column) if levels is None else levels.codes.astype(np.float64)
-    alike += [(ORDER, shifted) for place, one in zip(places, own, strict=False) for shifted in _shift(truth, one, place)]
+    alike += [
+        (ORDER, shifted) for place, one in zip(places, own, strict=False) for shifted in _shift(truth, one, place)
+    ]
     everyone = np.zeros(len(table.frame), dtype=np.int64)
     coded = {name: pd.factorize(table.frame[name], use_na_sentinel=False)[0].astype(np.int64) for name in kept}
     coded = {name: coded[name] for name in sorted(coded, key=lambda name: -int(coded[name].max(initial=0)))}
@@ -284,9 +286,7 @@ def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[tu
             yield name, np.where(rare & (others > 0), truth, np.nan)
 
 
-def find_anywhere(
-    truth: Floats, kept: Iterable[tuple[str, Floats]], unit: float
-) -> Iterator[tuple[str, Floats]]:
+def find_anywhere(truth: Floats, kept: Iterable[tuple[str, Floats]], unit: float) -> Iterator[tuple[str, Floats]]:
     """Give the true value where any record has it in a variable released unchanged, if that is no chance.
 
     Whoever knows the couples reads the income of a person off the record of the partner. By chance as many records have

@@ -38,7 +38,9 @@ def worst_group(close: Booleans, by_chance: Booleans, groups: Iterable[tuple[str
     >>> figure.value, figure.low > 0.5, name
     (1.0, True, 'region')
     """
-    listed = [(name, codes == level) for name, codes in groups for level in np.flatnonzero(np.bincount(codes) >= _LEAST)]
+    listed = [
+        (name, codes == level) for name, codes in groups for level in np.flatnonzero(np.bincount(codes) >= _LEAST)
+    ]
     worst, where = NOTHING, ""
     for name, members in listed:
         level = 1 - _ALARM / len(listed)

@@ -477,7 +477,9 @@ def find_rows(view: View, reading: Reading) -> NDArray[np.intp] | None:
     if (rows == np.arange(len(rows))).all():
         return None
     by_rows, by_values = (_count_close(view, replace(reading, rows=one)) for one in (None, rows))
-    agreeing = [sum(int((one[: len(own)] == one[len(own) :][order]).sum()) for one in found) for order in (slice(None), rows)]
+    agreeing = [
+        sum(int((one[: len(own)] == one[len(own) :][order]).sum()) for one in found) for order in (slice(None), rows)
+    ]
     by_chance = _BY_CHANCE * np.sqrt(max(by_rows, by_values))
     return rows if agreeing[1] > agreeing[0] and by_rows - by_values <= by_chance else None
 

@@ -496,7 +496,9 @@ class Attacks:
             return None
         read = [read_target(view.table, self._in_order, name, exact=False) for name in names]
         truth, released = (np.stack([one[place] for one in read], axis=-1) for place in (0, 1))
-        return linked_by_values(truth, released, self._indicators, view.patterns.codes, seed=self._seed("linked by values"))
+        return linked_by_values(
+            truth, released, self._indicators, view.patterns.codes, seed=self._seed("linked by values")
+        )
 
     @cached_property
     def predictions(self) -> list[Prediction]:
