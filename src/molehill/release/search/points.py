@@ -219,7 +219,7 @@ def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Be
     store, saved = None, []
     if checkpoint is not None:
         # A synthesizer of the user's own has no name but that of its model; the fits check it in full.
-        store = open_store(checkpoint, [job.settings.model_dump_json()], {"records": _hash_records(job.table)})
+        store = open_store(checkpoint, [job.settings.model_dump_json(), job.source["content"]], {})
         saved = [arrays for _, arrays in read_chunks(store)]
     # Of several columns, the one that is furthest away counts, here as in a release.
     distances = [fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric]
@@ -591,15 +591,6 @@ def list_points(points: Sequence[Point], fresh: float) -> pd.DataFrame:
             row |= {f"target_{place}_{name}": getattr(judgement, name) for name in TOLD}
         rows.append(row | {"met": point.met, "gap": point.gap})
     return pd.DataFrame(rows)
-
-
-def _hash_records(table: Table) -> np.ndarray:
-    """A number for every record, from all its values."""
-    columns = {
-        name: column if pd.api.types.is_numeric_dtype(column.dtype) else column.astype(str)
-        for name, column in table.frame.items()
-    }
-    return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
 
 
 def _membership_of(posterior: Posterior) -> str:
