@@ -421,13 +421,13 @@ class Attacks:
         if not frames or len(frames[0]) < _FEWEST:
             return {}
         own, found = self.scene.view.table.frame, {}
-        for name in frames[0]:
+        for name in [f"{each}" for each in frames[0]]:
             one, others = frames[0][name], [frame[name] for frame in frames[1:] if name in frame]
             if name in (*self.known, *self.sensitive) or not self._is_published(name):
                 continue
             others += [own[name]] if name in own and not others else []
             if others and all(one.equals(other) for other in others):
-                found[f"{name}"] = float((one.value_counts() == 1).sum()) / len(one)
+                found[name] = float((one.value_counts() == 1).sum()) / len(one)
         return found
 
     @cached_property
