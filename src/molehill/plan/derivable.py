@@ -390,7 +390,8 @@ def _find_one(aim: _Aim, pool: _Pool) -> Derivable | None:
     if formula is not None and not formula.partly:
         return formula
     searches = (_find_levels, _find_order, _find_factors, _grow, _find_elsewhere)
-    return next((found for search in searches if (found := search(aim, pool)) is not None), formula)
+    found = next((found for search in searches if (found := search(aim, pool)) is not None), None)
+    return formula if formula is not None and (found is None or found.partly) else found
 
 
 def _find_formula(aim: _Aim, pool: _Pool) -> Derivable | None:
