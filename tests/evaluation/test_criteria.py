@@ -3,8 +3,8 @@
 import pytest
 
 from molehill.errors import InputError
-from molehill.evaluation.measures import MEASURES
-from molehill.plan.targets import EXAMPLES, Target, impossible, read_targets
+from molehill.evaluation.catalogue import MEASURES
+from molehill.evaluation.criteria import EXAMPLES, Target, impossible, read_targets
 
 
 def test_targets_are_read_and_told_again():

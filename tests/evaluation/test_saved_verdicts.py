@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from few_figures import FINE, NAN, evaluation
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import read_evaluation
-from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import RULES, describe_rules, judge_rule, list_rules, read_bounds, set_rules
 from molehill.evaluation.verdict import judge
 

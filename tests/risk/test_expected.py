@@ -10,8 +10,8 @@ from agreement import assert_agrees, standard_error
 from conjugate import pay_by_town
 from molehill.arrays import derive_seed
 from molehill.errors import InputError
-from molehill.evaluation.scenery.expected import BLOCKS, expected_risk
 from molehill.models import normal_linear
+from molehill.risk.expected import BLOCKS, expected_risk
 from molehill.risk.identification import release_risk
 from molehill.risk.intruder import Intruder
 from molehill.synthesis.fitting import draw
@@ -70,7 +70,7 @@ def test_the_error_is_the_spread_of_independent_repeats(posterior):
 
 
 def test_batches_do_not_repeat_a_draw(people, posterior, monkeypatch):
-    monkeypatch.setattr("molehill.evaluation.scenery.expected._BATCH", 7 * 40)
+    monkeypatch.setattr("molehill.risk.expected._BATCH", 7 * 40)
     batches = list(posterior.predict_tables(40, seed=5, at_once=7))
     assert [len(batch) for batch in batches] == [7, 7, 7, 7, 7, 5]
     pays = np.array([table["pay"].to_numpy() for batch in batches for table in batch])

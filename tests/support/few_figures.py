@@ -4,9 +4,9 @@ from functools import cache
 
 import pandas as pd
 
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import COLUMNS, describe_measures
-from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import describe_rules, read_bounds, set_rules
 
 NAN = float("nan")

@@ -1,125 +1,43 @@
-"""One release beside the confidential table: what measures share, each part computed once and when it is asked for."""
+"""What measures are computed from: one release beside the confidential data, and what is known of how it was made."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from molehill.arrays import Floats, Integers
-from molehill.errors import InputError, check_choice, check_number, check_whole
-from molehill.evaluation.scenery.all_datasets import AllDatasets
-from molehill.evaluation.scenery.attacking import Attacks, Trial
-from molehill.risk.attacks import Attribution, Guesses, PooledRisk, attribution, guess_values, pooled_risk
+from molehill.evaluation.options import EvaluationOptions
 from molehill.risk.holdout import Holdout
-from molehill.risk.identification import (
-    ConfidentialRisk,
-    MatchRates,
-    ReleaseRisk,
-    confidential_risk,
-    match_rates,
-    matches_beyond_chance,
-    release_risk,
-    risk_floor,
-)
-from molehill.risk.intruder import Radius, Reading, View, read_released
-from molehill.risk.moles import Moles, Rises, count_increases, moles
+from molehill.risk.identification import ConfidentialRisk, ReleaseRisk, confidential_risk, release_risk, risk_floor
+from molehill.risk.intruder import Reading, View, read_released
 from molehill.risk.profile import profile_release
-from molehill.rules.rules import Rules
-from molehill.surveys.design import Sample, SurveyDesign
-from molehill.surveys.rarity import PopulationRisk, population_risk
-from molehill.tables.intervals import Figure, mean_over_tables
-from molehill.tables.resolution import holds_dates
-from molehill.tables.schema import is_number
+from molehill.surveys.design import Sample
+from molehill.tables.intervals import Figure
 from molehill.tables.table import Table
-from molehill.utility import (
-    Agreement,
-    Analysis,
-    Distances,
-    agreement,
-    ecdf_distances,
-    estimate,
-    propensity,
-    table_difference,
-    wasserstein,
-)
-from molehill.utility.distances import MOST_LEVELS, MOST_TERMS, Method
-from molehill.utility.marginals import MOST_SETS
-from molehill.utility.tails import FreshRange, fresh_range
 
 if TYPE_CHECKING:
-    from molehill.evaluation.scenery.attribute import AttributeRisk
-    from molehill.evaluation.scenery.expected import ExpectedRisk
-    from molehill.evaluation.scenery.membership import Membership
-
-METHODS = {"logistic": "logistic", "tree": "classification tree"}
-# Shuffles for what a fresh sample would show, over all tables of a release.
-PERMUTATIONS = 20
-# Of fewer records a classifier says nothing.
-LEAST_RECORDS = 50
-# Indicators of known columns that the classifier sees at most; their products with each other make many more.
-_MOST_INDICATORS = 30
-# A classifier sees records that are complete: a column with which fewer than this share would be is left out.
-_LEAST_COMPLETE = 0.2
-_MOST_LEVELS = 100
-# Where confidential and baseline risk differ by less, nothing can be left of it.
-_LEAST_LEFT = 0.01
-# Pairs of datasets whose records are matched in each other.
-_MATCHED = 5
-# Columns whose pairs and triples are compared at most; of more than this many records in all tables, fewer of the sets.
-_MOST_RELATED = 25
-_MOST_COUNTED = 4_000_000_000
-_LEAST_SETS = 200
-
-
-@dataclass(frozen=True)
-class Options:
-    """How an evaluation measures: the arguments of `evaluate` that are about measuring."""
-
-    analyses: Sequence[Analysis]
-    groups: str | Sequence[str] | None
-    interval: Literal["combined", "bootstrap"]
-    rule: Literal["partial", "full"]
-    methods: Sequence[Method]
-    radii: Sequence[Radius]
-    step: float
-    seed: int
-    related: Sequence[str] | None = None
-    survey: SurveyDesign | None = None
-    hidden: Sequence[str] = ()
-    population: bool = False
-    rules: Rules | None = None
-    shuffled: bool = False
-
-    def __post_init__(self) -> None:
-        check_choice("interval", self.interval, ("combined", "bootstrap"))
-        check_choice("rule", self.rule, ("partial", "full"))
-        check_number("step", self.step)
-        object.__setattr__(self, "seed", check_whole("seed", self.seed, 0))
-        if not all(isinstance(one, Analysis) for one in self.analyses):
-            raise InputError("analyses", "it holds something else", "Give for instance [mean('income')]")
-        for method in self.methods:
-            check_choice("propensity_methods", method, tuple(METHODS))
-        for radius in self.radii:
-            if not isinstance(radius, Real | Mapping):
-                problem = f"one is of type {type(radius).__name__}, not a radius"
-                raise InputError("radii", problem, "Give numbers such as [0.1, 0.3], or numbers by column")
+    from molehill.attacks.rates import Trial
+    from molehill.attacks.worst_case.attributes import AttributeRisk
+    from molehill.attacks.worst_case.membership import Membership
+    from molehill.evaluation.measure import Need
+    from molehill.risk.expected import ExpectedRisk
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """One release, or the confidential table itself, as measures look at it.
+class Context:
+    """One release, or the confidential data themselves, as measures look at it.
+
+    Here is what measures of several families need, each computed once and when it is asked for; what those of one
+    family share is a function in its file of `molehill.evaluation.catalogue`, with `shared` above it.
 
     Attributes
     ----------
     view, confidential
-        The confidential table through the intruder's eyes, and its risk.
+        The confidential data through the intruder's eyes, and their risk.
     readings
-        The released tables; none for the confidential table itself.
+        The released datasets; none for the confidential data themselves.
     options
         How to measure.
     expected
@@ -127,63 +45,71 @@ class Scene:
     reference
         The release that this one is compared with record by record, if any.
     beside
-        Of the confidential table: the first release, whose analyses tell those of the confidential table too.
+        Of the confidential data: the first release, whose analyses are those of the confidential data too.
     holdout
-        How near tables lie to who was in the data and who was not, where that was tried.
-    membership
-        What the release shows of some records having been in the data, where the posterior can say it.
-    attributes
-        What the release tells of single values of some records to who knows all else, where the posterior can say it.
+        How near datasets lie to who was in the data and who was not, where that was tried.
+    membership, attributes
+        What the worst-case intruder learns of some records, where the posterior can say it.
     trial
         People who were not used, with what they are a control of; None without them.
+    found
+        What measures share, by the function that computed it: see `molehill.evaluation.measure.shared`.
     """
 
     view: View
     confidential: ConfidentialRisk
     readings: list[Reading]
-    options: Options
+    options: EvaluationOptions
     expected: "ExpectedRisk | None" = None
-    reference: "Scene | None" = None
-    beside: "Scene | None" = None
+    reference: "Context | None" = None
+    beside: "Context | None" = None
     holdout: Holdout | None = None
     membership: "Membership | None" = None
     attributes: "Sequence[AttributeRisk]" = ()
-    trial: Trial | None = None
+    trial: "Trial | None" = None
+    found: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def has(self) -> "set[Need]":
+        """What measures may need, of that what there is."""
+        there: dict[Need, bool] = {
+            "own record": not self.options.fully_synthetic,
+            "posterior": self.expected is not None or self.membership is not None or bool(self.attributes),
+            "control": self.trial is not None,
+            "halves": self.holdout is not None,
+            "survey design": self.options.survey is not None,
+        }
+        return {need for need, is_there in there.items() if is_there}
 
     @property
     def is_release(self) -> bool:
-        """Whether there are released tables, or only the confidential one."""
+        """Whether there are released datasets, or only the confidential data."""
         return bool(self.readings)
 
     @property
     def is_linked(self) -> bool:
-        """Whether some released record is a person's own; none is in tables of new people."""
+        """Whether some released record is a person's own; none is in fully synthetic data."""
         return any(reading.rows is None or (reading.rows >= 0).any() for reading in self.readings)
 
     @property
     def tables(self) -> list[Table]:
-        """The released tables."""
+        """The released datasets."""
         return [reading.table for reading in self.readings]
 
     @cached_property
-    def attacks(self) -> Attacks:
-        """The attacks that boards know, each made when it is asked for."""
-        return Attacks(self)
-
-    @cached_property
-    def all_datasets(self) -> AllDatasets:
-        """What an intruder learns who follows a person's row through all datasets."""
-        return AllDatasets(self)
-
-    @cached_property
     def risk(self) -> ReleaseRisk:
-        """Risk of every record in the released tables."""
+        """Risk of every record in the released datasets."""
         return release_risk(self.view, self.readings)
 
     @property
     def by_dataset(self) -> Floats:
-        """(tables, records): risk in every table; of the confidential table its own."""
+        """(datasets, records): risk in every dataset; of the confidential data their own."""
         return self.risk.by_dataset if self.is_release else self.confidential.risk[None]
+
+    @property
+    def best_known_risk(self) -> Floats:
+        """(blocks, records): expected risk where the model is known, else that of every dataset, which estimate it."""
+        return self.by_dataset if self.expected is None else self.expected.blocks
 
     @cached_property
     def profile(self) -> dict[str, Figure]:
@@ -191,148 +117,21 @@ class Scene:
         return profile_release(self.by_dataset)
 
     @cached_property
-    def expected_profile(self) -> dict[str, Figure]:
-        """How expected risk is spread over the records; empty where it is not known."""
-        return {} if self.expected is None else profile_release(self.expected.blocks)
-
-    @cached_property
-    def risk_floor(self) -> float:
-        """Mean risk of tables that tell nothing of a person beyond the pattern."""
+    def baseline_risk(self) -> float:
+        """Mean risk of values drawn from their own pattern."""
         return float(np.nanmean(risk_floor(self.view)))
 
     @cached_property
-    def profile_by_radius(self) -> list[tuple[Radius, dict[str, Figure]]]:
-        """The same to intruders with other radii."""
-        radii = self.options.radii if self.is_release else ()
-        risks = [(radius, release_risk(self.view.at(radius), self.readings)) for radius in radii]
-        return [(radius, profile_release(risk.by_dataset)) for radius, risk in risks]
+    def sample(self) -> Sample | None:
+        """How the confidential records were drawn, if that is known."""
+        return None if self.options.survey is None else self.options.survey.read(self.view.table)
 
     @cached_property
-    def beyond_baseline_by_radius(self) -> list[tuple[Radius, Figure, Figure]]:
-        """By radius, what is left of the risk above the baseline, and the true match rate above its baseline.
+    def compared(self) -> "Context":
+        """What datasets are compared in: where they are the population's, every record as often as its weight says.
 
-        The baseline is that of values drawn from their own pattern; of match rates, of released values in any order
-        within the pattern. A larger radius has more close values by chance, and so a higher baseline. Of match rates it
-        is, if that is more, the rate at which one dataset's records are matched in another: a true value is like one
-        more draw, however much predictors tell of it.
-        """
-        found = []
-        for radius, profile in self.profile_by_radius if self.is_linked else ():
-            view = self.view.at(radius)
-            own, floor = confidential_risk(view), float(np.nanmean(risk_floor(view)))
-            before = float(np.nanmean(own.risk)) - floor
-            by_chance = float(matches_beyond_chance(view, self.readings)[0].mean())
-            matched = max(by_chance, self._match_each_other(view))
-            rates = mean_over_tables(np.asarray(match_rates(view, self.readings).true), least=0.0, most=1.0)
-            if before > _LEAST_LEFT:
-                left = Figure(*((end - floor) / before for end in profile["mean"]))
-                found.append((radius, left, Figure(*(end - matched for end in rates))))
-        return found
-
-    def _match_each_other(self, view: View) -> float:
-        """True match rate of a dataset in the one after it, as if its values were the true ones; of the first few."""
-        rates = []
-        for one, other in pairwise(self.readings[: _MATCHED + 1]):
-            cells = one.own_cells
-            taken = replace(view, values=one.own_values, cells=cells, part=view.part & (cells >= 0))
-            rates.append(float(match_rates(taken, [other]).true[0]))
-        return float(np.mean(rates)) if rates else 0.0
-
-    @cached_property
-    def alone(self) -> dict[str, tuple[Figure, float]]:
-        """Where several columns are sensitive, for each the mean risk if it were the only one, and its floor."""
-        columns = self.view.intruder.sensitive
-        if not self.is_linked or len(columns) < 2:
-            return {}
-        views = {column: self.view.alone(column) for column in columns}
-        risks = {column: release_risk(own, self.readings).by_dataset for column, own in views.items()}
-        return {
-            column: (profile_release(risks[column])["mean"], float(np.nanmean(risk_floor(views[column]))))
-            for column in columns
-        }
-
-    @cached_property
-    def rates(self) -> MatchRates:
-        """An intruder's matches; of the confidential table, those if it were published as it is."""
-        return match_rates(self.view, self.readings or self.view.table)
-
-    @cached_property
-    def matches_beyond_chance(self) -> Figure:
-        """How much higher the true match rate is than by chance; of the confidential table, if it were published."""
-        return matches_beyond_chance(self.view, self.readings or self.view.table)[1]
-
-    @cached_property
-    def pooled(self) -> PooledRisk:
-        """What pooling the tables gives: of one table, and of the confidential one, what it gives itself."""
-        return pooled_risk(self.view, self.readings or self.view.table)
-
-    @cached_property
-    def guesses(self) -> dict[str, Guesses]:
-        """How well every sensitive column is guessed."""
-        columns = self.view.intruder.sensitive if self.is_release else ()
-        alike = self.attacks.alike if self.is_linked else {}
-        return {
-            column: guess_values(self.view.alone(column), self.readings, alike=alike.get(column)) for column in columns
-        }
-
-    @cached_property
-    def attributions(self) -> dict[str, Attribution]:
-        """What released records that look like a person tell of every sensitive column of the person."""
-        columns = self.view.intruder.sensitive if self.is_release else ()
-        return {column: attribution(self.view.alone(column), self.readings) for column in columns}
-
-    @cached_property
-    def moles(self) -> Moles | None:
-        """Records whose expected risk rises against the reference."""
-        if self.expected is None or self.reference is None or self.reference.expected is None:
-            return None
-        base = self.reference.expected
-        return moles(self.expected.risk, self.expected.error, base.risk, base.error, step=self.options.step)
-
-    @cached_property
-    def rises(self) -> Rises | None:
-        """Records whose realised risk rises against the reference, beside how many would by chance."""
-        if self.reference is None:
-            return None
-        how: dict[str, Any] = {"step": self.options.step, "runs": self.usable_runs, "seed": self.options.seed}
-        return count_increases(self.risk.by_dataset, self.reference.risk.by_dataset, **how)
-
-    @cached_property
-    def estimates(self) -> pd.DataFrame:
-        """What the analyses find, in the confidential table and in the release, with how the two compare."""
-        options = self.options
-        if not options.analyses or not self.is_release:
-            return pd.DataFrame(columns=["analysis", "column", "group"])
-        return self._estimate(design=options.survey, hidden=options.hidden)
-
-    @cached_property
-    def unweighted(self) -> pd.DataFrame:
-        """What the analyses find in the tables as they are, where estimates are weighted; else nothing."""
-        if self.estimates.empty or self.options.survey is None:
-            return self.estimates.iloc[:0]
-        return self._estimate()
-
-    def _estimate(self, **about: Any) -> pd.DataFrame:
-        options = self.options
-        how: dict[str, Any] = {"interval": options.interval, "rule": options.rule, "seed": options.seed, **about}
-        how["missing"] = self.view.intruder.missing_values
-        if not self.is_linked:
-            # New people may be more or fewer.
-            how["size"] = float(np.mean([len(table.frame) for table in self.tables])) / self.view.records
-            if about and self.sample is not None and not any(self.sample.weight in one.frame for one in self.tables):
-                # Drawn as if evenly, they are no surer than the sample, which tells less than as many even records.
-                how["size"] *= self.view.records / self.sample.effective
-        frames = [estimate(self.view.table, self.tables, options.analyses, **how).assign(group="")]
-        if options.groups is not None:
-            frames.append(estimate(self.view.table, self.tables, options.analyses, groups=options.groups, **how))
-        return pd.concat(frames, ignore_index=True)
-
-    @cached_property
-    def compared(self) -> "Scene":
-        """What tables are compared in: where they are the population's, every record as often as its weight says.
-
-        A table that was drawn from the population, and not given the weight, is not to look like the sample. Records of
-        the same people are repeated in both tables; of new people those of the confidential table alone.
+        A dataset that was drawn from the population, and not given the weight, is not to look like the sample. Records
+        of the same people are repeated in both; of fully synthetic data those of the confidential data alone.
         """
         if not self.options.population or self.sample is None:
             return self
@@ -342,230 +141,15 @@ class Scene:
         tables = [_take(table, rows) for table in self.tables] if linked else self.tables
         readings = read_released(view, tables, linked=linked) if tables else []
         options = replace(self.options, survey=None, population=False)
-        return Scene(view, confidential_risk(view), readings, options)
-
-    @cached_property
-    def fresh_ranges(self) -> dict[str, FreshRange]:
-        """By numeric column, where spread, tails and extremes of correct releases of as many tables would lie."""
-        found = {}
-        for column in self.view.numeric if self.is_release else ():
-            own = self.view.column(column)
-            own = own[~np.isnan(own)]
-            sizes = [int((~np.isnan(reading.column(column))).sum()) for reading in self.readings]
-            if len(own) and min(sizes):
-                found[column] = fresh_range(own, len(sizes), round(sum(sizes) / len(sizes)))
-        return found
-
-    @cached_property
-    def sample(self) -> Sample | None:
-        """How the confidential records were drawn, if that is known."""
-        return None if self.options.survey is None else self.options.survey.read(self.view.table)
-
-    @cached_property
-    def population(self) -> PopulationRisk | None:
-        """How rare the patterns of the records are in the population, where the weights of a survey tell it.
-
-        None where weights add up to the records and not to a population, and of tables of new people.
-        """
-        known, breaks = self.view.intruder.known, self.view.intruder.breaks
-        of_people = not self.is_release or self.is_linked
-        if self.sample is None or not known or not of_people or not self.sample.expands:
-            return None
-        return population_risk(self.view.table, known, self.sample.weights, breaks=breaks)
-
-    @cached_property
-    def knowing_weight(self) -> View | None:
-        """The confidential table to an intruder who knows the weight as well, where releases have it as collected."""
-        survey, own = self.options.survey, self.view.intruder
-        if survey is None or survey.weight in {*own.known, *own.sensitive, *self.options.hidden}:
-            return None
-        tables = self.tables if self.beside is None else self.beside.tables
-        kept = all(
-            survey.weight in table.frame and table.frame[survey.weight].equals(self.view.table.frame[survey.weight])
-            for table in tables
-        )
-        return replace(own, known=[*own.known, survey.weight]).view(self.view.table) if kept else None
-
-    @cached_property
-    def weighted_distances(self) -> pd.DataFrame:
-        """How far weighted distributions and two-way tables lie apart, as in `distances`; empty without a design."""
-        options = self.options
-        how: dict[str, Any] = {"design": options.survey, "hidden": options.hidden}
-        frames = []
-        if self.is_release and options.survey is not None:
-            missing = self.view.intruder.missing_values
-            frames = [
-                ecdf_distances(self.view.table, self.tables, column, missing=missing, **how).summary
-                for column in self.view.numeric
-            ]
-            frames += [table_difference(self.view.table, self.tables, pairs, **how).summary for pairs in self._pairs()]
-        nothing = pd.DataFrame(columns=["column", "measure", "value", "low", "high"])
-        return pd.concat(frames, ignore_index=True) if frames else nothing
-
-    @cached_property
-    def distances(self) -> pd.DataFrame:
-        """How far the tables themselves lie apart: column, measure, of, group, value, low, high.
-
-        Distances of every numeric sensitive column; two-way tables of every categorical one with each known column of
-        few levels; and, from 50 records up, how well a classifier tells released records by the sensitive and known
-        columns. Where the known columns were kept as they are, that is compared with shuffling each pair of a
-        confidential and a released record.
-        """
-        nothing = pd.DataFrame(columns=["column", "measure", "of", "group", "value", "low", "high"])
-        if not self.is_release:
-            return nothing
-        frames = [*self._numeric_distances(), *self._table_distances(), *self.told_apart()]
-        told = [frame.assign(**dict.fromkeys({"of", "group"} - set(frame), "")) for frame in frames]
-        return pd.concat(told, ignore_index=True) if told else nothing
-
-    @cached_property
-    def agreement(self) -> Agreement | None:
-        """How well pairs and triples of columns agree that contain a sensitive one; None for the confidential table.
-
-        The columns are the sensitive and the known ones (or those named as related), the first 25 of them, without
-        categories of more than 100 levels: nothing could be said of their cells. For large tables fewer of the sets are
-        compared, at least 200.
-        """
-        if not self.is_release:
-            return None
-        frame, schema = self.view.table.frame, self.view.schema
-        sensitive = schema.having("sensitive")
-        # Codes that were declared to be categories are not cut like numbers.
-        exact = {column.name for column in schema.columns if column.kind == "categorical"}
-        related = [
-            name
-            for name in self._related
-            if name not in sensitive
-            and (
-                (name not in exact and (pd.api.types.is_numeric_dtype(frame[name].dtype) or holds_dates(frame[name])))
-                or frame[name].nunique(dropna=False) <= _MOST_LEVELS
-            )
-        ]
-        columns = [*sensitive, *related][:_MOST_RELATED]
-        counted = sum(len(other.frame) for other in self.tables)
-        return agreement(
-            self.view.table,
-            self.tables,
-            columns[: len(sensitive)],
-            columns=columns,
-            breaks={name: () for name in columns if name in exact},
-            most_sets=max(_LEAST_SETS, min(MOST_SETS, _MOST_COUNTED // counted)),
-        )
-
-    def _numeric_distances(self) -> list[pd.DataFrame]:
-        groupings = [{}] if self.options.groups is None else [{}, {"groups": self.options.groups}]
-        how: dict[str, Any] = {"missing": self.view.intruder.missing_values}
-        return [
-            measure(self.view.table, self.tables, column, **how, **grouping).summary
-            for column in self.view.numeric
-            for measure in (ecdf_distances, wasserstein)
-            for grouping in groupings
-        ]
-
-    def _table_distances(self) -> list[pd.DataFrame]:
-        return [table_difference(self.view.table, self.tables, pairs).summary for pairs in self._pairs()]
-
-    def _pairs(self) -> list[list[tuple[str, str]]]:
-        """Give the pairs of a sensitive category and a related column of few levels: one list, or none of them."""
-        frame, schema = self.view.table.frame, self.view.schema
-        related = self._related
-        few = [
-            name
-            for name in (*related, *schema.having("sensitive"))
-            if frame[name].nunique(dropna=False) <= _MOST_LEVELS
-        ]
-        exact = [name for name in schema.having("sensitive") if name not in self.view.numeric and name in few]
-        pairs = [(name, other) for name in exact for other in few if other in related]
-        return [pairs] if pairs else []
-
-    def told_apart(self) -> list[pd.DataFrame]:
-        """How well classifiers tell released records."""
-        table, schema = self.view.table, self.view.schema
-        columns = self._complete_enough([*schema.having("sensitive"), *self._seen_by_classifier()])
-        if not {*columns} & {*schema.having("sensitive")}:
-            return []
-        if len(table.frame) < LEAST_RECORDS or all(table.frame[name].nunique(dropna=False) < 2 for name in columns):
-            return []
-        widths = [self._indicators(name) for name in columns]
-        # What is not looked at cannot make them differ; the sensitive ones come first.
-        columns = [name for name, wide in zip(columns, np.cumsum(widths), strict=True) if wide <= MOST_TERMS]
-        widths, kept = widths[: len(columns)], self._kept_as_they_are(columns)
-        # With the products of any two columns, and the squares of numbers; of many columns these would be thousands.
-        squares = sum(is_number(table, name) for name in columns)
-        terms = sum(widths) + squares + (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2
-        found: dict[str, Distances] = {
-            method: propensity(
-                table,
-                self.tables,
-                columns,
-                method=method,
-                # What a logistic regression tells by chance is known by a formula, of pairs, too.
-                permutations=PERMUTATIONS if method == "tree" else None,
-                interactions=terms <= MOST_TERMS,
-                pairs=kept,
-                seed=self.options.seed,
-                missing="error" if kept else "keep",
-            )
-            for method in self.options.methods
-        }
-        return [distances.summary.assign(of=METHODS[method]) for method, distances in found.items()]
+        return Context(view, confidential_risk(view), readings, options)
 
     @property
-    def _related(self) -> Sequence[str]:
-        """The columns whose relation to the sensitive ones is looked at: the known ones, unless others are named."""
-        return self.view.schema.having("known") if self.options.related is None else self.options.related
-
-    def _seen_by_classifier(self) -> list[str]:
-        chosen, indicators = [], 0
-        for name in self._related:
-            indicators += self._indicators(name)
-            if indicators > _MOST_INDICATORS:
-                break
-            chosen.append(name)
-        return chosen
-
-    def _complete_enough(self, columns: Sequence[str]) -> list[str]:
-        """The columns without those with which hardly any record of some table would be complete."""
-        frames = [table.frame for table in (self.view.table, *self.tables)]
-        complete, chosen = [np.ones(len(frame), dtype=bool) for frame in frames], []
-        for name in columns:
-            left = [so_far & frame[name].notna() for so_far, frame in zip(complete, frames, strict=True)]
-            if all(some.sum() >= max(_LEAST_COMPLETE * len(some), 2) for some in left):
-                complete, chosen = left, [*chosen, name]
-        return chosen
-
-    def _indicators(self, name: str) -> int:
-        """How many columns a classifier sees of a column."""
-        if is_number(self.view.table, name):
-            return 1
-        levels = {level for table in (self.view.table, *self.tables) for level in table.frame[name].unique()}
-        return min(len(levels) - 1, MOST_LEVELS)
-
-    def _kept_as_they_are(self, columns: Sequence[str]) -> bool:
-        """Whether every table has the known values of the confidential one, record by record, and none is missing."""
-        frame, known = self.view.table.frame, [*{*self.view.schema.having("known"), *self._related}]
-        return not frame[list(columns)].isna().any(axis=None) and all(
-            len(other.frame) == len(frame)
-            and other.frame[known].equals(frame[known])
-            and not other.frame[list(columns)].isna().any(axis=None)
-            for other in self.tables
+    def related(self) -> Sequence[str]:
+        """The variables whose relationship with the sensitive ones is measured: by default the key variables."""
+        related = self.options.related
+        return (
+            self.view.schema.having("known") if related is None else (related,) if isinstance(related, str) else related
         )
-
-    @property
-    def usable_runs(self) -> Floats | None:
-        """Independent runs of the reference, if they have as many tables as both releases."""
-        if self.reference is None or self.reference.expected is None:
-            return None
-        numbers = {len(self.readings), len(self.reference.readings), self.reference.expected.tables_in_run}
-        return self.reference.expected.runs if len(numbers) == 1 else None
-
-    @property
-    def right_guesses(self) -> dict[str, dict[str, Floats]]:
-        """By column and measure, (tables, records): 1 for a right guess, from the record itself and without it."""
-        return {
-            column: {"attribution_correct": found.own, "attribution_leave_one_out": found.without}
-            for column, found in self.guesses.items()
-        }
 
 
 def _take(table: Table, rows: Integers) -> Table:
@@ -573,6 +157,11 @@ def _take(table: Table, rows: Integers) -> Table:
 
 
 def fixed_ends(figure: Figure) -> Figure:
-    """Take the interval away of what is the same for every table, such as an expectation."""
+    """Take the interval away of what is the same for every dataset, such as an expectation."""
     same = bool(np.isclose(figure.low, figure.high, rtol=1e-9, atol=0.0))
     return Figure(figure.value, np.nan, np.nan) if same else figure
+
+
+def alone(value: float) -> Figure:
+    """A figure without an interval."""
+    return Figure(float(value), np.nan, np.nan)

@@ -11,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from molehill.arrays import Floats
+from molehill.evaluation.catalogue.relations import agreements
+from molehill.evaluation.context import Context
 from molehill.evaluation.measure import FEW
-from molehill.evaluation.scene import Scene
 from molehill.tables.resolution import years_of
 from molehill.utility.densities import (
     masked_grid,
@@ -34,8 +35,8 @@ _MOST_CATEGORIES = 30
 Curve = tuple[str, str, float, float]
 
 
-def list_shapes(scenes: Mapping[str, Scene]) -> pd.DataFrame:
-    """Describe every sensitive column in every scene, the confidential one first.
+def list_shapes(contexts: Mapping[str, Context]) -> pd.DataFrame:
+    """Describe every sensitive column in every context, the confidential one first.
 
     Returns
     -------
@@ -47,21 +48,22 @@ def list_shapes(scenes: Mapping[str, Scene]) -> pd.DataFrame:
         combinations of a column and another, `by`, lie from the confidential ones (total variation), and `at` what a
         fresh sample would be expected to show.
     """
-    scenes = {name: scene.compared for name, scene in scenes.items()}
-    first = next(iter(scenes.values()))
+    contexts = {name: context.compared for name, context in contexts.items()}
+    first = next(iter(contexts.values()))
     rows: list[tuple[object, ...]] = []
     for column in first.view.intruder.sensitive:
-        found = (_numbers if column in first.view.numeric else _categories)(scenes, column)
+        found = (_numbers if column in first.view.numeric else _categories)(contexts, column)
         rows += [(scheme, column, *about) for scheme, *about in found]
-    rows += [row for scheme, scene in scenes.items() for row in _pairs(scheme, scene)]
+    rows += [row for scheme, context in contexts.items() for row in _pairs(scheme, context)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _pairs(scheme: str, scene: Scene) -> Iterator[tuple[object, ...]]:
+def _pairs(scheme: str, context: Context) -> Iterator[tuple[object, ...]]:
     """How far every pair of columns lies apart that contains a sensitive one, from either side if both are."""
-    if scene.agreement is None:
+    found = agreements(context)
+    if found is None:
         return
-    sensitive, sets = scene.view.schema.having("sensitive"), scene.agreement.sets
+    sensitive, sets = context.view.schema.having("sensitive"), found.sets
     # One column alone has no pair.
     for row in sets[(sets["ways"] == 2) & (sets["columns"].map(len) == 2)].to_dict("records"):
         one, other = row["columns"]
@@ -71,16 +73,16 @@ def _pairs(scheme: str, scene: Scene) -> Iterator[tuple[object, ...]]:
                 yield scheme, column, by, "", "pair", "", *told
 
 
-def values_of(scene: Scene, column: str) -> list[Floats]:
-    """Give the values of a numeric column in every table of a scene, of the records that have one."""
-    tables = scene.readings if scene.is_release else [scene.view]
+def values_of(context: Context, column: str) -> list[Floats]:
+    """Give the values of a numeric column in every table of a context, of the records that have one."""
+    tables = context.readings if context.is_release else [context.view]
     return [values[~np.isnan(values)] for values in (table.column(column) for table in tables)]
 
 
-def _numbers(scenes: Mapping[str, Scene], column: str) -> Iterator[tuple[object, ...]]:
-    for by, group, codes in [("", "", None), *_groups(next(iter(scenes.values())))]:
-        values = {name: _values_in(scene, column, codes) for name, scene in scenes.items()}
-        dated = next(iter(scenes.values())).view.schema[column].kind == "date"
+def _numbers(contexts: Mapping[str, Context], column: str) -> Iterator[tuple[object, ...]]:
+    for by, group, codes in [("", "", None), *_groups(next(iter(contexts.values())))]:
+        values = {name: _values_in(context, column, codes) for name, context in contexts.items()}
+        dated = next(iter(contexts.values())).view.schema[column].kind == "date"
         if dated:
             values = {name: years_of(days) for name, days in values.items()}
         own = next(iter(values.values()))
@@ -111,29 +113,29 @@ def _curves(values: Floats, grid: Floats, bandwidth: float, tail: Floats, losses
             yield curve, "", float(f"{at:.6g}"), float(f"{height:.5g}")
 
 
-def _categories(scenes: Mapping[str, Scene], column: str) -> Iterator[tuple[object, ...]]:
-    first = next(iter(scenes.values()))
+def _categories(contexts: Mapping[str, Context], column: str) -> Iterator[tuple[object, ...]]:
+    first = next(iter(contexts.values()))
     frame = first.view.table.frame
     levels = frame[column].astype(str).value_counts().index[:_MOST_CATEGORIES]
-    for scheme, scene in scenes.items():
-        frames = [table.frame for table in scene.tables] if scene.is_release else [frame]
+    for scheme, context in contexts.items():
+        frames = [table.frame for table in context.tables] if context.is_release else [frame]
         shares = pd.concat([one[column] for one in frames]).dropna().astype(str).value_counts(normalize=True)
         for level in levels:
             yield scheme, "", "", "level", level, np.nan, float(shares.get(level, 0.0))
 
 
-def _groups(scene: Scene) -> Iterator[tuple[str, str, NDArray[np.intp]]]:
+def _groups(context: Context) -> Iterator[tuple[str, str, NDArray[np.intp]]]:
     """Give the levels of the first known columns that have few: each with the patterns that are of it."""
-    labels = scene.view.patterns.labels()
+    labels = context.view.patterns.labels()
     few = [name for name in labels if 1 < labels[name].nunique() <= _MOST_LEVELS]
     for name in few[:_MOST_COLUMNS]:
         for level in sorted(labels[name].unique(), key=str):
             yield f"{name}", f"{level}", np.flatnonzero(labels[name] == level)
 
 
-def _values_in(scene: Scene, column: str, patterns: NDArray[np.intp] | None) -> Floats:
+def _values_in(context: Context, column: str, patterns: NDArray[np.intp] | None) -> Floats:
     if patterns is None:
-        return np.concatenate(values_of(scene, column))
-    tables = [(one.column(column), one.patterns) for one in scene.readings]
-    tables = tables or [(scene.view.column(column), scene.view.patterns.codes)]
+        return np.concatenate(values_of(context, column))
+    tables = [(one.column(column), one.patterns) for one in context.readings]
+    tables = tables or [(context.view.column(column), context.view.patterns.codes)]
     return np.concatenate([values[~np.isnan(values) & np.isin(codes, patterns)] for values, codes in tables])

@@ -10,10 +10,11 @@ from scipy import stats
 
 from agreement import assert_agrees, assert_differs, assert_mean
 from conjugate import conjugate, draws_around, joined, level, levels_on_a_grid, normal, posterior_of
+from molehill.attacks.worst_case.attributes import attribute_risk
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.scenery.attribute import attribute_risk
+from molehill.evaluation.options import EvaluationOptions
 from molehill.models import forest, multinomial, normal_linear, semicontinuous
 from molehill.models.forests.forest import SHRINKAGE
 from molehill.models.forests.guesses import fill_counts, shares_of
@@ -330,7 +331,7 @@ def test_an_evaluation_tells_it_of_the_first_release():
     released = {"forest": draw(posterior, datasets=2, seed=2), "other": draw(posterior, datasets=2, seed=3)}
     strongest = [one for one in MEASURES if one.id.startswith(("risk_mean", "attribute_risk", "advantage"))]
     about = {"posteriors": {"forest": posterior, "other": posterior}, "datasets": 40, "measures": strongest}
-    evaluation = evaluate(frame, released, intruder, **about)
+    evaluation = evaluate(frame, released, intruder, EvaluationOptions(**about))
     told = evaluation.risk[evaluation.risk["measure"].str.startswith("attribute_risk")]
     assert set(told["scheme"]) == {"forest"}
     assert len(told) == 3 * 7
@@ -341,7 +342,7 @@ def test_an_evaluation_tells_it_of_the_first_release():
         assert by["attribute_risk_baseline", column, of] * 0.9 < mean <= largest <= 1
     facts = evaluation.measures[evaluation.measures["id"].isin(list(told["measure"]))]
     assert not facts["public"].any()
-    without = evaluate(frame, released, intruder, **about, skip=["attribute_risk", "membership"])
+    without = evaluate(frame, released, intruder, EvaluationOptions(**about, skip=["attribute_risk", "membership"]))
     assert not without.risk["measure"].str.startswith(("attribute_risk", "advantage")).any()
 
 

@@ -14,10 +14,11 @@ from scipy import stats
 
 from agreement import assert_agrees, assert_at_most, assert_differs, assert_mean, spread_error
 from conjugate import conjugate, draws_around, joined, level, levels_on_a_grid, normal, posterior_of
+from molehill.attacks.worst_case.membership import membership
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.scenery.membership import membership
+from molehill.evaluation.options import EvaluationOptions
 from molehill.models import forest, multinomial, semicontinuous, tdp_mixture
 from molehill.models.forests.forest import SHRINKAGE, WINDOW
 from molehill.models.forests.trees import find_leaves
@@ -112,7 +113,7 @@ def test_the_best_attack_has_the_advantage_that_is_told(posterior):
 
 
 def test_the_error_is_the_spread_of_independent_repeats(posterior, monkeypatch):
-    monkeypatch.setattr("molehill.evaluation.scenery.asked.RELEASES", 100)
+    monkeypatch.setattr("molehill.attacks.worst_case.records.RELEASES", 100)
     repeats = []
     for seed in range(120):
         drawn = np.random.default_rng(seed).normal(*normal(VALUES, WEIGHTS), (2, 50))
@@ -501,7 +502,7 @@ def test_an_evaluation_tells_it_of_the_first_release():
     released = {"forest": draw(posterior, datasets=4, seed=2), "other": draw(posterior, datasets=4, seed=3)}
     advantages = [one for one in MEASURES if one.id.startswith("advantage")]
     about = {"posteriors": {"forest": posterior, "other": posterior}, "datasets": 40, "measures": advantages}
-    evaluation = evaluate(frame, released, intruder, **about)
+    evaluation = evaluate(frame, released, intruder, EvaluationOptions(**about))
     told = evaluation.risk[evaluation.risk["measure"].str.startswith("advantage")]
     assert set(told["scheme"]) == {"forest"}
     assert set(told["at"]) == {4.0}

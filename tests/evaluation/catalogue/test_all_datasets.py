@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from molehill import Intruder, evaluate
-from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.measures.all_datasets import ALL_DATASETS_MEASURES
+from molehill import EvaluationOptions, Intruder, evaluate
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.scorecard import judge_rule, list_rules, score
 from processes import run_command
 
@@ -16,6 +15,9 @@ PEOPLE, DATASETS = 300, 8
 WHO = Intruder(known=["town"], sensitive="pay", radius=0.2)
 # What takes long and is about something else.
 OTHERS = ["singling_out", "linkability", "inference", "pmse_ratio", "small_cells", "new_pairs"]
+
+FOLLOWED = ("worst", "repeats", "copies", "avoided", "turned_back")
+ALL_DATASETS_MEASURES = [one for one in MEASURES if one.part_of in FOLLOWED]
 
 
 def draw(random, town, size):
@@ -98,7 +100,7 @@ def test_what_only_all_datasets_show_is_not_to_be_released(leak, tmp_path):
 def rated(released, measures=ALL_DATASETS_MEASURES, **about):
     wanted = {one.id for one in measures} | {"radius_left", "radius_matches"}
     chosen = [one for one in MEASURES if one.id in wanted]
-    found = evaluate(survey()[0], released, WHO, measures=chosen, progress=False, **about)
+    found = evaluate(survey()[0], released, WHO, EvaluationOptions(measures=chosen, progress=False, **about))
     rules = [rule for rule in list_rules(found) if rule.measure in wanted]
     return found, {rule.measure: colour for rule in rules for colour, _ in judge_rule(found, "released", rule)}
 
@@ -155,7 +157,7 @@ def test_zeros_that_a_kept_variable_tells_are_no_gain_and_others_are(told, colou
     people = pd.DataFrame({"town": random.integers(6, size=600), "pay": pay})
     people["hours"] = np.where(works if told else random.random(600) < 0.5, random.integers(10, 50, 600), 0)
     chosen = [one for one in MEASURES if one.id in ("turned_back_risk", "attribution_gain")]
-    found = evaluate(people, people.assign(pay=drawn), WHO, measures=chosen, progress=False)
+    found = evaluate(people, people.assign(pay=drawn), WHO, EvaluationOptions(measures=chosen, progress=False))
     rules = [rule for rule in list_rules(found) if rule.measure in ("turned_back_risk", "attribution_gain")]
     assert [one for rule in rules for one, _ in judge_rule(found, "released", rule)] == colours
 
@@ -171,9 +173,14 @@ def test_categories_missing_values_and_rows_in_another_order():
     )
     ids = {one.id for one in ALL_DATASETS_MEASURES} | {"radius_left", "radius_matches"}
     measures = [one for one in MEASURES if one.id in ids]
-    found = evaluate(data.assign(id=np.arange(PEOPLE)), keyed, who, id_column="id", measures=measures, progress=False)
+    found = evaluate(
+        data.assign(id=np.arange(PEOPLE)),
+        keyed,
+        who,
+        EvaluationOptions(id_column="id", measures=measures, progress=False),
+    )
     assert set(found.risk.query("measure == 'avoided'")["column"]) == {"pay"}
     category = Intruder(known=["town"], sensitive="edu", kinds={"edu": "categorical"})
-    alone = evaluate(data, made, category, measures=measures, progress=False).risk["measure"]
+    alone = evaluate(data, made, category, EvaluationOptions(measures=measures, progress=False)).risk["measure"]
     assert not alone.str.startswith(("repeats", "turned", "avoided")).any()
     assert "worst_copies" in set(alone)

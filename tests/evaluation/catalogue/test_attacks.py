@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 
 from agreement import assert_rate_at_most
+from molehill.attacks.rates import Trial
 from molehill.errors import InputError
+from molehill.evaluation.attack_data import round_breaks
+from molehill.evaluation.catalogue import ATTACK_MEASURES, MEASURES
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures import ATTACK_MEASURES, MEASURES
-from molehill.evaluation.scenery.attacking import Trial, round_breaks
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import RULES, Rule, score
 from molehill.risk.intruder import Intruder
 from molehill.rules import read_constraints
@@ -38,11 +40,11 @@ def references():
     chosen = pd.DataFrame(random.random(data.shape) < 0.5, columns=data.columns)
     releases = {"data": data, "noise": data.mask(chosen, again), "fresh": fresh}
     how = {"measures": MEASURES, "control": people, "seed": 1}
-    linked = evaluate(data, {name: releases[name] for name in ("data", "noise")}, INTRUDER, **how)
+    linked = evaluate(data, {name: releases[name] for name in ("data", "noise")}, INTRUDER, EvaluationOptions(**how))
     return {
         "data": (linked, "data"),
         "noise": (linked, "noise"),
-        "fresh": (evaluate(data, {"fresh": fresh}, INTRUDER, fully_synthetic=True, **how), "fresh"),
+        "fresh": (evaluate(data, {"fresh": fresh}, INTRUDER, EvaluationOptions(fully_synthetic=True, **how)), "fresh"),
     }
 
 
@@ -58,7 +60,7 @@ def figure(evaluation, scheme, measure, column=None, at=None):
 def test_a_small_table_by_hand():
     data = pd.DataFrame({"town": ["A", "A", "B", "B", "C"], "job": ["x", "y", "x", "x", "y"]})
     released = data.assign(job=["x", "x", "x", "y", "y"])
-    found = evaluate(data, {"one": released}, SMALL, measures=ATTACK_MEASURES, analyses=[])
+    found = evaluate(data, {"one": released}, SMALL, EvaluationOptions(measures=ATTACK_MEASURES, analyses=[]))
     sizes = found.risk.query("measure == 'k_anonymity' and scheme == 'one'").set_index("of")["value"]
     assert sizes.to_dict() == {"1": 1, "2": 4, "3 to 4": 0, "5 to 9": 0}
     for measure in ("uniques", "uniques_released", "uniques_found", "replicated_uniques"):
@@ -78,20 +80,24 @@ def test_a_small_table_by_hand():
 def test_known_columns_that_were_changed_are_linked_by():
     data = pd.DataFrame({"town": ["A", "B", "C", "D"], "job": ["x", "y", "x", "y"]})
     released = data.assign(town=["A", "C", "C", "B"])
-    found = evaluate(data, {"one": released}, SMALL, measures=ATTACK_MEASURES, analyses=[])
+    found = evaluate(data, {"one": released}, SMALL, EvaluationOptions(measures=ATTACK_MEASURES, analyses=[]))
     assert figure(found, "one", "linkage_expected") == 1.5
     assert figure(found, "one", "linkage_unique") == 2
     assert figure(found, "one", "linkage_right") == 1
     keyed = data.assign(id=[1, 2, 3, 4])
     shuffled = released.assign(id=[1, 2, 3, 4]).iloc[[2, 0, 3, 1]].reset_index(drop=True)
-    again = evaluate(keyed, {"one": shuffled}, SMALL, measures=ATTACK_MEASURES, analyses=[], id_column="id")
+    again = evaluate(
+        keyed, {"one": shuffled}, SMALL, EvaluationOptions(measures=ATTACK_MEASURES, analyses=[], id_column="id")
+    )
     assert figure(again, "one", "linkage_right") == 1
 
 
 def test_codes_that_are_categories_and_groups_are_no_numbers():
     data = pd.DataFrame({"age": [20, 21, 60, 61], "job": [1, 2, 1, 2]})
     intruder = Intruder(known="age", sensitive="job", breaks={"age": [40]}, kinds={"job": "categorical"})
-    found = evaluate(data, {"one": data.assign(job=[1.0, 1.0, 2.0, 2.0])}, intruder, measures=ATTACK_MEASURES)
+    found = evaluate(
+        data, {"one": data.assign(job=[1.0, 1.0, 2.0, 2.0])}, intruder, EvaluationOptions(measures=ATTACK_MEASURES)
+    )
     assert figure(found, "one", "disclosive") == 0.5
     assert not set(found.utility["measure"]) & {"beyond_range", "at_ends"}
 
@@ -99,7 +105,9 @@ def test_codes_that_are_categories_and_groups_are_no_numbers():
 def test_values_beyond_the_range_and_pairs_that_nobody_has():
     data = pd.DataFrame({"age": ["young", "young", "old", "old"], "pay": [10.5, 10.5, 10.5, 99.5]})
     intruder = Intruder(known="age", sensitive="pay", radius=0.1)
-    found = evaluate(data, {"one": data.assign(pay=[99.5, 10.5, 8.0, 120.0])}, intruder, measures=ATTACK_MEASURES)
+    found = evaluate(
+        data, {"one": data.assign(pay=[99.5, 10.5, 8.0, 120.0])}, intruder, EvaluationOptions(measures=ATTACK_MEASURES)
+    )
     assert figure(found, "one", "beyond_range") == 2
     assert figure(found, "one", "beyond_range_benchmark") == pytest.approx(2 * 4 / 5)
     assert figure(found, "one", "at_ends") == 0.5
@@ -117,7 +125,9 @@ def test_small_cells_heaps_dates_and_rules_are_measured_and_judged():
     rules = Rules(constraints=read_constraints("rent < pay", data))
     released = data.assign(pay=data["pay"] * 0 + 50.5, when=data["when"] + pd.Timedelta(days=14))
     schemes = {"copy": data, "made": released}
-    found = evaluate(data, schemes, intruder, measures=ATTACK_MEASURES, analyses=[], edit_rules=rules)
+    found = evaluate(
+        data, schemes, intruder, EvaluationOptions(measures=ATTACK_MEASURES, analyses=[], edit_rules=rules)
+    )
     assert figure(found, "copy", "small_cells") == figure(found, "confidential", "small_cells") > 0
     assert (figure(found, "copy", "small_cells_kept"), figure(found, "copy", "small_cells_gain")) == (1, 1)
     assert figure(found, "made", "excess_digits", "pay") == 1
@@ -133,13 +143,15 @@ def test_small_cells_heaps_dates_and_rules_are_measured_and_judged():
     assert "break a rule" in scores["made"].why
     assert "cells of one or two" in scores["copy"].why
     # What shows that values were made warns.
-    loose = evaluate(data, {"made": released}, intruder, measures=ATTACK_MEASURES, analyses=[])
+    loose = evaluate(data, {"made": released}, intruder, EvaluationOptions(measures=ATTACK_MEASURES, analyses=[]))
     warned = {one.family: one for one in score(loose)}["consistency"]
     assert warned.colour == "amber"
     for words in ("round values", "as nobody's are", "dates on a day"):
         assert words in warned.why
     names = ("small_cells", "heaps", "dates", "rules")
-    less = evaluate(data, schemes, intruder, measures=ATTACK_MEASURES, analyses=[], edit_rules=rules, skip=names)
+    less = evaluate(
+        data, schemes, intruder, EvaluationOptions(measures=ATTACK_MEASURES, analyses=[], edit_rules=rules, skip=names)
+    )
     assert not {one.id for one in ATTACK_MEASURES if one.part_of in names} & set(less.utility["measure"])
 
 
@@ -185,7 +197,7 @@ def test_the_confidential_table_is_attacked_as_if_it_were_published(references):
 
 def test_without_a_control_there_is_a_rate_but_no_colour():
     data = sample(np.random.default_rng(2), 60)
-    evaluation = evaluate(data, {"one": data}, INTRUDER, seed=1)
+    evaluation = evaluate(data, {"one": data}, INTRUDER, EvaluationOptions(seed=1))
     assert figure(evaluation, "one", "linkability") > figure(evaluation, "one", "linkability_baseline")
     scores = {one.family: one for one in score(evaluation)}
     assert {scores[family].colour for family in CRITERIA} == {"not judged"}
@@ -198,30 +210,32 @@ def test_a_release_with_a_trial_of_its_own_is_told_beside_it():
     data = sample(random, 120)
     half = data.iloc[:60].reset_index(drop=True)
     trial = Trial(Table(half), [Table(half)], Table(data.iloc[60:].reset_index(drop=True)))
-    evaluation = evaluate(data, {"one": data, "two": data}, INTRUDER, trials={"one": trial}, measures=ATTACK_MEASURES)
+    evaluation = evaluate(
+        data, {"one": data, "two": data}, INTRUDER, EvaluationOptions(trials={"one": trial}, measures=ATTACK_MEASURES)
+    )
     rows = evaluation.risk[evaluation.risk["measure"].str.endswith(("_half", "_control", "_risk"))]
     assert set(rows["scheme"]) == {"one"}
     assert figure(evaluation, "one", "linkability_half") > figure(evaluation, "one", "linkability_control")
     with pytest.raises(InputError, match="no release 'three'"):
-        evaluate(data, {"one": data}, INTRUDER, trials={"three": trial})
+        evaluate(data, {"one": data}, INTRUDER, EvaluationOptions(trials={"three": trial}))
 
 
 def test_the_slow_ones_are_left_out_by_name():
     data = sample(np.random.default_rng(2), 60)
-    found = evaluate(data, {"one": data}, INTRUDER, skip=("singling_out", "inference_baseline"))
+    found = evaluate(data, {"one": data}, INTRUDER, EvaluationOptions(skip=("singling_out", "inference_baseline")))
     gone = {one.id for one in MEASURES if one.part_of == "singling_out"} | {"inference_baseline"}
     assert len(gone) == 6
     assert not gone & set(found.risk["measure"])
     assert not gone & set(found.measures["id"])
     assert "inference" in set(found.risk["measure"])
     with pytest.raises(InputError, match="Did you mean 'singling_out'"):
-        evaluate(data, {"one": data}, INTRUDER, skip="singling_ou")
+        evaluate(data, {"one": data}, INTRUDER, EvaluationOptions(skip="singling_ou"))
 
 
 def test_a_control_must_have_the_columns():
     data = sample(np.random.default_rng(2), 60)
     with pytest.raises(InputError, match="pay"):
-        evaluate(data, {"one": data}, INTRUDER, control=data.drop(columns="pay"))
+        evaluate(data, {"one": data}, INTRUDER, EvaluationOptions(control=data.drop(columns="pay")))
 
 
 def test_nothing_of_it_is_public():
@@ -238,7 +252,7 @@ def test_every_rule_is_about_a_measure_that_ships_and_goes_one_way():
 
 def test_a_board_may_have_rules_of_its_own(references):
     evaluation, scheme = references["noise"]
-    (own,) = score(evaluation, scheme, [Rule("identity", "replicated_uniques", 0.0, 0.0001, "alone")])
+    (own,) = score(evaluation, scheme, [Rule("identity", 0.0, 0.0001, "alone", measure="replicated_uniques")])
     assert own.colour == "red"
     assert own.rules == ("alone: amber from 0, red from 0.0001",)
 
@@ -274,7 +288,9 @@ def count_signs(replications):
         random = np.random.default_rng(run)
         data, people, fresh = (sample(random, 150) for _ in range(3))
         how = {"fully_synthetic": True, "control": people, "measures": JUDGED, "analyses": [], "seed": run}
-        for key, (_, low, high) in list_risks(evaluate(data, {"fresh": fresh}, INTRUDER, **how), "fresh").items():
+        for key, (_, low, high) in list_risks(
+            evaluate(data, {"fresh": fresh}, INTRUDER, EvaluationOptions(**how)), "fresh"
+        ).items():
             counts.setdefault(key, []).append((low > 0, high < 0))
     return {key: np.array(told).sum(axis=0) for key, told in counts.items()}
 
@@ -302,7 +318,7 @@ def test_the_data_are_red_in_every_replication_and_more_noise_is_less_risk_throu
             released = redraw(data, share, random)
             measures = MEASURES if share == 0 else JUDGED
             how = {"control": people, "measures": measures, "analyses": [], "seed": run, "propensity_methods": ()}
-            evaluation = evaluate(data, {"noise": released}, INTRUDER, **how)
+            evaluation = evaluate(data, {"noise": released}, INTRUDER, EvaluationOptions(**how))
             if share == 0:
                 scores = {one.family: one for one in score(evaluation)}
                 for family in ("identity", "attribute", *CRITERIA, "membership"):

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from molehill.evaluation.catalogue.distributions import repeated_share, spread_ratio, tail_ratio
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures.shapes import repeated_share, spread_ratio, tail_ratio
+from molehill.evaluation.options import EvaluationOptions
 from molehill.risk.intruder import Intruder
 from molehill.utility.densities import tail_grid
 
@@ -28,7 +29,7 @@ def doubled():
     """Everybody's pay is doubled around nothing, and one value of the second table is absurd."""
     tables = [PEOPLE.assign(pay=2 * PEOPLE["pay"]) for _ in range(2)]
     tables[1].loc[0, "pay"] = -37_937_755_159.0
-    return evaluate(PEOPLE, tables, TOWN, propensity_methods=())
+    return evaluate(PEOPLE, tables, TOWN, EvaluationOptions(propensity_methods=()))
 
 
 def test_an_absurd_release_is_seen_by_its_shape(doubled):
@@ -54,7 +55,7 @@ def test_the_pooled_gap_is_that_of_all_tables_together():
     low, high = PEOPLE.copy(), PEOPLE.copy()
     low.loc[:99, "pay"] = np.repeat(1000.0 * np.arange(1, 51), 2)
     high.loc[:99, "pay"] = np.repeat(1000.0 * np.arange(51, 101), 2)
-    found = evaluate(PEOPLE, [low, high], TOWN, propensity_methods=())
+    found = evaluate(PEOPLE, [low, high], TOWN, EvaluationOptions(propensity_methods=()))
     assert value(found, "U_m") == pytest.approx(50 / 104)
     assert value(found, "U_m_combined") < 0.01 + 1e-9
 
@@ -68,7 +69,7 @@ def test_small_patterns_are_counted(doubled):
 def test_those_who_stand_out_are_the_isolated_and_the_largest():
     people = pd.DataFrame({"town": ["A"] * 200, "pay": [1_000_000.0, *np.linspace(100, 120, 199)]})
     safe = people.assign(pay=[110.0, *people["pay"][1:]])
-    found = evaluate(people, {"as it is": people, "safe": safe}, TOWN, propensity_methods=())
+    found = evaluate(people, {"as it is": people, "safe": safe}, TOWN, EvaluationOptions(propensity_methods=()))
     # The one with a million is far from all 199 others, in a pattern of 200; next come those at the ends.
     for measure in ("isolated_mean", "largest_mean"):
         assert value(found, measure, "as it is") == value(found, measure, "confidential")
@@ -79,7 +80,7 @@ def test_those_who_stand_out_are_the_isolated_and_the_largest():
 
 def test_before_is_the_same_measure_as_after():
     """What is published as it is has after what it had before, whatever is measured."""
-    found = evaluate(PEOPLE, {"as it is": [PEOPLE, PEOPLE]}, TOWN, propensity_methods=())
+    found = evaluate(PEOPLE, {"as it is": [PEOPLE, PEOPLE]}, TOWN, EvaluationOptions(propensity_methods=()))
     for measure in (
         "risk_mean",
         "matches_true",
@@ -107,7 +108,7 @@ def test_levels_have_shares():
     homes = pd.DataFrame({"town": ["A"] * 60, "home": ["own"] * 40 + ["rent"] * 20})
     other = homes.assign(home=["own"] * 20 + ["rent"] * 40)
     seen = Intruder(known="town", sensitive="home", kinds={"home": "categorical"})
-    found = evaluate(homes, other, seen, propensity_methods=())
+    found = evaluate(homes, other, seen, EvaluationOptions(propensity_methods=()))
     levels = found.shapes[found.shapes["curve"] == "level"].set_index(["scheme", "level"])["value"]
     assert levels["confidential", "own"] == pytest.approx(2 / 3)
     assert levels["released", "own"] == pytest.approx(1 / 3)
@@ -119,7 +120,7 @@ def test_a_tail_is_not_followed_for_ever():
 
 
 def test_a_notebook_shows_verdict_table_and_figures():
-    evaluation = evaluate(PEOPLE, {"<b>": PEOPLE, "other": PEOPLE}, TOWN, propensity_methods=())
+    evaluation = evaluate(PEOPLE, {"<b>": PEOPLE, "other": PEOPLE}, TOWN, EvaluationOptions(propensity_methods=()))
     html = evaluation._repr_html_()
     assert "Do not release, because most of the risk is left" in html
     assert "mean risk, tables pooled" in html
@@ -130,7 +131,9 @@ def test_a_notebook_shows_verdict_table_and_figures():
 def test_patterns_of_those_without_a_value_are_no_smallest_pattern():
     people = pd.DataFrame({"town": ["A"] * 4 + ["B"], "pay": [100.0, 105.0, 300.0, 50.5, np.nan]})
     intruder = Intruder(known="town", sensitive="pay", radius=0.1, missing_values="keep")
-    found = evaluate(people, people.assign(pay=people["pay"] + 1), intruder, propensity_methods=(), analyses=())
+    found = evaluate(
+        people, people.assign(pay=people["pay"] + 1), intruder, EvaluationOptions(propensity_methods=(), analyses=())
+    )
     assert value(found, "smallest_pattern") == 4
     assert value(found, "in_small_patterns") == 4
 
@@ -139,9 +142,16 @@ def test_pairs_of_columns_are_kept_from_either_side_and_one_column_has_none():
     random = np.random.default_rng(1)
     homes = pd.DataFrame({"town": random.choice(list("AB"), 80), "pay": random.lognormal(size=80)})
     other = homes.assign(pay=random.permutation(homes["pay"]))
-    alone = evaluate(homes, other, Intruder(known=(), sensitive="pay", radius=0.1), propensity_methods=())
+    alone = evaluate(
+        homes, other, Intruder(known=(), sensitive="pay", radius=0.1), EvaluationOptions(propensity_methods=())
+    )
     assert "pair" not in set(alone.shapes["curve"])
-    both = evaluate(homes, other, Intruder(known=(), sensitive=["town", "pay"], radius=0.1), propensity_methods=())
+    both = evaluate(
+        homes,
+        other,
+        Intruder(known=(), sensitive=["town", "pay"], radius=0.1),
+        EvaluationOptions(propensity_methods=()),
+    )
     pairs = both.shapes[both.shapes["curve"] == "pair"]
     assert pairs[["column", "by"]].to_dict("split")["data"] == [["town", "pay"], ["pay", "town"]]
     assert pairs["value"].nunique() == 1

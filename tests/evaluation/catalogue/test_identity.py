@@ -2,10 +2,16 @@
 
 import numpy as np
 
+from molehill.evaluation.catalogue.attribute import ATTRIBUTE_MEASURES
+from molehill.evaluation.catalogue.identity import IDENTITY_MEASURES, other_radii
 from molehill.evaluation.measure import FEW, Value
-from molehill.evaluation.measures.risk import RISK_MEASURES, other_radii
 from molehill.tables.intervals import Figure
 
+BLOCKS = (
+    *("Risk of the records", "Expected risk of the records", "Every column by itself", "Matches", "Rises and moles"),
+    *("An intruder who pools the tables", "If the intruder takes another radius", "Guessing the value"),
+)
+RISK_MEASURES = [measure for measure in (*IDENTITY_MEASURES, *ATTRIBUTE_MEASURES) if measure.block.title in BLOCKS]
 MEASURES = {measure.id: measure for measure in RISK_MEASURES}
 NUMBER = Figure(0.5, np.nan, np.nan)
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from molehill.arrays import Booleans, Floats, Integers, derive_seed, freeze
-from molehill.errors import InputError, check_number, check_whole, is_whole, nearest
-from molehill.evaluation.scenery.asked import (
+from molehill.attacks.worst_case.records import (
     LARGEST_SHAPE,
     REPEATS,
     Asked,
@@ -28,6 +27,7 @@ from molehill.evaluation.scenery.asked import (
     resample_draws,
     resample_releases,
 )
+from molehill.errors import InputError, check_number, check_whole, is_whole, nearest
 from molehill.tables.intervals import Figure
 from molehill.tables.resolution import holds_dates, round_to_unit
 from molehill.tables.schema import column_numbers

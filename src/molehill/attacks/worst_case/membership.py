@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from molehill.arrays import Floats, Integers, derive_seed, freeze
-from molehill.errors import check_whole
-from molehill.evaluation.scenery.asked import (
+from molehill.attacks.worst_case.records import (
     LARGEST_SHAPE,
     REPEATS,
     SIMULATED,
@@ -34,6 +33,7 @@ from molehill.evaluation.scenery.asked import (
     resample_draws,
     resample_releases,
 )
+from molehill.errors import check_whole
 from molehill.tables.intervals import Figure
 
 if TYPE_CHECKING:

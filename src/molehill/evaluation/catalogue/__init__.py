@@ -1,29 +1,28 @@
-"""The measures that ship: each a `Measure` of what one release gives away or keeps."""
+"""The measures that ship, a file a family: each holds what is computed, and everything that is to be known of it."""
 
 from collections.abc import Sequence
 
+from molehill.evaluation.catalogue.article29 import ARTICLE_29_MEASURES
+from molehill.evaluation.catalogue.attribute import ATTRIBUTE_MEASURES
+from molehill.evaluation.catalogue.distributions import DISTRIBUTION_MEASURES
+from molehill.evaluation.catalogue.estimates import ESTIMATE_MEASURES
+from molehill.evaluation.catalogue.identity import IDENTITY_MEASURES
+from molehill.evaluation.catalogue.membership import MEMBERSHIP_MEASURES
+from molehill.evaluation.catalogue.plausibility import PLAUSIBILITY_MEASURES
+from molehill.evaluation.catalogue.relations import RELATION_MEASURES
 from molehill.evaluation.measure import Measure
-from molehill.evaluation.measures.all_datasets import ALL_DATASETS_MEASURES
-from molehill.evaluation.measures.attacks import ATTACK_MEASURES
-from molehill.evaluation.measures.new_people import NEW_PEOPLE_MEASURES
-from molehill.evaluation.measures.risk import RISK_MEASURES
-from molehill.evaluation.measures.shapes import SHAPE_MEASURES
-from molehill.evaluation.measures.standing_out import STANDING_OUT_MEASURES
-from molehill.evaluation.measures.strongest import ATTRIBUTE_RISK_MEASURES, MEMBERSHIP_MEASURES
-from molehill.evaluation.measures.surveys import SURVEY_MEASURES
-from molehill.evaluation.measures.utility import UTILITY_MEASURES
 
 MEASURES: Sequence[Measure] = (
-    *RISK_MEASURES,
-    *STANDING_OUT_MEASURES,
-    *NEW_PEOPLE_MEASURES,
+    *IDENTITY_MEASURES,
+    *ATTRIBUTE_MEASURES,
+    *ARTICLE_29_MEASURES,
     *MEMBERSHIP_MEASURES,
-    *ATTRIBUTE_RISK_MEASURES,
-    *UTILITY_MEASURES,
-    *SHAPE_MEASURES,
-    *SURVEY_MEASURES,
-    *ATTACK_MEASURES,
-    *ALL_DATASETS_MEASURES,
+    *ESTIMATE_MEASURES,
+    *DISTRIBUTION_MEASURES,
+    *RELATION_MEASURES,
+    *PLAUSIBILITY_MEASURES,
 )
+# The attack simulations and plausibility checks, which settings can leave out.
+ATTACK_MEASURES: Sequence[Measure] = tuple(one for one in MEASURES if one.is_attack)
 
 __all__ = ["ATTACK_MEASURES", "MEASURES"]

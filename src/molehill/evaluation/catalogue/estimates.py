@@ -1,25 +1,40 @@
-"""Every measure of utility that ships."""
+"""Estimates: what users compute from a release, beside the same from the confidential data.
+
+With the estimates of the release, which anybody computes from the datasets, the width of an interval, a bias or an
+exact overlap would give the confidential estimate. They stay inside, or are told in ranges as wide as the sampling
+error.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
-from molehill.evaluation.measure import Coarse, Measure, Unit, Value
-from molehill.evaluation.scene import Scene, fixed_ends
+import numpy as np
+import pandas as pd
+
+from molehill.evaluation.context import Context
+from molehill.evaluation.measure import Block, Measure, Threshold, Value, shared, utility_measure
 from molehill.tables.intervals import Figure
 from molehill.tables.schema import Schema
-from molehill.utility import Analysis, mean, median, quantile, sd
+from molehill.utility import Analysis, estimate, mean, median, quantile, sd
 
-ESTIMATES = "Estimates"
-OVERLAPS = "Interval overlap"
-WIDTHS = "Width ratio of the intervals"
-BIASES = "Relative bias"
-DISTANCES = "Distances of the tables"
-CLASSIFIER = "Told apart by a classifier"
-RELATIONS = "Relations between columns"
+LOW_OVERLAP = 0.5
+
+ESTIMATES = Block(
+    "Estimates",
+    "With 95% intervals, by the combining rule where there are several tables. Of a survey, weighted by what "
+    "is published of its design, with the variances of that.",
+)
+OVERLAPS = Block(
+    "Interval overlap",
+    "1: the same interval as from the confidential table; 0: the two do not meet.",
+    first=True,
+)
+WIDTHS = Block("Width ratio of the intervals", "Above 1: the release is less certain than the confidential table.")
+BIASES = Block("Relative bias", "How far the estimate lies from the confidential one, as a share of that.")
 
 
 def default_analyses(schema: Schema, columns: Sequence[str] | None = None) -> list[Analysis]:
-    """Mean, median, 90% quantile and standard deviation of every numeric column: the sensitive ones, or others."""
+    """Mean, median, 90% quantile and standard deviation of every numeric variable: the sensitive ones, or others."""
     return [
         analysis
         for column in (schema.having("sensitive") if columns is None else columns)
@@ -28,15 +43,55 @@ def default_analyses(schema: Schema, columns: Sequence[str] | None = None) -> li
     ]
 
 
-def _compared(field: str) -> Callable[[Scene], Iterable[Value]]:
-    """How estimates compare, or the estimates themselves: of the confidential table those beside the first release."""
+def analyses_of(context: Context) -> Sequence[Analysis]:
+    """The analyses of the options, or those that are taken where none are named."""
+    analyses: Any = context.options.analyses
+    return default_analyses(context.view.schema) if analyses is None else analyses
 
-    def compute(scene: Scene) -> Iterable[Value]:
-        name, rows = field, scene.estimates
-        if not scene.is_release:
-            if field != "released" or scene.beside is None:
+
+@shared
+def estimates(context: Context) -> pd.DataFrame:
+    """What the analyses find, in the confidential data and in the release, with how the two compare."""
+    if not analyses_of(context) or not context.is_release:
+        return pd.DataFrame(columns=["analysis", "column", "group"])
+    return _estimate(context, design=context.options.survey, hidden=context.options.hidden)
+
+
+@shared
+def unweighted_estimates(context: Context) -> pd.DataFrame:
+    """What the analyses find in the datasets as they are, where estimates are weighted; else nothing."""
+    if estimates(context).empty or context.options.survey is None:
+        return estimates(context).iloc[:0]
+    return _estimate(context)
+
+
+def _estimate(context: Context, **about: Any) -> pd.DataFrame:
+    options, view, tables = context.options, context.view, context.tables
+    how: dict[str, Any] = {"interval": options.interval, "rule": options.rule, "seed": options.seed, **about}
+    how["missing"] = view.intruder.missing_values
+    if not context.is_linked:
+        # Fully synthetic records may be more or fewer.
+        how["size"] = float(np.mean([len(table.frame) for table in tables])) / view.records
+        sample = context.sample
+        if about and sample is not None and not any(sample.weight in one.frame for one in tables):
+            # Drawn as if evenly, they are no surer than the sample, which tells less than as many even records.
+            how["size"] *= view.records / sample.effective
+    analyses = analyses_of(context)
+    frames = [estimate(view.table, tables, analyses, **how).assign(group="")]
+    if options.groups is not None:
+        frames.append(estimate(view.table, tables, analyses, groups=options.groups, **how))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _compared(field: str, frame: Callable[[Context], pd.DataFrame] = estimates) -> Callable[[Context], Iterable[Value]]:
+    """How estimates compare, or the estimates themselves: of the confidential data those beside the first release."""
+
+    def compute(context: Context) -> Iterable[Value]:
+        name, of = field, context
+        if not context.is_release:
+            if field != "released" or context.beside is None:
                 return []
-            name, rows = "confidential", scene.beside.estimates
+            name, of = "confidential", context.beside
         return [
             Value(
                 Figure(*(row[f"{name}{end}"] for end in ("", "_low", "_high"))),
@@ -44,133 +99,50 @@ def _compared(field: str) -> Callable[[Scene], Iterable[Value]]:
                 row["analysis"],
                 group=row["group"],
             )
-            for row in rows.to_dict("records")
+            for row in frame(of).to_dict("records")
         ]
 
     return compute
 
 
-def _distance(id_: str) -> Callable[[Scene], Iterable[Value]]:
-    def compute(scene: Scene) -> Iterable[Value]:
-        rows = scene.compared.distances
-        return [
-            Value(
-                fixed_ends(Figure(float(row["value"]), float(row["low"]), float(row["high"]))),
-                f"{row['column']}",
-                row["of"],
-                group=f"{row['group']}",
-            )
-            for row in rows[rows["measure"] == id_].to_dict("records")
-        ]
-
-    return compute
-
-
-def _agreement(id_: str, words: str, better: Literal["higher", ""] = "higher") -> Measure:
-    """A mean over marginals: kept inside, for a fresh sample's tells how the confidential values are spread."""
-
-    def compute(scene: Scene) -> Iterable[Value]:
-        found = scene.compared.agreement
-        if found is None:
-            return []
-        rows = found.summary
-        return [
-            Value(fixed_ends(Figure(float(row["value"]), float(row["low"]), float(row["high"]))))
-            for row in rows[rows["measure"] == id_].to_dict("records")
-        ]
-
-    return Measure(id_, words, "utility", RELATIONS, "number", compute, better)
-
-
-def _apart(
-    id_: str,
-    words: str,
-    block: str = DISTANCES,
-    better: Literal["lower", ""] = "lower",
-    unit: Unit = "number",
-    coarse: Coarse = "",
-    reveals: str = "",
-) -> Measure:
-    about: dict[str, Any] = {"public": bool(reveals), "coarse": coarse, "reveals": reveals}
-    return Measure(id_, words, "utility", block, unit, _distance(id_), better, **about)
-
-
-# With the estimates of the release, which anybody computes from the tables, the width of an interval, a bias or an
-# exact overlap would give the confidential estimate; two distances in two units its standard deviation; and the score
-# of a classifier how far the means lie apart. They stay inside, or are told in ranges as wide as the sampling error.
-UTILITY_MEASURES: Sequence[Measure] = (
-    Measure(
+ESTIMATE_MEASURES: Sequence[Measure] = (
+    utility_measure(
         "estimate",
         "{of}",
-        "utility",
         ESTIMATES,
-        "number",
         _compared("released"),
-        "",
+        better="",
         public=True,
         release_only=True,
         coarse="exact",
         reveals="nothing that is not in the tables: anybody computes it from them",
     ),
-    Measure(
+    utility_measure(
+        "estimate_unweighted",
+        "{of}, without survey weights",
+        ESTIMATES,
+        _compared("released", unweighted_estimates),
+        better="",
+        needs=("survey design",),
+    ),
+    utility_measure(
         "overlap",
         "interval overlap of {of}",
-        "utility",
         OVERLAPS,
-        "share",
         _compared("overlap"),
-        "higher",
+        unit="share",
+        better="higher",
+        reference="Karr et al. (2006)",
+        threshold=Threshold(
+            "utility", LOW_OVERLAP, LOW_OVERLAP / 2, "mean overlap of the intervals of estimates", take="mean"
+        ),
         public=True,
         coarse="half",
         reveals="whether the confidential estimate lies within about two standard errors of the released one, or not; "
         "of standard deviations nothing, for a single extreme value may decide it",
     ),
-    Measure("width_ratio", "width ratio of {of}", "utility", WIDTHS, "ratio", _compared("width_ratio"), ""),
-    Measure("relative_bias", "relative bias of {of}", "utility", BIASES, "percent", _compared("relative_bias"), ""),
-    _apart(
-        "U_m",
-        "U_m",
-        coarse="up",
-        reveals="a band around the released distribution function in which the confidential one lies, never narrower "
-        "than 10 records",
+    utility_measure("width_ratio", "width ratio of {of}", WIDTHS, _compared("width_ratio"), unit="ratio", better=""),
+    utility_measure(
+        "relative_bias", "relative bias of {of}", BIASES, _compared("relative_bias"), unit="percent", better=""
     ),
-    _apart("U_a", "U_a"),
-    _apart(
-        "U_m_benchmark",
-        "U_m of a fresh sample",
-        DISTANCES,
-        "",
-        coarse="exact",
-        reveals="nothing: it follows from the number of records",
-    ),
-    _apart("U_a_benchmark", "U_a of a fresh sample", better=""),
-    _apart("wasserstein", "Wasserstein distance"),
-    _apart("wasserstein_sd", "Wasserstein distance in sd"),
-    _apart(
-        "variation",
-        "total variation",
-        unit="share",
-        coarse="up",
-        reveals="how many records at most would have to change their cell, never fewer than 10",
-    ),
-    _apart(
-        "difference",
-        "largest difference",
-        unit="share",
-        coarse="up",
-        reveals="a band around the released share of every cell, never narrower than 10 records",
-    ),
-    _apart("pmse", "pMSE, {of}", CLASSIFIER),
-    _apart("pmse_expected", "pMSE expected, {of}", CLASSIFIER, ""),
-    _apart(
-        "pmse_ratio",
-        "pMSE ratio, {of}",
-        CLASSIFIER,
-        coarse="ratio",
-        reveals="whether released records can be told from confidential ones: hardly, somewhat, or easily",
-    ),
-    _agreement("agreement_2", "agreement of pairs of columns, of 1000"),
-    _agreement("agreement_2_benchmark", "agreement of pairs, fresh sample", ""),
-    _agreement("agreement_3", "agreement of triples of columns, of 1000"),
-    _agreement("agreement_3_benchmark", "agreement of triples, fresh sample", ""),
 )
