@@ -28,7 +28,7 @@ FINE = {
 @cache
 def _about():
     """The family and the words of every measure."""
-    return describe_measures(MEASURES).set_index("id")[["family", "words"]].to_dict()
+    return describe_measures(MEASURES).set_index("id")[["family", "label"]].to_dict()
 
 
 @cache
@@ -48,7 +48,7 @@ def evaluation(bounds=None, **schemes):
                 "reach_ratio": "largest",
                 "reach_ratio_benchmark": "largest",
             }.get(name, "")
-            row = (scheme, "income", name, of, NAN, "", about["words"][name], *ends)
+            row = (scheme, "income", name, of, NAN, "", about["label"][name], *ends)
             rows[about["family"][name]].append(row)
     frames = {name: pd.DataFrame(found, columns=COLUMNS) for name, found in rows.items()}
     nothing = pd.DataFrame()

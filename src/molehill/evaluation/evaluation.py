@@ -194,7 +194,8 @@ def evaluate(
         find_columns(view.table, options.related, "related")
     if options.survey is not None:
         options.survey.read(view.table)
-    for radius in options.radii or ():
+    radii: Any = options.radii
+    for radius in radii or ():
         view.at(radius)
     people = None
     if options.control is not None:

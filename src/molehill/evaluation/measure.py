@@ -239,6 +239,11 @@ class Measure:
         return f"{words}, within {value.group}" if value.group else words
 
     @property
+    def title(self) -> str:
+        """The title of the table of a report that it stands in."""
+        return self.block.title if isinstance(self.block, Block) else self.block
+
+    @property
     def is_attack(self) -> bool:
         """Whether it is one of the attack simulations and plausibility checks."""
         return isinstance(self.block, Block) and self.block.attack
@@ -246,13 +251,10 @@ class Measure:
     @property
     def facts(self) -> dict[str, Any]:
         """What a saved evaluation keeps of it; its threshold is among the rules of the scorecard."""
-        assert isinstance(self.block, Block)
+        block: Any = self.block
         plain = {name: getattr(self, name) for name in _PLAIN}
-        return (
-            plain
-            | {"block": self.block.title, "note": self.block.note, "needs": ", ".join(self.needs or ())}
-            | {name: getattr(self.block, name) for name in ("attack", "first")}
-        )
+        table = {"block": block.title, "note": block.note, "attack": block.attack, "first": block.first}
+        return {**plain, **table, "needs": ", ".join(self.needs or ())}
 
 
 def risk_measure(
@@ -286,7 +288,7 @@ def utility_measure(
 
 
 _PLAIN = [one.name for one in fields(Measure) if one.name not in ("block", "compute", "needs", "threshold")]
-FACTS = [*_PLAIN, "block", "note", "needs", "attack", "first"]
+FACTS = [*_PLAIN, "block", "note", "attack", "first", "needs"]
 COLUMNS = ["scheme", "column", "measure", "of", "at", "group", "name", "value", "low", "high"]
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from molehill.arrays import FrozenDict
 from molehill.errors import InputError, nearest
 from molehill.evaluation.catalogue import MEASURES
-from molehill.evaluation.measure import CONFIDENTIAL, Block, Measure, MeasureFamily, RiskType, Threshold
+from molehill.evaluation.measure import CONFIDENTIAL, Measure, MeasureFamily, RiskType, Threshold
 from molehill.evaluation.telling import cut_name, list_figures, significant
 from molehill.tables.intervals import Figure
 
@@ -107,7 +107,7 @@ def rule_of(measure: Measure) -> Rule | None:
 
 def label_in_block(measure: Measure) -> str:
     """Give the label of a measure with its block: beside others of its block, the label may say too little."""
-    title = measure.block.title if isinstance(measure.block, Block) else measure.block
+    title = measure.title
     return f"{measure.label} ({title[:1].lower()}{title[1:]})" if title else measure.label
 
 
@@ -235,7 +235,7 @@ def _add(measure: Measure, entry: Mapping[str, Any], about: Mapping[str, Measure
         not measure.better and entry["red"] != NEVER and entry["red"] < entry["amber"]
     )
     alike = [rule.family for rule in RULES if rule.measure in about and _is_near(about[rule.measure], measure)]
-    family = entry.get("family") or next(iter(alike), UTILITY if measure.family == "utility" else IDENTITY)
+    family: Any = entry.get("family") or next(iter(alike), UTILITY if measure.family == "utility" else IDENTITY)
     red = float(entry["red"]) if entry["red"] != NEVER else -np.inf if falls else np.inf
     words = label_in_block(measure)
     rule = Rule(family, float(entry["amber"]), red, words, measure=measure.id, ours="none")
@@ -244,7 +244,7 @@ def _add(measure: Measure, entry: Mapping[str, Any], about: Mapping[str, Measure
 
 
 def _is_near(one: Measure, other: Measure) -> bool:
-    return one.block == other.block or (one.part_of == other.part_of != "")
+    return one.title == other.title or (one.part_of == other.part_of != "")
 
 
 def _check_sides(rule: Rule, argument: str, *, falls: bool) -> None:

@@ -44,24 +44,28 @@ PLAUSIBILITY = Block(
 _ANY_RULE = "any rule"
 
 
-def _looked_at(context: Context) -> tuple[list[str], dict[str, list[str]]]:
-    """The variables whose pairs are looked at, and of these those that are kept, as an argument."""
+def _looked_at(context: Context) -> tuple[list[str], list[str]]:
+    """The variables whose pairs are looked at, and of these those that are kept."""
     columns = [*sensitive(context), *known(context)][:MOST_COLUMNS]
-    return columns, {"kept": [name for name in columns if name in kept(context)]}
+    return columns, [name for name in columns if name in kept(context)]
 
 
 @shared
 def pairs(context: Context) -> PairCheck | None:
     """Pairs of values that nobody in the data has, of all pairs of variables together."""
-    columns, about = _looked_at(context)
-    return check_pairs(data(context), released(context)[:TABLES], columns, **about)[0] if len(columns) > 1 else None
+    columns, same = _looked_at(context)
+    if len(columns) < 2:
+        return None
+    return check_pairs(data(context), released(context)[:TABLES], columns, kept=same)[0]
 
 
 @shared
 def cells(context: Context) -> CellCheck | None:
     """Small cells of two variables, and how many of them the release has as they are; not of kept ones alone."""
-    columns, about = _looked_at(context)
-    return check_cells(data(context), released(context)[:TABLES], columns, **about) if len(columns) > 1 else None
+    columns, same = _looked_at(context)
+    if len(columns) < 2:
+        return None
+    return check_cells(data(context), released(context)[:TABLES], columns, kept=same)
 
 
 @shared

@@ -71,8 +71,8 @@ def _agreement(id_: str, label: str, better: Literal["higher", ""] = "higher") -
             for row in rows[rows["measure"] == id_].to_dict("records")
         ]
 
-    about = {"reference": "the k-marginal score of NIST: 1000 (1 - total variation), averaged over the sets of columns"}
-    return utility_measure(id_, label, RELATIONS, compute, better=better, **about)
+    reference = "the k-marginal score of NIST: 1000 (1 - total variation), averaged over the sets of columns"
+    return utility_measure(id_, label, RELATIONS, compute, better=better, reference=reference)
 
 
 RELATION_MEASURES: Sequence[Measure] = (
