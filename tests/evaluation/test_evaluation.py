@@ -442,7 +442,7 @@ def test_wrong_arguments_are_named_before_anything_is_measured(change: Any, word
         raise AssertionError("it was measured")
 
     if not words.startswith(("radius", "groups")):
-        monkeypatch.setattr("molehill.evaluation.evaluation.measure_scene", measure)
+        monkeypatch.setattr("molehill.evaluation.evaluation.measure_context", measure)
     with pytest.raises(InputError, match=words):
         evaluate(DATA, NOISY, NEIGHBOUR, EvaluationOptions(**change))
 
