@@ -208,7 +208,7 @@ def prepare(
         sensitive=settings.intruder.sensitive,
         predictors=settings.predictors or (),
         kinds=settings.kinds,
-        breaks=settings.breaks,
+        breaks=settings.number_breaks,
         missing=settings.absent,
     )
     if analyses is None:
