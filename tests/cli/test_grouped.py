@@ -55,16 +55,24 @@ def test_groups_and_pooled_levels_are_released_and_said_to_be(tmp_path):
         assert sorted(released["age"].value_counts()) == sorted(counted)
         assert "island" not in set(released["citizenship"])
     note = (tmp_path / "out" / "release" / "methods.md").read_text()
-    assert "In groups of the collected values: `age`." in note
+    assert "In groups of the collected values: `age`." in " ".join(note.split())
     assert "| `age` |  | categorical | in groups: under 25, 25 to under 35," in note
-    assert "`citizenship`" in note.partition("have are pooled")[0]
+    assert "Levels of `citizenship` that fewer than 20 records have are pooled" in " ".join(note.split())
+    assert "As they were collected, but for rare levels: `citizenship`." in " ".join(note.split())
+    assert "| `citizenship` |  | categorical | as collected, rare levels pooled |" in note
     for part in ("release", "internal"):
         assert "published in groups" in (tmp_path / "out" / part / "report.html").read_text()
     assert run_command("verify", tmp_path / "out").returncode == 0
     # The settings that were saved make the same release again.
     saved = tmp_path / "out" / "internal" / "settings.toml"
     again = run_command(
-        "run", saved, "--set", f'data="{tmp_path / "people.csv"}"', "--out", tmp_path / "again", "--release-anyway",
+        "run",
+        saved,
+        "--set",
+        f'data="{tmp_path / "people.csv"}"',
+        "--out",
+        tmp_path / "again",
+        "--release-anyway",
         "--quiet",
     )
     assert again.returncode in (0, 5), again.stderr

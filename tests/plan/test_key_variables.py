@@ -47,7 +47,7 @@ def test_few_people_are_alone_with_what_is_proposed():
     settings = suggested.settings
     assert float((PEOPLE.groupby(OBSERVED)["pay"].transform("size") == 1).mean()) > 0.9
     assert alone(PEOPLE, settings) <= MOST_ALONE
-    # All that can be observed is a key variable or synthesized: nothing observable is released beside the key variables.
+    # All that can be observed is a key variable or synthesized.
     assert {*OBSERVED} == {*settings.known} | {*settings.synthesize} - {"pay"}
     assert settings.grouped == ("age",)
     assert settings.known[:3] == ("age", "sex", "region")
@@ -127,9 +127,7 @@ def test_strata_stay_key_variables():
 
 def test_parts_of_a_formula_are_not_put_in_groups():
     people = PEOPLE.assign(taxed=PEOPLE["pay"] / PEOPLE["age"])
-    settings = Settings(
-        synthesize=["pay"], keep=OBSERVED, known=(), derived={"taxed": "pay / age"}
-    )
+    settings = Settings(synthesize=["pay"], keep=OBSERVED, known=(), derived={"taxed": "pay / age"})
     kept = [found for found in look_at_columns(Table(people)) if found.name in OBSERVED]
     keys = choose_key_variables(Table(people), settings, kept)
     assert "age" not in keys.breaks

@@ -106,7 +106,7 @@ def choose_key_variables(
     synthesized = tuple(name for name in names if name not in (*chosen, *fixed))
     breaks = {name: ends for name, ends in best.breaks.items() if name in chosen}
     pooled = {name: least for name, least in best.pooled.items() if name in chosen}
-    reasons = {name: "released in groups, so that fewer people are alone with their key variables" for name in breaks}
+    reasons = dict.fromkeys(breaks, "released in groups, so that fewer people are alone with their key variables")
     reasons |= {
         name: f"levels of fewer than {least} records are pooled, so that fewer people are alone"
         for name, least in pooled.items()
@@ -147,7 +147,8 @@ def _coarsen(
     rare = {
         found.name: FEWEST_OF_A_KEY
         for found in likely
-        if found.kind == "categorical" and count_rare(table, found.name, FEWEST_OF_A_KEY)[0]
+        if found.kind == "categorical"
+        and count_rare(table, found.name, FEWEST_OF_A_KEY)[0]
         and table.frame[found.name].value_counts().nlargest(2).min() >= FEWEST_OF_A_KEY
     }
     tried = [_release(table, settings, likely, 0, {})]
@@ -175,7 +176,9 @@ def _release(
 ) -> _Release:
     # A group is no number that a formula can take.
     parts = {part for formula in read_formulas(settings).values() for part in formula.parts}
-    breaks = {found.name: ends for found in likely if found.name not in parts and (ends := _breaks(table, found, width))}
+    breaks = {
+        found.name: ends for found in likely if found.name not in parts and (ends := _breaks(table, found, width))
+    }
     settings = settings.but(breaks=breaks, grouped=tuple(breaks), min_level_records={**pooled})
     made = group_values(table, settings)
     for name in pooled:

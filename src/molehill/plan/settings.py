@@ -528,7 +528,7 @@ class Settings(BaseModel):
     )
     min_level_records: Annotated[int, Field(ge=1)] | dict[Name, Annotated[int, Field(ge=1)]] = setting(
         FEWEST,
-        "How many records must have a level of a replaced category, and of a kept one that has this in its entry. Rarer "
+        "How many records must have a level of a replaced category, and of a kept one with this in its entry. Rarer "
         'ones are pooled: into the nearest level if they have an order, else into "other"; 1 pools none.',
         f"{WHOLE}, or one per column",
         public=True,

@@ -280,9 +280,7 @@ def _derive_from_synthesized(
 def _take_keys(table: Table, settings: Settings, keys: KeyVariables, findings: Mapping[str, Finding]) -> Settings:
     """Take the key variables that are proposed, and synthesize those with which too many people would be alone."""
     # Few numbers that describe people are codes, of which only those that occur may be drawn.
-    codes = [
-        name for name in keys.synthesize if findings[name].kind != "categorical" and findings[name].levels <= MANY
-    ]
+    codes = [name for name in keys.synthesize if findings[name].kind != "categorical" and findings[name].levels <= MANY]
     pooled = {"min_level_records": {**keys.pooled}} if keys.pooled else {}
     settings = settings.but(
         known=keys.known,
@@ -293,7 +291,9 @@ def _take_keys(table: Table, settings: Settings, keys: KeyVariables, findings: M
     )
     if not keys.synthesize:
         return settings
-    also = [replace(findings[name], kind="categorical") if name in codes else findings[name] for name in keys.synthesize]
+    also = [
+        replace(findings[name], kind="categorical") if name in codes else findings[name] for name in keys.synthesize
+    ]
     settings = _synthesize_too(table, settings, also)
     return settings.but(synthesize=suggest_order(table, settings.synthesize))
 

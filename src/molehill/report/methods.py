@@ -289,9 +289,11 @@ def _tell_predictors(settings: Settings) -> str:
 
 def _tell_columns(settings: Settings) -> str:
     """Name what is published as it was collected, and what is not published."""
-    plain = [name for name in settings.keep if name not in settings.grouped]
+    pooled = [name for name in settings.pooled if name in settings.keep]
+    plain = [name for name in settings.keep if name not in (*settings.grouped, *pooled)]
     kept = f"As they were collected: {_list(plain)}." if plain else "No other column is published as it was collected."
     kept += f" In groups of the collected values: {_list(settings.grouped)}." if settings.grouped else ""
+    kept += f" As they were collected, but for rare levels: {_list(pooled)}." if pooled else ""
     if settings.derived:
         kept += f" Computed again from the others, in every table: {_list([*settings.derived])}."
     return f"{kept} Not published: {_list(settings.drop)}." if settings.drop else kept
@@ -324,12 +326,16 @@ def _tell_codebook(public: Dossier) -> str:
     formulas = public.settings.derived
     fates |= {name: f"computed: {_cell(text)}" for name, text in formulas.items()}
     grouped = {name: f"in groups: {', '.join(group_labels(ends))}" for name, ends in public.settings.breaks.items()}
+    pooled = {
+        name: "as collected, rare levels pooled" for name in public.settings.pooled if name in public.settings.keep
+    }
+    changed = pooled | grouped
     rows = [
         (
             _code(row["column"]).replace("|", "\\|"),
             _cell(row["label"]),
             _cell(row["kind"]),
-            grouped.get(row["column"]) or fates[row["column"] if row["fate"] == "derived" else row["fate"]],
+            changed.get(row["column"]) or fates[row["column"] if row["fate"] == "derived" else row["fate"]],
         )
         for row in public.facts["columns"]
     ]
