@@ -137,6 +137,7 @@ def test_codes_are_synthesized_as_categories():
     people = PEOPLE.assign(occupation=RNG.integers(1, 18, N))
     settings = suggest_settings(people).settings
     assert settings.kinds == {"occupation": "categorical"}
+    assert isinstance(settings.lower, dict)
     assert "occupation" not in settings.lower
 
 

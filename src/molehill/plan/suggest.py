@@ -25,6 +25,8 @@ from molehill.tables.table import Table, as_table
 MOST_REPLACED = 20
 # A tenth more, or less, on the scale of logarithms: what is close within 20% of the amount.
 _LOG_FLOOR = 0.182
+# A sensitive category of which so many records have one level, or none, tells of few people only.
+_NEARLY_ALL_ALIKE = 0.98
 # What is synthesized because a variable follows from it may follow from others itself.
 _ROUNDS = 3
 
@@ -171,6 +173,11 @@ def _fate_of_values(table: Table, found: Finding, categories: Sequence[Finding])
         return "keep", ""
     if found.kind == "categorical":
         left = found.levels - count_rare(table, found.name, FEWEST)[0]
+        usual = int(table.frame[found.name].value_counts(dropna=False).max())
+        if left > 1 and usual >= _NEARLY_ALL_ALIKE * len(table.frame):
+            how = f"{usual / len(table.frame):.1%} of the records are alike in it, and it tells of the other"
+            other = len(table.frame) - usual
+            return "drop", f'{_describe(found)}; {how} {other:,} only; to release it, write "synthesize"'
         told = f"{found.levels:,} levels" if left > 1 else f"fewer than two levels with {FEWEST} records"
         how = f"{_describe(found)}, {told}; {_remedy(table, found, limits=False)}"
         return ("undecided", how) if found.levels > MANY or left < 2 else ("synthesize", "")
