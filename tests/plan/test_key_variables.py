@@ -12,6 +12,7 @@ from molehill.plan.plan import pattern_sizes, plan_settings, take_table
 from molehill.plan.pooling import pool_levels
 from molehill.plan.settings import Settings
 from molehill.plan.suggest import suggest_settings
+from molehill.release.making import prepare
 from molehill.tables.table import Table
 
 N = 1000
@@ -133,8 +134,20 @@ def test_parts_of_a_formula_are_not_put_in_groups():
     assert "age" not in keys.breaks
 
 
+def test_what_a_kept_weight_discloses_stays_a_key_variable():
+    # The weight says where somebody lives, and how many live there.
+    region, size = RNG.integers(0, 6, N), RNG.integers(1, 7, N)
+    people = PEOPLE.assign(region=[f"r{place}" for place in region], household_size=size)
+    people["rb050"] = 150.25 + 10.5 * region + 100.125 * size
+    settings = suggest_settings(people).settings
+    assert settings.survey_design is not None
+    assert {"region", "household_size"} <= {*settings.known}
+    assert alone(people, settings) <= MOST_ALONE
+    prepare(people, settings)
+
+
 def test_codes_are_synthesized_as_categories():
-    people = PEOPLE.assign(occupation=RNG.integers(1, 18, N))
+    people = PEOPLE.assign(occupation=np.random.default_rng(1).integers(1, 18, N))
     settings = suggest_settings(people).settings
     assert settings.kinds == {"occupation": "categorical"}
     assert isinstance(settings.lower, dict)

@@ -29,6 +29,8 @@ _ORDER = (
     *("age", "sex", "place", "marital status", "origin", "household", "education", "occupation", "industry"),
     "housing",
 )
+# Numbers of these meanings are quantities, which can be put in groups; others are codes.
+QUANTITIES = ("age", "household", "education")
 MANY = 20
 
 
@@ -189,7 +191,9 @@ def _release(
 
 def _breaks(table: Table, found: Finding, width: int) -> tuple[float, ...]:
     """Groups of a known number with many values: the wider, the fewer."""
-    if found.kind == "categorical" or found.dates or found.levels <= (MANY if width == 0 else 2):
+    if found.kind == "categorical" or found.dates or found.knowable not in QUANTITIES:
+        return ()
+    if found.levels <= (MANY if width == 0 else 2):
         return ()
     values = column_numbers(table, found.name)
     values = values[np.isfinite(values)]

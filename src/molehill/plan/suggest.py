@@ -90,8 +90,7 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     reasons |= {name: f"{reason}; {reasons[name]}" for name, reason in follow.items()}
     knowable = [named[name] for name in settings.keep if parts.get(name, "stratum") == "stratum"]
     units = [found.name for found in findings if found.unit and found.identifying]
-    keys = choose_key_variables(table, settings, knowable, fixed=[*parts], units=units)
-    settings = _take_keys(table, settings, keys, named)
+    settings, keys = _choose_keys(table, settings, knowable, [*parts], units)
     reasons |= {name: f"{reason}; {reasons[name]}" for name, reason in keys.reasons.items()}
     replaced = [named[name] for name in settings.synthesize]
     notes = {"known": keys.note, "survey_design": about_design, "radius": _tell_logarithms(replaced)}
@@ -282,6 +281,24 @@ def _derive_from_synthesized(
         settings = settings.but(synthesize=left, derived={**settings.derived, one.column: one.formula}, **ends)
         reasons[one.column] = f"from what is synthesized, {one}"
     return settings, reasons
+
+
+def _choose_keys(
+    table: Table, settings: Settings, kept: Sequence[Finding], fixed: Sequence[str], units: Sequence[str]
+) -> tuple[Settings, KeyVariables]:
+    """Choose key variables; what follows from what is kept, as a household's size from its weight, is one for sure."""
+    findings, shown = {found.name: found for found in kept}, dict[str, str]()
+    # Each round adds one that is shown at least.
+    while True:
+        keys = choose_key_variables(table, settings, kept, fixed=[*fixed, *shown], units=units)
+        made = _take_keys(table, settings, keys, findings)
+        found = find_derivable(take_table(table, made), made) if keys.synthesize else ()
+        told = {one.column: f"{one}" for one in found if one.column in keys.synthesize and not one.partly}
+        if not told:
+            break
+        shown |= told
+    reasons = {name: f"to synthesize it would hide nothing: {one}" for name, one in shown.items() if name in made.keep}
+    return made, replace(keys, reasons={**keys.reasons, **reasons})
 
 
 def _take_keys(table: Table, settings: Settings, keys: KeyVariables, findings: Mapping[str, Finding]) -> Settings:
