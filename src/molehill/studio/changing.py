@@ -54,7 +54,7 @@ def set_fate(settings: Settings, looked: Looked, fields: Fields) -> Settings:
         changes["known"] = tuple(own for own in settings.known if own != name)
         changes |= _without_breaks(settings, name)
     if fate != "keep":
-        changes["grouped"] = tuple(own for own in settings.grouped if own != name)
+        changes |= _without_breaks(settings, name) if name in settings.grouped else {}
         changes["accept_identifying"] = tuple(own for own in settings.accept_identifying if own != name)
         changes["preserve"] = tuple(own for own in settings.preserve if own != name)
         if settings.predictors is not None:
