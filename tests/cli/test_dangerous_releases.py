@@ -234,4 +234,4 @@ def test_attacks_that_were_left_out_are_named_and_leave_the_decision_to_the_boar
     own, made = drawn_again()
     found = recommend(tmp_path, own, made, "pay", "--skip", "prediction", "--skip", "digits")
     assert found["decision"] == "board decision needed"
-    assert "measures of risk were left out: predicted_gain" in found["sentence"]
+    assert "measures of risk were left out: digits_gain and predicted_gain" in found["sentence"]
