@@ -40,7 +40,9 @@ def run(*arguments):
 
 
 def test_risk_of_a_folder_is_that_of_the_file(folder, tmp_path):
-    assert run("risk", folder / "own", *SURVEY, "--order", 2) == run("risk", folder / "own.parquet", *SURVEY, "--order", 2)
+    assert run("risk", folder / "own", *SURVEY, "--order", 2) == run(
+        "risk", folder / "own.parquet", *SURVEY, "--order", 2
+    )
     parts, whole = (json.loads(run("risk", folder / name, *SURVEY, "--json")) for name in ("own", "own.parquet"))
     # A sum of all records is rounded once here, and NumPy's many times.
     assert parts.pop("distribution") == pytest.approx(whole.pop("distribution"), rel=1e-12)
@@ -98,7 +100,7 @@ def test_evaluation_of_folders_has_the_figures_of_the_files(folder):
         other = pd.DataFrame(whole[family]).drop_duplicates(key).set_index(key)
         for row in found[family]:
             same = other.loc[tuple(row[name] for name in key)]
-            assert row["value"] == same["value"], row
+            assert row["value"] == pytest.approx(same["value"], rel=1e-12), row
             for end in ("low", "high"):
                 if row[end] is not None:
                     assert row[end] == pytest.approx(same[end], abs=1e-12)

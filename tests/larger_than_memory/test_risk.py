@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from molehill import InputError, Intruder, Table, confidential_risk, match_rates, release_risk, risk_weights
 from molehill.larger_than_memory import risk as large_risk
@@ -104,15 +104,15 @@ def check_confidential(frame: pd.DataFrame, intruder: Intruder, where: Path, ord
     whole = in_memory(where / "own")
     expected, refused = attempt(lambda: confidential_risk(whole, intruder, order=order))
     if refused:
-        assert (
-            attempt(lambda: measure_confidential(dataset, intruder, order=order, chunks=chunks))[1] == refused
-        )
+        assert attempt(lambda: measure_confidential(dataset, intruder, order=order, chunks=chunks))[1] == refused
         return
     result = measure_confidential(dataset, intruder, order=order, chunks=chunks, out=where / "out")
     records = in_memory(where / "out").frame
     same(records["position"], np.arange(len(frame)))
     # Three and more amounts are scanned in an order that the records decide, in which their sums are taken.
-    several = order > 1 and len([name for name in intruder.sensitive if expected.schema[name].kind != "categorical"]) > 2
+    several = (
+        order > 1 and len([name for name in intruder.sensitive if expected.schema[name].kind != "categorical"]) > 2
+    )
     for name in ("risk", "pattern_size", "within"):
         (close if several and name == "risk" else same)(records[name], getattr(expected, name))
     (close if several else same)(records["weight"], risk_weights(expected))
@@ -358,7 +358,11 @@ def test_no_more_is_measured_at_once_than_a_chunk(tmp_path, monkeypatch):
     assert tuple(held) == result.chunks
     assert max(held) < 20_000 / 4
     # As many as the memory allows, in which records of two datasets need twice the room.
-    assert 4 <= len(measure_confidential(own, PAY, memory=2**24).chunks) < len(measure_release(own, own, PAY, memory=2**24).chunks)
+    assert (
+        4
+        <= len(measure_confidential(own, PAY, memory=2**24).chunks)
+        < len(measure_release(own, own, PAY, memory=2**24).chunks)
+    )
 
 
 def test_a_pattern_that_is_larger_than_memory_is_refused(tmp_path):

@@ -25,7 +25,7 @@ _REMEDY = "Leave it out, or give one file that fits into memory"
 
 
 def is_large(path: Path, memory: float | None) -> bool:
-    """Whether data are measured chunk by chunk: a folder, and a Parquet file that needs more memory than it may have."""
+    """Whether data are measured chunk by chunk: a folder, or a Parquet file that needs more memory than it may have."""
     if path.is_dir():
         return True
     if path.suffix.lower() != ".parquet" or not path.is_file():

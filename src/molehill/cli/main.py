@@ -270,8 +270,8 @@ def evaluate(
 ) -> None:
     """Measure disclosure risk and utility of synthetic data from any source.
 
-    Folders of Parquet files are datasets, which may be larger than memory: of these identification risk, match rates, and
-    distances of the sensitive variables are measured.
+    Folders of Parquet files are datasets, which may be larger than memory: identification risk, match rates, and the
+    distances of sensitive variables are measured.
 
     Example: molehill evaluate survey.csv synthetic_*.csv --known gender,age,region --sensitive income --radius 0.2
     --compare topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
@@ -353,9 +353,7 @@ def _evaluate_large(
     with _working("Measuring risk and utility"):
         bound = bytes_of(memory)
         own = measure_confidential(files, intruder, memory=bound)
-        releases = {
-            name: measure_release(files, paths, intruder, memory=bound) for name, paths in named.items()
-        }
+        releases = {name: measure_release(files, paths, intruder, memory=bound) for name, paths in named.items()}
     risk, utility = lay_out_figures(own, releases)
     if as_json:
         _print_json(plain_evaluation(risk, utility, releases))

@@ -33,7 +33,9 @@ class ParquetFiles:
     records
         How many records they have together.
     schema
-        Names and types of the columns; those that folders state (`region=North`) are categories, and last.
+        Names and types of the columns.
+    stated
+        Those that folders state (`region=North`): categories, and the last.
     value_labels
         As in `Table`; those of the first file.
     argument
@@ -43,6 +45,7 @@ class ParquetFiles:
     paths: tuple[Path, ...]
     records: int
     schema: pa.Schema
+    stated: tuple[str, ...]
     value_labels: Mapping[str, Mapping[float | str, str]]
     argument: str = "data"
 
@@ -62,11 +65,11 @@ class ParquetFiles:
         return "text" if pa.types.is_string(of) or pa.types.is_large_string(of) else "others"
 
     def select(self, columns: Sequence[str]) -> str:
-        """Write the query for the position of every record, and its cells as c0, c1, ...; NaN is missing, as in memory."""
+        """Write the query for the position and the cells (c0, c1, ...) of every record; NaN is missing, as in memory."""
         cells = (f"{self._cell(name)} AS c{place}" for place, name in enumerate(columns))
         # Text: 007 is no number.
-        source = scan(self.paths, "union_by_name=true, hive_partitioning=true, hive_types_autocast=false")
-        return f"SELECT {', '.join(['row_number() OVER () - 1 AS position', *cells])} FROM {source}"
+        options = f"union_by_name=true, hive_partitioning={bool(self.stated)}, hive_types_autocast=false"
+        return f"SELECT {', '.join(['row_number() OVER () - 1 AS position', *cells])} FROM {scan(self.paths, options)}"
 
     def _cell(self, name: str) -> str:
         column, of = quote(name, '"'), self.schema.field(name).type
@@ -124,16 +127,20 @@ def open_files(source: Any, *, argument: str = "data") -> ParquetFiles:
         rows, found = _look_at(path, called, argument)
         notes = notes or found.metadata or {}
         found = pa.schema([*found, *((name, pa.dictionary(pa.int32(), pa.string())) for name in stated)])
-        check_unique([name.lower() for name in found.names], argument)
+        # The engine takes a folder's word above the file's, and small letters for capital ones.
+        above = {part.partition("=")[0] for part in path.absolute().parts[:-1] if "=" in part}
+        check_unique([name.lower() for name in (*found.names, *above - {*stated})], argument)
         records, schema = records + rows, _join(schema if schema.names else found, found, called, argument)
         codes = {entry.name for entry in found if pa.types.is_dictionary(entry.type)}
         coded = codes if coded is None else coded & codes
     if not records:
         raise InputError(argument, "it has no records", "Give a dataset with at least one record")
-    types = {entry.name: pa.dictionary(pa.int32(), entry.type) if entry.name in coded else entry.type for entry in schema}
+    types = {
+        entry.name: pa.dictionary(pa.int32(), entry.type) if entry.name in coded else entry.type for entry in schema
+    }
     labels = json.loads(notes.get(b"molehill", b"{}")).get("value_labels", {})
     values = {name: dict(pairs) for name, pairs in labels.items()}
-    return ParquetFiles(tuple(paths), records, pa.schema(list(types.items())), values, argument)
+    return ParquetFiles(tuple(paths), records, pa.schema(list(types.items())), tuple(folders[0]), values, argument)
 
 
 def write_files(tables: Iterable[pa.Table], folder: str | Path, *, private: bool = False) -> None:
@@ -164,7 +171,9 @@ def _find_files(source: Any, argument: str) -> tuple[list[Path], list[list[str]]
         found = [(names, path) for names, path in found if path.suffix.lower() == ".parquet"]
         if not found:
             raise InputError(argument, f"the folder {root.name!r} holds no .parquet file", _GIVE)
-        return [path for _, path in found], [[part.partition("=")[0] for part in names[:-1] if "=" in part] for names, _ in found]
+        return [path for _, path in found], [
+            [part.partition("=")[0] for part in names[:-1] if "=" in part] for names, _ in found
+        ]
     given = list(source) if isinstance(source, Iterable) and not isinstance(source, str) else [source]
     if not given:
         raise InputError(argument, "it names no file", _GIVE)
@@ -197,7 +206,8 @@ def _join(schema: pa.Schema, found: pa.Schema, called: str, argument: str) -> pa
         what = "has no column" if odd in schema.names else "alone has a column"
         raise InputError(argument, f"{called} {what} {odd!r}", "Give files with the same columns, in folders as deep")
     plain = [
-        pa.schema([(one.name, getattr(one.type, "value_type", one.type)) for one in fields]) for fields in (schema, found)
+        pa.schema([(one.name, getattr(one.type, "value_type", one.type)) for one in fields])
+        for fields in (schema, found)
     ]
     try:
         return pa.unify_schemas(plain, promote_options="permissive")

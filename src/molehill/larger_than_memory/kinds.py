@@ -81,9 +81,7 @@ def check_values(connection: "DuckDBPyConnection", files: ParquetFiles, intruder
     missing = f" {'OR' if intruder.missing_values == 'error' else 'AND'} ".join(
         f"c{place} IS NULL" for place in range(len(sensitive))
     )
-    number, first = _ask(
-        connection, f"SELECT count(*), min(position) FROM ({files.select(sensitive)}) WHERE {missing}"
-    )
+    number, first = _ask(connection, f"SELECT count(*), min(position) FROM ({files.select(sensitive)}) WHERE {missing}")
     if number:
         check_missing(files.records, number, first, intruder.missing_values, files.argument)
 
@@ -94,7 +92,7 @@ def _ask(connection: "DuckDBPyConnection", query: str) -> tuple[Any, ...]:
 
 def _find_kind(connection: "DuckDBPyConnection", files: ParquetFiles, name: str) -> tuple[Kind, str]:
     """Tell the kind of a column of numbers, by evenly spaced ones, their ends, and whether all are whole."""
-    codes = [f"{code!r}" for code in files.value_labels.get(name, {}) if not isinstance(code, str)]
+    codes = [f"{float(code)!r}" for code in files.value_labels.get(name, {}) if not isinstance(code, str)]
     labelled = f"bool_and(x IN ({', '.join(codes)}))" if codes else "false"
     figures = f"count(*), min(x), max(x), bool_and(x = floor(x)), {labelled}"
     number, least, most, whole, labelled = _ask(connection, f"SELECT {figures} FROM ({files.numbers(name)})")
@@ -120,7 +118,9 @@ def _check_text(connection: "DuckDBPyConnection", files: ParquetFiles, name: str
     wrong, others = judge_cells(cells, np.array(list(texts.values())))
     if len(wrong):
         stray = {cells[index] for index in wrong}
-        query = f"SELECT position + 1 FROM ({files.select([name])}) WHERE list_contains(?, c0) ORDER BY 1 LIMIT {_SHOWN}"
+        query = (
+            f"SELECT position + 1 FROM ({files.select([name])}) WHERE list_contains(?, c0) ORDER BY 1 LIMIT {_SHOWN}"
+        )
         found = connection.execute(query, [[text for text, _ in counted if text.strip() in stray]]).fetchall()
         raise stray_among(name, others, sum(texts[cell] for cell in stray), [row for (row,) in found])
     if sensitive and are_numbers(cells):

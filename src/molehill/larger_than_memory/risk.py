@@ -20,7 +20,7 @@ from molehill.errors import InputError, check_order, check_whole
 from molehill.files import written_whole
 from molehill.larger_than_memory.engine import Workspace, find_quantiles, open_workspace, sum_exactly
 from molehill.larger_than_memory.files import ParquetFiles, open_files, quote, scan, write_files
-from molehill.larger_than_memory.kinds import check_columns, check_values, decide, numeric_names
+from molehill.larger_than_memory.kinds import check_columns, check_values, decide
 from molehill.larger_than_memory.utility import ColumnComparison, compare_columns
 from molehill.risk.identification import (
     MatchRates,
@@ -352,9 +352,9 @@ def _check_coding(
     exact = [name for name in intruder.sensitive if schema[name].kind == "categorical"]
     for name in (*intruder.known, *exact):
         # As text, so that values of two types can be compared at all.
+        key = (name, 0, intruder.breaks.get(name, ()))
         own, theirs = (
-            f"SELECT CAST({_key(one, name, 0, intruder.breaks.get(name, ()))} AS VARCHAR) AS x FROM ({one.select([name])})"
-            for one in (files, other)
+            f"SELECT CAST({_key(one, *key)} AS VARCHAR) AS x FROM ({one.select([name])})" for one in (files, other)
         )
         common = f"SELECT EXISTS ({theirs} INTERSECT {own}) OR EXISTS (SELECT 1 FROM ({theirs}) WHERE x IS NULL)"
         if not connection.execute(common).fetchall()[0][0]:
@@ -454,8 +454,13 @@ def _summarise(
         return sum_exactly(connection, f"SELECT {column} FROM {source}")
 
     by_dataset = freeze(np.array([add(f"risk_{number}") for number in range(datasets)]) / part)
-    expected, unique, right = [add(f"chance_{number}") for number in range(datasets)], *(_add(found, "unique"), _add(found, "right"))
-    rates = MatchRates(*map(freeze, (np.array(expected), right / part, (unique - right) / np.maximum(unique, 1), unique)))
+    expected, unique, right = (
+        [add(f"chance_{number}") for number in range(datasets)],
+        *(_add(found, "unique"), _add(found, "right")),
+    )
+    rates = MatchRates(
+        *map(freeze, (np.array(expected), right / part, (unique - right) / np.maximum(unique, 1), unique))
+    )
     realised = find_quantiles(connection, f"SELECT realised AS x FROM {source}", list(QUANTILES.values()))
     values = dict(zip((*QUANTILES, *ABOVE), [*realised, *_add(found, "above").astype(float).tolist()], strict=True))
     profile = {"mean": mean_over_tables(by_dataset, least=0.0, most=1.0)}

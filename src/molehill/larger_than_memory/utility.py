@@ -77,13 +77,13 @@ def _moments(connection: "DuckDBPyConnection", query: str) -> tuple[int, float, 
 def _distances(connection: "DuckDBPyConnection", own: str, other: str, first: int, second: int) -> dict[str, float]:
     """The measures of two columns with so many values, from the distribution functions at every value of either."""
     both = f"SELECT x, 1 AS own FROM ({own}) UNION ALL SELECT x, 0 AS own FROM ({other})"
-    counted = f"SELECT x, sum(own) AS ours, count(*) AS number FROM ({both}) GROUP BY x"
-    below = f"SELECT *, sum(ours) OVER up AS own, sum(number) OVER up AS below, lead(x) OVER up - x AS width FROM ({counted})"
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE steps AS SELECT number, CAST(below AS DOUBLE) AS below, coalesce(width, 0) AS width,"
-        f" CAST(own AS DOUBLE) / {first} - CAST(below - own AS DOUBLE) / {second} AS gap"
-        f" FROM ({below} WINDOW up AS (ORDER BY x))"
+    counted = f"SELECT x, sum(own) AS own, count(*) AS number FROM ({both}) GROUP BY x"
+    sums = "CAST(sum(own) OVER up AS DOUBLE) AS own, CAST(sum(number) OVER up AS DOUBLE) AS below"
+    steps = (
+        f"SELECT number, {sums}, coalesce(lead(x) OVER up - x, 0) AS width FROM ({counted}) WINDOW up AS (ORDER BY x)"
     )
+    gap = f"own / {first} - (below - own) / {second} AS gap"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE steps AS SELECT number, below, width, {gap} FROM ({steps})")
     total = first + second
     largest = connection.execute("SELECT max(abs(gap)) FROM steps").fetchall()[0][0]
     squares = sum_exactly(connection, "SELECT gap * gap * number FROM steps")
