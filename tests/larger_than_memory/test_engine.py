@@ -1,6 +1,7 @@
 """What the engine finds of all records: exact sums, NumPy's quantiles, and nothing that its errors would show."""
 
 import math
+import signal
 
 import duckdb
 import numpy as np
@@ -53,6 +54,22 @@ def test_more_is_spilled_to_disk_than_may_be_held(tmp_path):
         connection.execute(f"CREATE TEMP TABLE sorted AS {query}")
         assert connection.execute("SELECT count(*) FROM sorted").fetchall() == [(20_000_000,)]
         assert (work.folder / "spilled").is_dir()
+
+
+@pytest.mark.posix
+def test_a_signal_ends_a_query(tmp_path):
+    def answer(*_):
+        raise SystemExit(143)
+
+    before = signal.signal(signal.SIGALRM, answer)
+    try:
+        with open_workspace(None, tmp_path) as work, pytest.raises(KeyboardInterrupt), work.engine() as connection:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            # It would not end in a year.
+            connection.execute("SELECT sum(hash(a.x, b.x)) FROM range(10_000_000) a(x), range(10_000_000) b(x)")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not list(tmp_path.iterdir())
 
 
 def test_memory_and_folder_are_checked(tmp_path):

@@ -605,9 +605,16 @@ def _print_json(content: Any) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def _working(what: str) -> Any:
+@contextmanager
+def _working(what: str) -> Iterator[None]:
     """Show a spinner while a stage runs, on a terminal only."""
-    return Console(stderr=True).status(f"{what} ...")
+    with Console(stderr=True).status(f"{what} ..."):
+        try:
+            yield
+        except KeyboardInterrupt:
+            # What a signal raises while DuckDB works, whichever it was.
+            still_wanted()
+            raise
 
 
 def _is_result(path: Path) -> bool:

@@ -55,6 +55,11 @@ class Workspace:
         except duckdb.Error as error:
             problem = f"the engine could not read or write it ({type(error).__name__})"
             raise InputError(argument, problem, _REMEDY) from None
+        except RuntimeError as error:
+            # Whatever a signal raises while it works, DuckDB raises this.
+            if f"{error}" == "Query interrupted":
+                raise KeyboardInterrupt from None
+            raise
 
 
 @contextmanager

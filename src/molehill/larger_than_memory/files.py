@@ -65,7 +65,7 @@ class ParquetFiles:
         return "text" if pa.types.is_string(of) or pa.types.is_large_string(of) else "others"
 
     def select(self, columns: Sequence[str]) -> str:
-        """Write the query for the position and the cells (c0, c1, ...) of every record; NaN is missing, as in memory."""
+        """Write the query for position and cells (c0, c1, ...) of every record; NaN is missing, as in memory."""
         cells = (f"{self._cell(name)} AS c{place}" for place, name in enumerate(columns))
         # Text: 007 is no number.
         options = f"union_by_name=true, hive_partitioning={bool(self.stated)}, hive_types_autocast=false"

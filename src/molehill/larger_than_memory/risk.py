@@ -182,7 +182,8 @@ def measure_confidential(
         calls = [(chunk,) for chunk in np.flatnonzero(counts).tolist()]
         found = list(parallel_map(_measure_chunk, calls, shared=(shared, order, patterns)))
         if intruder.small_patterns == "error":
-            refuse_small(*_add(found, "small").tolist(), order)
+            few, records = _add(found, "small").tolist()
+            refuse_small(few, records, order)
         with work.engine() as connection:
             profile = _profile(connection, shared, files, found, patterns)
             if out is not None:
@@ -244,7 +245,8 @@ def measure_release(
             for number, alone in enumerate(_add(found, "alone").tolist(), 1):
                 refuse_alone(number, alone)
             # The risk of values drawn from the pattern is of order 1.
-            refuse_small(*_add(found, "small").tolist(), 1)
+            few, records = _add(found, "small").tolist()
+            refuse_small(few, records, 1)
         with work.engine() as connection:
             utility = compare_columns(connection, (files, *others), shared.schema)
             figures = _summarise(connection, shared, found, len(others))
@@ -454,13 +456,10 @@ def _summarise(
         return sum_exactly(connection, f"SELECT {column} FROM {source}")
 
     by_dataset = freeze(np.array([add(f"risk_{number}") for number in range(datasets)]) / part)
-    expected, unique, right = (
-        [add(f"chance_{number}") for number in range(datasets)],
-        *(_add(found, "unique"), _add(found, "right")),
-    )
-    rates = MatchRates(
-        *map(freeze, (np.array(expected), right / part, (unique - right) / np.maximum(unique, 1), unique))
-    )
+    expected = np.array([add(f"chance_{number}") for number in range(datasets)])
+    unique, right = (_add(found, name).astype(np.int64) for name in ("unique", "right"))
+    false = (unique - right) / np.maximum(unique, 1)
+    rates = MatchRates(freeze(expected), freeze(right / part), freeze(false), freeze(unique))
     realised = find_quantiles(connection, f"SELECT realised AS x FROM {source}", list(QUANTILES.values()))
     values = dict(zip((*QUANTILES, *ABOVE), [*realised, *_add(found, "above").astype(float).tolist()], strict=True))
     profile = {"mean": mean_over_tables(by_dataset, least=0.0, most=1.0)}
