@@ -61,12 +61,16 @@ def test_a_signal_ends_a_query(tmp_path):
     def answer(*_):
         raise SystemExit(143)
 
+    def interrupt(connection, query):
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        connection.execute(query)
+
     before = signal.signal(signal.SIGALRM, answer)
+    # It would not end in a year.
+    forever = "SELECT sum(hash(a.x, b.x)) FROM range(10_000_000) a(x), range(10_000_000) b(x)"
     try:
         with open_workspace(None, tmp_path) as work, pytest.raises(KeyboardInterrupt), work.engine() as connection:
-            signal.setitimer(signal.ITIMER_REAL, 0.2)
-            # It would not end in a year.
-            connection.execute("SELECT sum(hash(a.x, b.x)) FROM range(10_000_000) a(x), range(10_000_000) b(x)")
+            interrupt(connection, forever)
     finally:
         signal.signal(signal.SIGALRM, before)
     assert not list(tmp_path.iterdir())
