@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import brute
 from agreement import assert_mean, assert_rate_at_most
 from molehill import InputError, confidential_risk, match_rates, release_risk, risk_weights
-from molehill.risk.identification import matches_beyond_chance, risk_floor
+from molehill.risk.identification import high_by_chance, matches_beyond_chance, risk_floor
 from molehill.risk.intruder import Intruder
 from properties import examples
 
@@ -238,6 +238,18 @@ def test_who_is_alone_is_matched_by_chance_as_often_as_others_are_close():
     assert gain.value == pytest.approx((1 + 0 + 1 + 0) / 4 - by_chance[0])
 
 
+def test_a_match_that_other_variables_predict_is_no_sign():
+    town = np.repeat(np.arange(30), 4)
+    # One of every town has no work, and no wage, as a variable shows that is released unchanged.
+    idle = np.arange(120) % 4 == 0
+    pay, drawn = (np.where(idle, 0.0, np.exp(5 * np.random.default_rng(seed).normal(size=120))) for seed in (1, 2))
+    data, released = frame(pay, town), frame(drawn, town)
+    assert matches_beyond_chance(data, released, NEIGHBOUR)[1].low > 0.05
+    assert matches_beyond_chance(data, released, NEIGHBOUR, alike=np.where(idle, 1.0, 0.02)[None])[1].low < 0
+    # Of copies they say less than is right.
+    assert matches_beyond_chance(data, data, NEIGHBOUR, alike=np.where(idle, 1.0, 0.02)[None])[1].low > 0.3
+
+
 @pytest.mark.parametrize("datasets", [1, 5])
 def test_draws_from_small_patterns_are_matched_by_chance_and_copies_are_not(datasets):
     runs, alarms, found = 60, 0, 0
@@ -254,6 +266,36 @@ def test_draws_from_small_patterns_are_matched_by_chance_and_copies_are_not(data
         alarms, found = alarms + (gains[0].low > 0), found + (gains[1].low > 0)
         # By the rate itself any of them would be red.
         assert match_rates(view, frame(drawn[0], town)).true[0] > 0.01
+    assert_rate_at_most(alarms, runs, 0.02, detects=0.4)
+    assert_rate_at_most(runs - found, runs, 0.05, detects=0.5)
+
+
+def test_high_risk_by_chance_by_hand():
+    data = frame([100, 500, 900, 950], ["A", "B", "C", "C"])
+    released = frame([105, 97, 910, 300], ["A", "B", "C", "C"])
+    # Alone in A and in B: found, they have the risk 1; of the three other values one is close to 100, none to 500. In C
+    # 300 is close to neither: 900 has the risk 1 if its own value is close, which no other one is; 910 is close to 950.
+    assert high_by_chance(data, released, 0.8, NEIGHBOUR).value == pytest.approx(1 / 3)
+    # In both of two datasets.
+    assert high_by_chance(data, [released, released], 0.8, NEIGHBOUR).value == pytest.approx(1 / 9)
+    alike = np.full((1, 4), 0.25)
+    assert high_by_chance(data, released, 0.8, NEIGHBOUR, alike=alike).value == pytest.approx(3 * 0.25)
+
+
+@pytest.mark.parametrize("datasets", [1, 2])
+def test_draws_are_at_high_risk_by_chance_and_copies_are_not(datasets):
+    runs, alarms, found = 60, 0, 0
+    for run in range(runs):
+        random = np.random.default_rng(run)
+        town = random.integers(8, size=400)
+        pay, *drawn = np.exp(10 + 0.6 * random.normal(size=(1 + datasets, 400)))
+        own, view = np.arange(400) % 4 == 0, neighbour(radius=0.2).view(frame(pay, town))
+        for made in (drawn, [np.where(own, pay, one) for one in drawn]):
+            frames = [frame(one, town) for one in made]
+            high = (release_risk(view, frames).realised > 0.8).sum()
+            beyond = high > high_by_chance(view, frames, 0.8).high
+            alarms, found = alarms + (beyond and made is drawn), found + (beyond and made is not drawn)
+        assert high > 0
     assert_rate_at_most(alarms, runs, 0.02, detects=0.4)
     assert_rate_at_most(runs - found, runs, 0.05, detects=0.5)
 

@@ -273,9 +273,6 @@ def evaluate(
     judged_by = set_rules(read_bounds({} if thresholds is None else thresholds, "thresholds"), everything, "thresholds")
     view = as_view(data, intruder)
     linked = not fully_synthetic
-    linked = not fully_synthetic
-    linked = not fully_synthetic
-    linked = not fully_synthetic
     schemes = _read_releases(view, released, id_column, linked=linked)
     known = _check_names(schemes, posteriors if linked else None, reference if linked else None)
     taken = [one for one in wished if linked or one.of_anybody or one.family == "utility"]

@@ -14,13 +14,14 @@ from molehill.arrays import Floats, Integers
 from molehill.errors import InputError, check_choice, check_number, check_whole
 from molehill.evaluation.scenery.all_datasets import AllDatasets
 from molehill.evaluation.scenery.attacking import Attacks, Trial
-from molehill.risk.attacks import Attribution, Guesses, PooledRisk, attribution, guess_values, pooled_risk
+from molehill.risk.attacks import Attribution, Guesses, PooledRisk, attribution, guess_values, pooled_mean, pooled_risk
 from molehill.risk.holdout import Holdout
 from molehill.risk.identification import (
     ConfidentialRisk,
     MatchRates,
     ReleaseRisk,
     confidential_risk,
+    high_by_chance,
     match_rates,
     matches_beyond_chance,
     release_risk,
@@ -28,7 +29,7 @@ from molehill.risk.identification import (
 )
 from molehill.risk.intruder import Radius, Reading, View, read_released
 from molehill.risk.moles import Moles, Rises, count_increases, moles
-from molehill.risk.profile import profile_release
+from molehill.risk.profile import ABOVE, LEAST_TABLES, profile_release
 from molehill.rules.rules import Rules
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.surveys.rarity import PopulationRisk, population_risk
@@ -70,6 +71,8 @@ _MOST_LEVELS = 100
 _LEAST_LEFT = 0.01
 # Pairs of datasets whose records are matched in each other.
 _MATCHED = 5
+# Datasets that are compared with what all others combined give.
+_COMBINED = 3
 # Columns whose pairs and triples are compared at most; of more than this many records in all tables, fewer of the sets.
 _MOST_RELATED = 25
 _MOST_COUNTED = 4_000_000_000
@@ -180,6 +183,21 @@ class Scene:
         """Risk of every record in the released tables."""
         return release_risk(self.view, self.readings)
 
+    @cached_property
+    def high_by_chance(self) -> Figure | None:
+        """How many records have a high risk by luck, where there are too few datasets to estimate the expected one."""
+        if not self.is_linked or len(self.readings) >= LEAST_TABLES:
+            return None
+        return high_by_chance(self.view, self.readings, ABOVE["above_80"], alike=self._close_by_kept(self.view))
+
+    def _close_by_kept(self, view: View) -> Floats | None:
+        """(datasets, records): how often values of records that kept variables predict alike are close to the own."""
+        alike, anybody = self.attacks.alike, replace(view.intruder, known=(), breaks={}).view(view)
+        if not self.is_linked or not alike:
+            return None
+        columns = [(anybody.alone(column), alike.get(column)) for column in view.intruder.sensitive]
+        return np.prod([guess_values(own, self.readings, alike=one).without for own, one in columns], axis=0)
+
     @property
     def by_dataset(self) -> Floats:
         """(tables, records): risk in every table; of the confidential table its own."""
@@ -221,7 +239,8 @@ class Scene:
             view = self.view.at(radius)
             own, floor = confidential_risk(view), float(np.nanmean(risk_floor(view)))
             before = float(np.nanmean(own.risk)) - floor
-            by_chance = float(matches_beyond_chance(view, self.readings)[0].mean())
+            alike = self._close_by_kept(view)
+            by_chance = float(matches_beyond_chance(view, self.readings, alike=alike)[0].mean())
             matched = max(by_chance, self._match_each_other(view))
             rates = mean_over_tables(np.asarray(match_rates(view, self.readings).true), least=0.0, most=1.0)
             if before > _LEAST_LEFT:
@@ -231,12 +250,23 @@ class Scene:
 
     def _match_each_other(self, view: View) -> float:
         """True match rate of a dataset in the one after it, as if its values were the true ones; of the first few."""
-        rates = []
-        for one, other in pairwise(self.readings[: _MATCHED + 1]):
-            cells = one.own_cells
-            taken = replace(view, values=one.own_values, cells=cells, part=view.part & (cells >= 0))
-            rates.append(float(match_rates(taken, [other]).true[0]))
+        pairs = pairwise(self.readings[: _MATCHED + 1])
+        rates = [float(match_rates(_as_truth(view, one), [other]).true[0]) for one, other in pairs]
         return float(np.mean(rates)) if rates else 0.0
+
+    @cached_property
+    def combined_by_chance(self) -> float:
+        """Mean risk with all datasets combined, if a person's true value were one more draw; of two datasets at least.
+
+        Each of the first few datasets is left out, and its values take the place of the true ones: what variables that
+        are released unchanged tell of a true value, they tell of a drawn one as well.
+        """
+        gains = []
+        for place, reading in enumerate(self.readings[:_COMBINED]):
+            others = self.readings[:place] + self.readings[place + 1 :]
+            true, drawn = (pooled_mean(view, others).value for view in (self.view, _as_truth(self.view, reading)))
+            gains.append(true - drawn)
+        return self.pooled.mean.value - float(np.mean(gains))
 
     @cached_property
     def alone(self) -> dict[str, tuple[Figure, float]]:
@@ -259,7 +289,8 @@ class Scene:
     @cached_property
     def matches_beyond_chance(self) -> Figure:
         """How much higher the true match rate is than by chance; of the confidential table, if it were published."""
-        return matches_beyond_chance(self.view, self.readings or self.view.table)[1]
+        alike = self._close_by_kept(self.view)
+        return matches_beyond_chance(self.view, self.readings or self.view.table, alike=alike)[1]
 
     @cached_property
     def pooled(self) -> PooledRisk:
@@ -566,6 +597,12 @@ class Scene:
             column: {"attribution_correct": found.own, "attribution_leave_one_out": found.without}
             for column, found in self.guesses.items()
         }
+
+
+def _as_truth(view: View, reading: Reading) -> View:
+    """Take the released values of every person for the true ones."""
+    cells = reading.own_cells
+    return replace(view, values=reading.own_values, cells=cells, part=view.part & (cells >= 0))
 
 
 def _take(table: Table, rows: Integers) -> Table:

@@ -238,7 +238,15 @@ RULES: Sequence[Rule] = (
     Rule(CONSISTENCY, "excess_digits", 0.01, np.inf, "values written as nobody's are"),
     Rule(CONSISTENCY, "dates_gap", 0.05, np.inf, "share of dates on a day, from that of the data"),
     Rule(CONSISTENCY, "edit_failures_excess", 0.001, 0.01, "records that break a rule, beyond the confidential ones"),
-    Rule(UTILITY, "overlap", LOW_OVERLAP, LOW_OVERLAP / 2, "mean overlap of the intervals of estimates", take="mean"),
+    Rule(
+        UTILITY,
+        "overlap",
+        LOW_OVERLAP,
+        LOW_OVERLAP / 2,
+        "mean overlap of the intervals of estimates",
+        take="mean",
+        fresh="overlap_benchmark",
+    ),
     Rule(
         UTILITY,
         "spread_ratio",

@@ -336,18 +336,27 @@ def match_rates(
 
 
 def matches_beyond_chance(
-    data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None
+    data: Any,
+    released: Any,
+    intruder: Intruder | None = None,
+    *,
+    key: str | None = None,
+    alike: Floats | None = None,
 ) -> tuple[Floats, Figure]:
     """Compare the true match rate with that of released values in any order within the pattern.
 
     Where exactly one of the M released values of a pattern is close to a true one, it is the person's own with the
     chance 1 / M, if each could have come to any of them. Who is alone in the pattern is compared with everybody: the
     chance is the share of the other released values that are close. Small patterns have many matches by chance.
+    Variables that are released unchanged may say more: where nobody else of the pattern is close, the match is right
+    with the chance that the own value is close, as far as these predict it. Of the two, what is more on average counts.
 
     Parameters
     ----------
     data, released, intruder, key
         As in `release_risk`.
+    alike
+        (datasets, records): the chance that the own value is close, as other variables predict it.
 
     Returns
     -------
@@ -366,20 +375,72 @@ def matches_beyond_chance(
     """
     view = as_view(data, intruder)
     readings = read_released(view, released, key)
-    matches = _match_tables(view, readings)
-    chances = np.stack([(match.within == 1) / np.maximum(match.size, 1) for match in matches])
-    alone = np.stack([match.size == 1 for match in matches])
-    if alone.any():
-        anybody = replace(view.intruder, known=(), breaks={}).view(view)
-        for place, match in enumerate(_match_tables(anybody, read_released(anybody, readings))):
-            others = (match.within - match.linked) / np.maximum(match.size - 1, 1)
-            chances[place] = np.where(alone[place], others, chances[place])
+    matches, anybody = _match_tables(view, readings), _share_of_anybody(view, readings)
+    chances = np.stack(
+        [
+            np.where(match.size == 1, share, (match.within == 1) / np.maximum(match.size, 1))
+            for match, share in zip(matches, anybody, strict=True)
+        ]
+    )
+    if alike is not None:
+        # Nobody else is close, whether or not the own value is.
+        predicted = np.where(np.stack([match.within == match.linked for match in matches]), alike, 0.0)
+        chances = max(chances, predicted, key=lambda one: one[:, view.part].mean())
     right = np.stack([(match.within == 1) & match.linked for match in matches])
     by_chance, gains = chances[:, view.part], (right - chances)[:, view.part].mean(axis=0)
     # Never less than if one person more had been matched.
     error = max(float(gains.std()), 1 / np.sqrt(len(gains))) / np.sqrt(len(gains))
     gain, reach = float(gains.mean()), float(ndtri((1 + _LEVEL) / 2)) * error
     return freeze(by_chance.mean(axis=1)), Figure(gain, gain - reach, min(gain + reach, 1.0))
+
+
+def high_by_chance(
+    data: Any, released: Any, threshold: float, intruder: Intruder | None = None, *, alike: Floats | None = None
+) -> Figure:
+    """Say how many records have a risk above a threshold by chance, in one dataset or on average over two.
+
+    That a value of such a record is close to the true one may be luck. A released value of somebody else of the pattern
+    (of anybody, for who is alone in it) is close with a chance that is counted, and so is the risk that the record
+    would then have. The sum over the records is what is expected of values that nothing but the pattern decides.
+
+    Parameters
+    ----------
+    data, released, intruder
+        As in `release_risk`.
+    threshold
+        The risk above which records are counted.
+    alike
+        (datasets, records): the same chance, as variables that are released unchanged have it. The larger sum counts.
+
+    Returns
+    -------
+    Figure
+        The number expected, and the ends between which it lies in 99 of 100 cases.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 105.0, 400.0, 900.0]})
+    >>> released = data.assign(pay=[101.0, 300.0, 404.0, 700.0])
+    >>> high_by_chance(data, released, 0.5, Intruder(known="town", sensitive="pay", radius=0.1))
+    Figure(value=0.3333333333333333, low=0.0, high=2.0)
+    """
+    # Here, because most commands do without, and should not wait for it to load.
+    from scipy.stats import poisson  # noqa: PLC0415
+
+    view = as_view(data, intruder)
+    readings = read_released(view, released)
+    chances, risks = [], []
+    for match, share in zip(_match_tables(view, readings), _share_of_anybody(view, readings), strict=True):
+        others, within = match.size - 1, match.within - match.linked
+        chances.append(np.where(others > 0, within / np.maximum(others, 1), share))
+        counted = match.size - (not view.intruder.count_self)
+        risks.append(np.where(counted > 0, (others - within) / np.maximum(counted, 1), 1.0))
+    exceeding = view.part & (np.mean(risks, axis=0) > threshold)
+    expected = max(float(np.prod(one, axis=0)[exceeding].sum()) for one in (chances, alike) if one is not None)
+    # Sums of chances vary less than Poisson's law has it.
+    ends = poisson.ppf([(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], expected) if expected > 0 else (0.0, 0.0)
+    return Figure(expected, *(float(end) for end in ends))
 
 
 def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None) -> Floats:
@@ -413,6 +474,15 @@ class _Match:
     within: NDArray[np.int64]
     size: NDArray[np.int64]
     linked: Booleans
+
+
+def _share_of_anybody(view: View, readings: Sequence[Reading]) -> list[Floats]:
+    """By dataset, the share of all other released values that are close, where some record is alone; else 0."""
+    if all((reading.size != 1).all() for reading in readings):
+        return [np.zeros(view.records)] * len(readings)
+    anybody = replace(view.intruder, known=(), breaks={}).view(view)
+    matches = _match_tables(anybody, read_released(anybody, readings))
+    return [(match.within - match.linked) / np.maximum(match.size - 1, 1) for match in matches]
 
 
 def _coverable(sizes: Integers, order: int, intruder: Intruder) -> tuple[Integers, Integers]:

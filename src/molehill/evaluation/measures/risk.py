@@ -74,6 +74,10 @@ def _estimated(scene: Scene) -> Iterable[Value]:
     return [] if np.isnan(number) else [Value(Figure(number, np.nan, np.nan))]
 
 
+def _by_luck(scene: Scene) -> Iterable[Value]:
+    return [] if scene.expected is not None or scene.high_by_chance is None else [Value(scene.high_by_chance)]
+
+
 def _alone(scene: Scene) -> Iterable[Value]:
     return [Value(mean, column) for column, (mean, _) in scene.alone.items()]
 
@@ -104,6 +108,11 @@ def _at_radius(radius: Radius, figure: Figure) -> Value:
 
 def _pooled(name: str) -> Callable[[Scene], Iterable[Value]]:
     return lambda scene: [] if scene.pooled is None else [Value(getattr(scene.pooled, name))]
+
+
+def _pooled_draws(scene: Scene) -> Iterable[Value]:
+    several = scene.is_linked and len(scene.readings) > 1
+    return [Value(Figure(scene.combined_by_chance, np.nan, np.nan))] if several else []
 
 
 def _matches(name: str) -> Callable[[Scene], Iterable[Value]]:
@@ -187,6 +196,15 @@ RISK_MEASURES = (
         "expectation",
         _estimated,
     ),
+    Measure(
+        "risk_above_80_benchmark",
+        f"records with risk above {ABOVE['above_80']} by chance, in one or two tables",
+        "risk",
+        RECORDS,
+        "expectation",
+        _by_luck,
+        "",
+    ),
     Measure("risk_excess", "mean risk above that floor", "risk", RECORDS, "share", _excess),
     Measure("single_variable_mean", "mean risk, if nothing else were known roughly", "risk", ALONE, "share", _alone),
     Measure(
@@ -232,6 +250,15 @@ RISK_MEASURES = (
         _pooled("mean"),
         public=True,
         reveals="the identification risk of a record on average, if an intruder combines all datasets",
+    ),
+    Measure(
+        "combined_benchmark",
+        "mean risk of drawn values in place of the true ones, tables pooled",
+        "risk",
+        POOLED,
+        "share",
+        _pooled_draws,
+        "",
     ),
     Measure(
         "combined_match_rate",

@@ -8,6 +8,7 @@ from molehill.evaluation.scene import Scene, fixed_ends
 from molehill.tables.intervals import Figure
 from molehill.tables.schema import Schema
 from molehill.utility import Analysis, mean, median, quantile, sd
+from molehill.utility.comparison import overlap_by_chance
 
 ESTIMATES = "Estimates"
 OVERLAPS = "Interval overlap"
@@ -48,6 +49,17 @@ def _compared(field: str) -> Callable[[Scene], Iterable[Value]]:
         ]
 
     return compute
+
+
+def _overlaps_by_chance(scene: Scene) -> Iterable[Value]:
+    """The least that correct releases would show; each estimate of many is allowed less."""
+    rows = scene.estimates if scene.is_release else scene.estimates.iloc[:0]
+    found = []
+    for row in rows.to_dict("records"):
+        ends = (row[f"{of}{end}"] for of in ("confidential", "released") for end in ("_low", "_high"))
+        least = overlap_by_chance(*ends, tables=len(scene.readings), estimates=len(rows))
+        found.append(Value(Figure(1.0, least, 1.0), row["column"], row["analysis"], group=row["group"]))
+    return found
 
 
 def _distance(id_: str) -> Callable[[Scene], Iterable[Value]]:
@@ -124,6 +136,15 @@ UTILITY_MEASURES: Sequence[Measure] = (
         coarse="half",
         reveals="whether the confidential estimate lies within about two standard errors of the released one, or not; "
         "of standard deviations nothing, for a single extreme value may decide it",
+    ),
+    Measure(
+        "overlap_benchmark",
+        "the same of correct releases: {of}",
+        "utility",
+        OVERLAPS,
+        "share",
+        _overlaps_by_chance,
+        "",
     ),
     Measure("width_ratio", "width ratio of {of}", "utility", WIDTHS, "ratio", _compared("width_ratio"), ""),
     Measure("relative_bias", "relative bias of {of}", "utility", BIASES, "percent", _compared("relative_bias"), ""),
