@@ -1,6 +1,7 @@
 """Some releases of the gallery (docs/gallery.md), and the recommendation that they must get."""
 
 import sys
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -42,6 +43,22 @@ def test_a_release_that_leaks_at_full_strength_is_not_recommended(gallery, leak,
     verdict, why = gallery.recommend(gallery.make_leak(leak, "full"))
     assert verdict.decision == "do not release"
     assert because in why
+
+
+@pytest.mark.parametrize(("strength", "decision"), [("medium", "board decision needed"), ("full", "do not release")])
+def test_copies_in_one_dataset_are_found_without_repetitions(gallery, strength, decision):
+    leak = gallery.make_leak("1 values of some people, in every dataset", strength)
+    verdict, _ = gallery.recommend(replace(leak, datasets=leak.datasets[:1]))
+    assert verdict.decision == decision
+    assert "people with their true value, one that few have, beyond chance" in verdict.sentence
+
+
+@pytest.mark.parametrize("datasets", [1, 2])
+def test_draws_in_few_datasets_are_no_matter_for_a_board(gallery, datasets):
+    safe = next(gallery.list_safe())
+    verdict, why = gallery.recommend(replace(safe, datasets=safe.datasets[:datasets]))
+    assert verdict.decision == "no objection", why
+    assert "by chance" in verdict.sentence
 
 
 def test_the_gallery_has_thirty_releases_and_says_which_recommendation_is_wrong(gallery):

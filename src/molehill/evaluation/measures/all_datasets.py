@@ -135,6 +135,11 @@ def _copied(scene: Scene) -> Iterable[Value]:
     return [Value(figure, of=names[what]) for what, figure in found if not np.isnan(figure.value)]
 
 
+def _copied_own(scene: Scene) -> Iterable[Value]:
+    found = scene.all_datasets.copied_own.items()
+    return [Value(figure, column) for column, figure in found if not np.isnan(figure.value)]
+
+
 def _copied_together(scene: Scene) -> Iterable[Value]:
     found = scene.all_datasets.copied_together
     return [] if found is None or np.isnan(found.value) else [Value(found)]
@@ -163,6 +168,15 @@ ALL_DATASETS_MEASURES: Sequence[Measure] = (
         "share",
         _copied,
         of_anybody=True,
+        part_of="copies",
+    ),
+    Measure(
+        "copied_own_gain",
+        "people with their true value, one that few have, in their own record, beyond chance",
+        "risk",
+        COPIED,
+        "share",
+        _copied_own,
         part_of="copies",
     ),
     Measure(

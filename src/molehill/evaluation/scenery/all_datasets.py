@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from molehill.arrays import Floats, derive_seed
-from molehill.attacks.copies import copied_anywhere, copied_together
+from molehill.attacks.copies import copied_anywhere, copied_own, copied_together
 from molehill.attacks.repeats import Repeats, code_values, repeated_values
 from molehill.attacks.transformations import TurnedBack, avoided, in_radii, turned_back
 from molehill.tables.intervals import Figure
@@ -44,6 +44,12 @@ class AllDatasets:
         released = [(reading.cells, reading.values) for reading in scene.readings]
         seed = derive_seed(scene.options.seed, "copied")
         return copied_anywhere(view.cells, view.values, released, view.patterns.codes, seed=seed) if released else {}
+
+    @cached_property
+    def copied_own(self) -> dict[str, Figure]:
+        """By variable, people whose own released record has their true value, one that few have; beyond chance."""
+        patterns = self.scene.view.patterns.codes
+        return {name: copied_own(*both, patterns) for name, both in self._values.items()}
 
     @cached_property
     def copied_together(self) -> Figure | None:

@@ -156,6 +156,7 @@ MEANINGS = {
     "predicted_fine_baseline": "by trees on the key variables alone, or a typical value",
     "predicted_fine_gain": "share of what the key variables leave to be learned",
     "copied_gain": "1: the release is the confidential data in another order",
+    "copied_own_gain": "of numbers; by chance a released value is another record's, or in two datasets the same",
     "copied_together_gain": "without values that many have; several true values together find a person",
     "level_gain": "1: nobody of that level ever gets another one",
     "digits": "they end in the same digits; endings that many people have are left out",
