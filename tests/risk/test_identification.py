@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import brute
 from agreement import assert_mean, assert_rate_at_most
 from molehill import InputError, confidential_risk, match_rates, release_risk, risk_weights
-from molehill.risk.identification import high_by_chance, matches_beyond_chance, risk_floor
+from molehill.risk.identification import matches_beyond_chance, risk_by_chance, risk_floor
 from molehill.risk.intruder import Intruder
 from properties import examples
 
@@ -270,34 +270,29 @@ def test_draws_from_small_patterns_are_matched_by_chance_and_copies_are_not(data
     assert_rate_at_most(runs - found, runs, 0.05, detects=0.5)
 
 
-def test_high_risk_by_chance_by_hand():
+@pytest.mark.parametrize("count_self", [False, True])
+def test_risk_by_chance_by_hand(count_self):
     data = frame([100, 500, 900, 950], ["A", "B", "C", "C"])
-    released = frame([105, 97, 910, 300], ["A", "B", "C", "C"])
-    # Alone in A and in B: found, they have the risk 1; of the three other values one is close to 100, none to 500. In C
-    # 300 is close to neither: 900 has the risk 1 if its own value is close, which no other one is; 910 is close to 950.
-    assert high_by_chance(data, released, 0.8, NEIGHBOUR).value == pytest.approx(1 / 3)
-    # In both of two datasets.
-    assert high_by_chance(data, [released, released], 0.8, NEIGHBOUR).value == pytest.approx(1 / 9)
-    alike = np.full((1, 4), 0.25)
-    assert high_by_chance(data, released, 0.8, NEIGHBOUR, alike=alike).value == pytest.approx(3 * 0.25)
+    released = [frame([105, 97, 910, 300], ["A", "B", "C", "C"]), data]
+    alike = np.full((2, 4), 0.25)
+    found = risk_by_chance(data, released, neighbour(count_self=count_self), alike=alike)
+    # Of three other values 97 is close to 100, none to 500 and 900, and 910 to 950; of the pattern 910 to 950 alone.
+    np.testing.assert_allclose(found["anybody"][0], [[1 / 3, 0, 0, 1 / 3], [0, 0, 1 / 3, 1 / 3]])
+    np.testing.assert_allclose(found["pattern"][0], [[1 / 3, 0, 0, 1], [0, 0, 1, 1]])
+    np.testing.assert_allclose(found["alike"][0], alike)
+    # Who is alone has the risk 1 if found, unless the record itself counts as its cover.
+    alone, half = (0.0, 0.5) if count_self else (1.0, 1.0)
+    np.testing.assert_allclose(found["pattern"][1], [[alone, alone, half, 0], [alone, alone, 0, 0]])
 
 
-@pytest.mark.parametrize("datasets", [1, 2])
-def test_draws_are_at_high_risk_by_chance_and_copies_are_not(datasets):
-    runs, alarms, found = 60, 0, 0
-    for run in range(runs):
-        random = np.random.default_rng(run)
-        town = random.integers(8, size=400)
-        pay, *drawn = np.exp(10 + 0.6 * random.normal(size=(1 + datasets, 400)))
-        own, view = np.arange(400) % 4 == 0, neighbour(radius=0.2).view(frame(pay, town))
-        for made in (drawn, [np.where(own, pay, one) for one in drawn]):
-            frames = [frame(one, town) for one in made]
-            high = (release_risk(view, frames).realised > 0.8).sum()
-            beyond = high > high_by_chance(view, frames, 0.8).high
-            alarms, found = alarms + (beyond and made is drawn), found + (beyond and made is not drawn)
-        assert high > 0
-    assert_rate_at_most(alarms, runs, 0.02, detects=0.4)
-    assert_rate_at_most(runs - found, runs, 0.05, detects=0.5)
+@pytest.mark.parametrize("levels", [(0.5, 0.5), (0.9, 0.1)])
+def test_a_coin_is_found_by_chance_by_who_is_alone(levels):
+    random = np.random.default_rng(1)
+    people = np.arange(400)
+    data, released = (frame(random.choice([10.0, 20.0], 400, p=levels), people) for _ in range(2))
+    chance, risk = risk_by_chance(data, released, NEIGHBOUR)["anybody"]
+    assert_mean(release_risk(data, released, NEIGHBOUR).realised - (chance * risk)[0], 0.0, detects=0.25)
+    assert (risk == 1).all()
 
 
 @given(tables(), SENSITIVE, COVER)

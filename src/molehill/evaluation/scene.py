@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Floats, Integers
+from molehill.arrays import Booleans, Floats, Integers
 from molehill.errors import InputError, check_choice, check_number, check_whole
 from molehill.evaluation.scenery.all_datasets import AllDatasets
 from molehill.evaluation.scenery.attacking import Attacks, Trial
@@ -21,10 +21,10 @@ from molehill.risk.identification import (
     MatchRates,
     ReleaseRisk,
     confidential_risk,
-    high_by_chance,
     match_rates,
     matches_beyond_chance,
     release_risk,
+    risk_by_chance,
     risk_floor,
 )
 from molehill.risk.intruder import Radius, Reading, View, read_released
@@ -33,7 +33,7 @@ from molehill.risk.profile import ABOVE, LEAST_TABLES, profile_release
 from molehill.rules.rules import Rules
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.surveys.rarity import PopulationRisk, population_risk
-from molehill.tables.intervals import Figure, mean_over_tables
+from molehill.tables.intervals import Figure
 from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import is_number
 from molehill.tables.table import Table
@@ -71,6 +71,8 @@ _MOST_LEVELS = 100
 _LEAST_LEFT = 0.01
 # Pairs of datasets whose records are matched in each other.
 _MATCHED = 5
+# A record is at high risk from here on; and standard errors from the middle to the ends of 99 of 100 cases.
+HIGH, _REACH = ABOVE["above_80"], 2.576
 # Datasets that are compared with what all others combined give.
 _COMBINED = 3
 # Columns whose pairs and triples are compared at most; of more than this many records in all tables, fewer of the sets.
@@ -184,11 +186,42 @@ class Scene:
         return release_risk(self.view, self.readings)
 
     @cached_property
-    def high_by_chance(self) -> Figure | None:
-        """How many records have a high risk by luck, where there are too few datasets to estimate the expected one."""
-        if not self.is_linked or len(self.readings) >= LEAST_TABLES:
-            return None
-        return high_by_chance(self.view, self.readings, ABOVE["above_80"], alike=self._close_by_kept(self.view))
+    def risk_by_chance(self) -> dict[str, tuple[Floats, Floats]]:
+        """How likely released values are close by chance, in several ways, and the risk: `risk_by_chance`; or nothing.
+
+        Nothing where no record is a person's own, or where it is not sure what the intruder knows.
+        """
+        if not self.is_linked or self.view.intruder.knowledge_probability:
+            return {}
+        return risk_by_chance(self.view, self.readings, alike=self._close_by_kept(self.view))
+
+    def mean_by_chance(self, rows: Booleans) -> Figure:
+        """Mean risk of some records by chance, and the ends between which it lies in 99 of 100 cases.
+
+        The larger of what values of the pattern, and of anybody, would show.
+        """
+        ways = [self.risk_by_chance[way] for way in ("pattern", "anybody")]
+        chance, risk = max(ways, key=lambda one: float((one[0] * one[1])[:, rows].mean()))
+        chance, risk = chance[:, rows], risk[:, rows]
+        mean = float((chance * risk).mean())
+        reach = _REACH * float(np.sqrt((risk**2 * chance * (1 - chance)).sum())) / chance.size
+        return Figure(mean, max(mean - reach, 0.0), min(mean + reach, 1.0))
+
+    @cached_property
+    def high_by_chance(self) -> Figure:
+        """How many records have a high risk by chance: the expected one from three datasets on, the realised one below.
+
+        The largest number that one of the ways shows, and the ends between which it lies in 99 of 100 cases. What
+        predicts a value is known from a fit to it, so that a tenth more is no surprise.
+        """
+        few, numbers = len(self.readings) < LEAST_TABLES, []
+        for chance, risk in self.risk_by_chance.values():
+            reached, part = risk.mean(axis=0), self.view.part
+            high = (reached > HIGH) * chance.prod(axis=0) if few else (reached * chance.mean(axis=0) > HIGH) * 1.0
+            numbers.append(float(high[part].sum()))
+        expected = max(numbers)
+        reach = _REACH * np.sqrt(1.1 * expected)
+        return Figure(expected, max(0.9 * expected - reach, 0.0), 1.1 * expected + reach)
 
     def _close_by_kept(self, view: View) -> Floats | None:
         """(datasets, records): how often values of records that kept variables predict alike are close to the own."""
@@ -229,23 +262,25 @@ class Scene:
     def beyond_baseline_by_radius(self) -> list[tuple[Radius, Figure, Figure]]:
         """By radius, what is left of the risk above the baseline, and the true match rate above its baseline.
 
-        The baseline is that of values drawn from their own pattern; of match rates, of released values in any order
-        within the pattern. A larger radius has more close values by chance, and so a higher baseline. Of match rates it
-        is, if that is more, the rate at which one dataset's records are matched in another: a true value is like one
-        more draw, however much predictors tell of it.
+        The baseline is that of values drawn from their own pattern, or of anybody's; of match rates, of released values
+        in any order within the pattern. A larger radius has more close values by chance, and so a higher baseline. Of
+        match rates it is, if that is more, the rate at which one dataset's records are matched in another: a true value
+        is like one more draw, however much predictors tell of it.
         """
         found = []
         for radius, profile in self.profile_by_radius if self.is_linked else ():
             view = self.view.at(radius)
             own, floor = confidential_risk(view), float(np.nanmean(risk_floor(view)))
+            if not view.intruder.knowledge_probability:
+                ways = risk_by_chance(view, self.readings).values()
+                floor = max(floor, *(float((chance * risk)[:, view.part].mean()) for chance, risk in ways))
             before = float(np.nanmean(own.risk)) - floor
-            alike = self._close_by_kept(view)
-            by_chance = float(matches_beyond_chance(view, self.readings, alike=alike)[0].mean())
-            matched = max(by_chance, self._match_each_other(view))
-            rates = mean_over_tables(np.asarray(match_rates(view, self.readings).true), least=0.0, most=1.0)
+            by_chance, gain = matches_beyond_chance(view, self.readings, alike=self._close_by_kept(view))
+            # What goes beyond that, where one dataset is matched in another.
+            more = max(self._match_each_other(view) - float(by_chance.mean()), 0.0)
             if before > _LEAST_LEFT:
                 left = Figure(*((end - floor) / before for end in profile["mean"]))
-                found.append((radius, left, Figure(*(end - matched for end in rates))))
+                found.append((radius, left, Figure(*(end - more for end in gain))))
         return found
 
     def _match_each_other(self, view: View) -> float:
@@ -255,7 +290,7 @@ class Scene:
         return float(np.mean(rates)) if rates else 0.0
 
     @cached_property
-    def combined_by_chance(self) -> float:
+    def combined_by_chance(self) -> Figure:
         """Mean risk with all datasets combined, if a person's true value were one more draw; of two datasets at least.
 
         Each of the first few datasets is left out, and its values take the place of the true ones: what variables that
@@ -266,7 +301,11 @@ class Scene:
             others = self.readings[:place] + self.readings[place + 1 :]
             true, drawn = (pooled_mean(view, others).value for view in (self.view, _as_truth(self.view, reading)))
             gains.append(true - drawn)
-        return self.pooled.mean.value - float(np.mean(gains))
+        value = self.pooled.mean.value - float(np.mean(gains))
+        # Of so many records, true ones and drawn ones.
+        variance = value * (1 - value) * (1 + 1 / len(gains)) / self.view.part.sum()
+        reach = _REACH * float(np.sqrt(max(variance, 0.0)))
+        return Figure(value, value - reach, value + reach)
 
     @cached_property
     def alone(self) -> dict[str, tuple[Figure, float]]:

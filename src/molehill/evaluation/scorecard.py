@@ -151,8 +151,11 @@ RULES: Sequence[Rule] = (
     # In small patterns many are matched by chance: where that was taken away, it tells more.
     Rule(IDENTITY, "matches_gain", 0.01, 0.05, "records matched uniquely and rightly, beyond chance", 0.0),
     Rule(IDENTITY, "matches_true", 0.01, 0.05, "records matched uniquely and rightly", unless="matches_gain"),
-    Rule(IDENTITY, "isolated_mean", EXPOSED, GIVEN_AWAY, "mean risk of the most isolated 1%"),
-    Rule(IDENTITY, "largest_mean", EXPOSED, GIVEN_AWAY, "mean risk of the largest 1%"),
+    # Where much of a narrow variable is close to any value, who is alone is found by chance.
+    *(
+        Rule(IDENTITY, name, EXPOSED, GIVEN_AWAY, f"mean risk of {words}", fresh=f"{name}_benchmark")
+        for name, words in STANDING_OUT.items()
+    ),
     Rule(
         IDENTITY,
         "replicated_uniques_risk",

@@ -277,8 +277,8 @@ def _remark_protection(evaluation: "Evaluation", scheme: str, teller: Teller) ->
     if before is None or after is None:
         return
     # What tables have that tell nothing beyond the pattern, no release can take away.
-    floor = find_figure(evaluation.risk, scheme, "risk_baseline")
-    least = 0.0 if floor is None else min(floor.value, before.value)
+    floors = [find_figure(evaluation.risk, scheme, name) for name in ("risk_baseline", "risk_benchmark")]
+    least = min(max([one.value for one in floors if one is not None], default=0.0), before.value)
     # Where all values lie close together there is hardly any risk, before as after.
     if after.value - least > max(UNPROTECTED * (before.value - least), RISK_STEP):
         clause = f"most of the risk is left: {teller.share(after.value)} of {teller.share(before.value)} before"
@@ -377,7 +377,7 @@ def _remark_combined(evaluation: "Evaluation", scheme: str, teller: Teller) -> I
         return
     clause = f"pooling the tables raises the mean risk from {teller.share(mean.value)} to {teller.share(pooled.value)}"
     much = pooled.value > mean.value + POOLED_STEP
-    if drawn is None or pooled.value > drawn.value + RISK_STEP:
+    if drawn is None or pooled.value > max(drawn.value + RISK_STEP, drawn.high):
         text = f"{_sentence(clause)} Fewer tables would give away less."
         yield Remark(text, "risk", "decide" if much else "note", clause)
     else:
@@ -410,6 +410,8 @@ def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Itera
     rules = asked_rules(evaluation)
     for measure, words in STANDING_OUT.items():
         for row, weight in _list_bad(risk, scheme, rules.get(measure)):
+            if find_chance(evaluation, scheme, rules[measure], row) is not None:
+                continue
             of = name_column(evaluation, row["column"]) if measure == "largest_mean" else ""
             clause = f"the mean risk of {words}{of} is {teller.share(row['value'])}"
             yield Remark(_sentence(clause), "top", weight, clause)

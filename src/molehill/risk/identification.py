@@ -394,53 +394,46 @@ def matches_beyond_chance(
     return freeze(by_chance.mean(axis=1)), Figure(gain, gain - reach, min(gain + reach, 1.0))
 
 
-def high_by_chance(
-    data: Any, released: Any, threshold: float, intruder: Intruder | None = None, *, alike: Floats | None = None
-) -> Figure:
-    """Say how many records have a risk above a threshold by chance, in one dataset or on average over two.
+def risk_by_chance(
+    data: Any, released: Any, intruder: Intruder | None = None, *, alike: Floats | None = None
+) -> dict[str, tuple[Floats, Floats]]:
+    """Say how likely a released value is close to the true one by chance, and the risk of the record if it is.
 
-    That a value of such a record is close to the true one may be luck. A released value of somebody else of the pattern
-    (of anybody, for who is alone in it) is close with a chance that is counted, and so is the risk that the record
-    would then have. The sum over the records is what is expected of values that nothing but the pattern decides.
+    By chance it is somebody else's: of the "pattern" (of anybody, for who is alone in it), or of "anybody". Where
+    variables that are released unchanged say how likely it is, these are a third way, "alike". The risk if it is close
+    is the share of the others of the pattern that are not, and 1 for who is alone.
 
     Parameters
     ----------
     data, released, intruder
         As in `release_risk`.
-    threshold
-        The risk above which records are counted.
     alike
-        (datasets, records): the same chance, as variables that are released unchanged have it. The larger sum counts.
+        (datasets, records): how likely the own value is close, as other variables predict it.
 
     Returns
     -------
-    Figure
-        The number expected, and the ends between which it lies in 99 of 100 cases.
+    dict
+        By way, the chances and the risks, both (datasets, records).
 
     Examples
     --------
     >>> import pandas as pd
-    >>> data = pd.DataFrame({"town": ["A"] * 4, "pay": [100.0, 105.0, 400.0, 900.0]})
+    >>> data = pd.DataFrame({"town": ["A", "A", "A", "B"], "pay": [100.0, 105.0, 400.0, 900.0]})
     >>> released = data.assign(pay=[101.0, 300.0, 404.0, 700.0])
-    >>> high_by_chance(data, released, 0.5, Intruder(known="town", sensitive="pay", radius=0.1))
-    Figure(value=0.3333333333333333, low=0.0, high=2.0)
+    >>> found = risk_by_chance(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
+    >>> [one.tolist() for one in found["pattern"]]
+    [[[0.0, 0.5, 0.0, 0.0]], [[1.0, 0.5, 1.0, 1.0]]]
     """
-    # Here, because most commands do without, and should not wait for it to load.
-    from scipy.stats import poisson  # noqa: PLC0415
-
     view = as_view(data, intruder)
     readings = read_released(view, released)
-    chances, risks = [], []
-    for match, share in zip(_match_tables(view, readings), _share_of_anybody(view, readings), strict=True):
-        others, within = match.size - 1, match.within - match.linked
-        chances.append(np.where(others > 0, within / np.maximum(others, 1), share))
-        counted = match.size - (not view.intruder.count_self)
-        risks.append(np.where(counted > 0, (others - within) / np.maximum(counted, 1), 1.0))
-    exceeding = view.part & (np.mean(risks, axis=0) > threshold)
-    expected = max(float(np.prod(one, axis=0)[exceeding].sum()) for one in (chances, alike) if one is not None)
-    # Sums of chances vary less than Poisson's law has it.
-    ends = poisson.ppf([(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], expected) if expected > 0 else (0.0, 0.0)
-    return Figure(expected, *(float(end) for end in ends))
+    anybody, matches = _share_of_anybody(view, readings), _match_tables(view, readings)
+    others = np.stack([match.size for match in matches]) - 1
+    within = np.stack([match.within - match.linked for match in matches])
+    chances = np.where(others > 0, within / np.maximum(others, 1), anybody)
+    counted = others + view.intruder.count_self
+    risks = np.where(counted > 0, (others - within) / np.maximum(counted, 1), 1.0)
+    ways = {"pattern": chances, "anybody": anybody, **({} if alike is None else {"alike": alike})}
+    return {name: (one, risks) for name, one in ways.items()}
 
 
 def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None) -> Floats:
@@ -476,13 +469,11 @@ class _Match:
     linked: Booleans
 
 
-def _share_of_anybody(view: View, readings: Sequence[Reading]) -> list[Floats]:
-    """By dataset, the share of all other released values that are close, where some record is alone; else 0."""
-    if all((reading.size != 1).all() for reading in readings):
-        return [np.zeros(view.records)] * len(readings)
+def _share_of_anybody(view: View, readings: Sequence[Reading]) -> Floats:
+    """(datasets, records): the share of all other released values that are close."""
     anybody = replace(view.intruder, known=(), breaks={}).view(view)
     matches = _match_tables(anybody, read_released(anybody, readings))
-    return [(match.within - match.linked) / np.maximum(match.size - 1, 1) for match in matches]
+    return np.stack([(match.within - match.linked) / np.maximum(match.size - 1, 1) for match in matches])
 
 
 def _coverable(sizes: Integers, order: int, intruder: Intruder) -> tuple[Integers, Integers]:

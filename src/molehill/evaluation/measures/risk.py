@@ -9,7 +9,7 @@ import numpy as np
 from molehill.evaluation.measure import FEW, Measure, Unit, Value
 from molehill.evaluation.scene import Scene
 from molehill.risk.intruder import Radius
-from molehill.risk.profile import ABOVE, QUANTILES, estimate_above
+from molehill.risk.profile import ABOVE, LEAST_TABLES, QUANTILES, estimate_above
 from molehill.tables.intervals import Figure, mean_over_tables
 
 if TYPE_CHECKING:
@@ -74,8 +74,17 @@ def _estimated(scene: Scene) -> Iterable[Value]:
     return [] if np.isnan(number) else [Value(Figure(number, np.nan, np.nan))]
 
 
-def _by_luck(scene: Scene) -> Iterable[Value]:
-    return [] if scene.expected is not None or scene.high_by_chance is None else [Value(scene.high_by_chance)]
+def _by_luck(name: str) -> Callable[[Scene], Iterable[Value]]:
+    def compute(scene: Scene) -> Iterable[Value]:
+        few = len(scene.readings) < LEAST_TABLES
+        told = scene.expected is None and few == (name == "risk")
+        return [Value(scene.high_by_chance)] if told and scene.risk_by_chance else []
+
+    return compute
+
+
+def _mean_by_luck(scene: Scene) -> Iterable[Value]:
+    return [Value(scene.mean_by_chance(scene.view.part))] if scene.risk_by_chance else []
 
 
 def _alone(scene: Scene) -> Iterable[Value]:
@@ -112,7 +121,7 @@ def _pooled(name: str) -> Callable[[Scene], Iterable[Value]]:
 
 def _pooled_draws(scene: Scene) -> Iterable[Value]:
     several = scene.is_linked and len(scene.readings) > 1
-    return [Value(Figure(scene.combined_by_chance, np.nan, np.nan))] if several else []
+    return [Value(scene.combined_by_chance)] if several else []
 
 
 def _matches(name: str) -> Callable[[Scene], Iterable[Value]]:
@@ -196,15 +205,19 @@ RISK_MEASURES = (
         "expectation",
         _estimated,
     ),
-    Measure(
-        "risk_above_80_benchmark",
-        f"records with risk above {ABOVE['above_80']} by chance, in one or two tables",
-        "risk",
-        RECORDS,
-        "expectation",
-        _by_luck,
-        "",
+    *(
+        Measure(
+            f"{name}_above_80_benchmark",
+            f"records with {words} above {ABOVE['above_80']} by chance",
+            "risk",
+            RECORDS,
+            "expectation",
+            _by_luck(name),
+            "",
+        )
+        for name, words in (("risk", "risk"), ("estimated", "expected risk"))
     ),
+    Measure("risk_benchmark", "mean risk by chance", "risk", RECORDS, "share", _mean_by_luck, ""),
     Measure("risk_excess", "mean risk above that floor", "risk", RECORDS, "share", _excess),
     Measure("single_variable_mean", "mean risk, if nothing else were known roughly", "risk", ALONE, "share", _alone),
     Measure(

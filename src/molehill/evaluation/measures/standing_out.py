@@ -49,6 +49,15 @@ def _mean_of(choose: Callable[[Scene], list[tuple[str, Booleans]]]) -> Callable[
     return compute
 
 
+def _by_chance(choose: Callable[[Scene], list[tuple[str, Booleans]]]) -> Callable[[Scene], Iterable[Value]]:
+    def compute(scene: Scene) -> Iterable[Value]:
+        found = choose(scene) if scene.risk_by_chance else []
+        rows = [(column, chosen & scene.view.part) for column, chosen in found]
+        return [Value(scene.mean_by_chance(chosen), column) for column, chosen in rows if chosen.any()]
+
+    return compute
+
+
 def _smallest(scene: Scene) -> Figure:
     # Those without a sensitive value take no part, and may have patterns of their own.
     return Figure(float(scene.view.size[scene.view.part].min()), np.nan, np.nan)
@@ -80,6 +89,15 @@ STANDING_OUT_MEASURES: Sequence[Measure] = (
         public=True,
         least_records=100 * FEW,
         reveals="the identification risk, on average, of the records with the largest values; not who they are",
+    ),
+    *(
+        Measure(
+            f"{name}_benchmark", f"the same by chance: {words}", "risk", STANDING_OUT, "share", _by_chance(choose), ""
+        )
+        for name, words, choose in (
+            ("isolated_mean", "the most isolated 1%", _isolated),
+            ("largest_mean", "the largest 1%", lambda scene: find_largest(scene.view)),
+        )
     ),
     Measure("smallest_pattern", "records in the smallest pattern (k)", "risk", STANDING_OUT, "number", _smallest, ""),
     Measure(
