@@ -20,6 +20,7 @@ import pandas as pd
 
 from molehill import Intruder, evaluate
 from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.scorecard import RULES
 from molehill.evaluation.telling import Teller
 from molehill.evaluation.verdict import Remark, judge, list_findings
 from molehill.surveys import SurveyDesign
@@ -36,15 +37,13 @@ KEYS = {
     "many": ["sex", "age", "district", "occupation"],
 }
 KEY_SHARES = [15, 35, 10, 20, 20]
-# They take most of the time, and decide nothing.
-SKIPPED = (
-    "agreement_2",
-    "agreement_2_benchmark",
-    "agreement_3",
-    "agreement_3_benchmark",
-    "wasserstein",
-    "wasserstein_sd",
-)
+# What the recommendation goes by; all else would take most of the time.
+DECIDING = {
+    *(name for rule in RULES for name in (rule.measure, rule.fresh, rule.unless)),
+    *("risk_mean", "risk_baseline", "risk_benchmark", "combined_mean", "combined_benchmark", "sample_uniques"),
+    *("risk_above_80", "risk_above_80_benchmark", "estimated_above_80", "estimated_above_80_benchmark"),
+    *("U_m", "U_m_benchmark", "uniques_by_weight", "weight_mean"),
+}
 NEED_CONTROL = ("singling_out", "linkability", "inference")
 
 
@@ -109,7 +108,7 @@ def overdispersed(_: pd.DataFrame, e: np.ndarray, random: np.random.Generator) -
 
 def predicted_by_spending(frame: pd.DataFrame, _: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Explained by 90% on the logarithm."""
-    return np.exp(1 + 0.95 * np.log(frame["spending"]) + 0.25 * random.normal(size=len(frame))).round().to_numpy()
+    return np.exp(1 + 0.95 * np.log(frame["spending"].to_numpy()) + 0.25 * random.normal(size=len(frame))).round()
 
 
 def status(frame: pd.DataFrame, _: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -187,8 +186,8 @@ def recommend(place: int) -> tuple[str, str, list[Remark]]:
             fully_synthetic=new_people,
             control=fill(kept(max(number // 2, 30))) if control else None,
             survey=SurveyDesign(weight="weight") if weighted else None,
-            skip=[*SKIPPED, *(() if control else NEED_CONTROL)],
-            measures=MEASURES,
+            skip=() if control else NEED_CONTROL,
+            measures=[one for one in MEASURES if one.id in DECIDING],
             progress=False,
         )
     about = f"{number} records, {datasets} datasets, keys: {kind}{', control' * control}{', new people' * new_people}"

@@ -42,8 +42,9 @@ _ALIKE = 0.005
 _LEAVES = (5, 20)
 # Records are alike if a probability, and a size, is in the same of these ranges; so many cells are looked at, at most.
 _CHANCES, _CELLS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98), 50_000_000
-# So many ranges of sizes, and records in each at least: what predicts closely needs narrow ones.
-_RANGES, _IN_RANGE = (5, 25), 40
+# So many ranges of sizes, and records in each at least: what predicts closely needs narrow ones. A leaf has one of so
+# many records.
+_RANGES, _IN_RANGE, _OF_LEAF = (5, 40), 15, 40
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact:
     place = np.random.default_rng(seed).permutation(records)
     predicted = np.empty((records, len(targets)))
     # Of few records, leaves of many would find no difference.
-    leaf = int(np.clip(records // _IN_RANGE, *_LEAVES))
+    leaf = int(np.clip(records // _OF_LEAF, *_LEAVES))
     # The levels of a category by one tree; whether a number is the most frequent one, and how large, by one each.
     outcomes = [np.arange(len(targets))] if exact else [np.array([0]), np.array([1])]
     for number in range(_PARTS):

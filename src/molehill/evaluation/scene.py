@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from molehill.arrays import Booleans, Floats, Integers
+from molehill.arrays import Booleans, Floats, Integers, derive_seed
 from molehill.errors import InputError, check_choice, check_number, check_whole
 from molehill.evaluation.scenery.all_datasets import AllDatasets
 from molehill.evaluation.scenery.attacking import Attacks, Trial
@@ -29,7 +29,7 @@ from molehill.risk.identification import (
 )
 from molehill.risk.intruder import Radius, Reading, View, read_released
 from molehill.risk.moles import Moles, Rises, count_increases, moles
-from molehill.risk.profile import ABOVE, LEAST_TABLES, profile_release
+from molehill.risk.profile import ABOVE, LEAST_TABLES, estimate_above, profile_release
 from molehill.rules.rules import Rules
 from molehill.surveys.design import Sample, SurveyDesign
 from molehill.surveys.rarity import PopulationRisk, population_risk
@@ -72,7 +72,9 @@ _LEAST_LEFT = 0.01
 # Pairs of datasets whose records are matched in each other.
 _MATCHED = 5
 # A record is at high risk from here on; and standard errors from the middle to the ends of 99 of 100 cases.
-HIGH, _REACH = ABOVE["above_80"], 2.576
+HIGH, _CASES, _REACH = ABOVE["above_80"], 0.99, 2.576
+# Releases that are simulated for what chance shows.
+_SIMULATED = 5
 # Datasets that are compared with what all others combined give.
 _COMBINED = 3
 # Columns whose pairs and triples are compared at most; of more than this many records in all tables, fewer of the sets.
@@ -195,17 +197,23 @@ class Scene:
             return {}
         return risk_by_chance(self.view, self.readings, alike=self._close_by_kept(self.view))
 
-    def mean_by_chance(self, rows: Booleans) -> Figure:
+    def mean_by_chance(self, rows: Booleans, ways: Sequence[str] = ("pattern", "anybody")) -> Figure:
         """Mean risk of some records by chance, and the ends between which it lies in 99 of 100 cases.
 
-        The larger of what values of the pattern, and of anybody, would show.
+        The largest of what values of the pattern, of anybody, and others as asked for, would show.
         """
-        ways = [self.risk_by_chance[way] for way in ("pattern", "anybody")]
-        chance, risk = max(ways, key=lambda one: float((one[0] * one[1])[:, rows].mean()))
+        # Here, because most commands do without, and should not wait for it to load.
+        from scipy.stats import binom  # noqa: PLC0415
+
+        found = [self.risk_by_chance[way] for way in ways]
+        chance, risk = max(found, key=lambda one: float((one[0] * one[1])[:, rows].mean()))
         chance, risk = chance[:, rows], risk[:, rows]
-        mean = float((chance * risk).mean())
-        reach = _REACH * float(np.sqrt((risk**2 * chance * (1 - chance)).sum())) / chance.size
-        return Figure(mean, max(mean - reach, 0.0), min(mean + reach, 1.0))
+        mean, share = float((chance * risk).mean()), float(chance.mean())
+        if not share > 0:
+            return Figure(mean, mean, mean)
+        # Of few records one that is found decides.
+        ends = binom.ppf([(1 - _CASES) / 2, (1 + _CASES) / 2], chance.size, share) / chance.size
+        return Figure(mean, *(float(end) * mean / share for end in ends))
 
     @cached_property
     def high_by_chance(self) -> Figure:
@@ -215,10 +223,15 @@ class Scene:
         predicts a value is known from a fit to it, so that a tenth more is no surprise.
         """
         few, numbers = len(self.readings) < LEAST_TABLES, []
+        random = np.random.default_rng(derive_seed(self.options.seed, "high by chance"))
         for chance, risk in self.risk_by_chance.values():
-            reached, part = risk.mean(axis=0), self.view.part
-            high = (reached > HIGH) * chance.prod(axis=0) if few else (reached * chance.mean(axis=0) > HIGH) * 1.0
-            numbers.append(float(high[part].sum()))
+            if few:
+                numbers.append(float(((risk.mean(axis=0) > HIGH) * chance.prod(axis=0))[self.view.part].sum()))
+                continue
+            # The estimate is rough for few datasets: what it makes of values that are close by chance.
+            close = [(random.random(chance.shape) < chance.mean(axis=0)) & self.view.part for _ in range(_SIMULATED)]
+            made = [estimate_above(np.where(one, risk, 0.0), one, self.confidential.risk, HIGH) for one in close]
+            numbers.append(float(np.mean(made)))
         expected = max(numbers)
         reach = _REACH * np.sqrt(1.1 * expected)
         return Figure(expected, max(0.9 * expected - reach, 0.0), 1.1 * expected + reach)

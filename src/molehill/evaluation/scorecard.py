@@ -277,7 +277,7 @@ RULES: Sequence[Rule] = (
     Rule(ATTRIBUTE, "predicted_fine_gain", *COMPUTED, "synthesized values computed to within 1% from these{of}", 0.0),
     Rule(IDENTITY, "copied_gain", 0.3, 0.7, "{of} of the confidential data, in any order, beyond chance", 0.0),
     Rule(
-        IDENTITY, "copied_own_gain", 0.005, 0.1, "people with their true value, one that few have, beyond chance", 0.0
+        IDENTITY, "copied_own_gain", 0.005, 0.03, "people with their true value, one that few have, beyond chance", 0.0
     ),
     Rule(IDENTITY, "copied_together_gain", 0.01, 0.03, "people with two true values or more, beyond chance", 0.0),
     Rule(ATTRIBUTE, "level_gain", *PREDICTED, "people of one level who have it again, beyond predictions", 0.0),

@@ -53,7 +53,11 @@ def _by_chance(choose: Callable[[Scene], list[tuple[str, Booleans]]]) -> Callabl
     def compute(scene: Scene) -> Iterable[Value]:
         found = choose(scene) if scene.risk_by_chance else []
         rows = [(column, chosen & scene.view.part) for column, chosen in found]
-        return [Value(scene.mean_by_chance(chosen), column) for column, chosen in rows if chosen.any()]
+        return [
+            Value(scene.mean_by_chance(chosen, [*scene.risk_by_chance]), column)
+            for column, chosen in rows
+            if chosen.any()
+        ]
 
     return compute
 
