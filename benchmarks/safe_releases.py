@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import Intruder, evaluate
-from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.scorecard import RULES
+from molehill import EvaluationOptions, Intruder, evaluate
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.telling import Teller
 from molehill.evaluation.verdict import Remark, judge, list_findings
 from molehill.surveys import SurveyDesign
@@ -38,8 +37,9 @@ KEYS = {
 }
 KEY_SHARES = [15, 35, 10, 20, 20]
 # What the recommendation goes by; all else would take most of the time.
+THRESHOLDS = [(one.id, one.threshold) for one in MEASURES if one.threshold is not None]
 DECIDING = {
-    *(name for rule in RULES for name in (rule.measure, rule.fresh, rule.unless)),
+    *(name for id_, threshold in THRESHOLDS for name in (id_, threshold.benchmark, threshold.unless)),
     *("risk_mean", "risk_baseline", "risk_benchmark", "combined_mean", "combined_benchmark", "sample_uniques"),
     *("risk_above_80", "risk_above_80_benchmark", "estimated_above_80", "estimated_above_80_benchmark"),
     *("U_m", "U_m_benchmark", "uniques_by_weight", "weight_mean"),
@@ -179,10 +179,7 @@ def recommend(place: int) -> tuple[str, str, list[Remark]]:
     intruder = Intruder(known=KEYS[kind], sensitive=names, radius=0.2 if sized else None, **breaks)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = evaluate(
-            data,
-            released,
-            intruder,
+        options = EvaluationOptions(
             fully_synthetic=new_people,
             control=fill(kept(max(number // 2, 30))) if control else None,
             survey=SurveyDesign(weight="weight") if weighted else None,
@@ -190,6 +187,7 @@ def recommend(place: int) -> tuple[str, str, list[Remark]]:
             measures=[one for one in MEASURES if one.id in DECIDING],
             progress=False,
         )
+        found = evaluate(data, released, intruder, options)
     about = f"{number} records, {datasets} datasets, keys: {kind}{', control' * control}{', new people' * new_people}"
     remarks = list_findings(found, found.schemes[0], Teller("internal", number))
     return f"{', '.join(names)}; {about}", judge(found).decision, remarks
