@@ -130,7 +130,7 @@ def dying(tmp_path, monkeypatch) -> Iterator[Callable[[Any], None]]:
             return parallel_map(partial(pieces.work_and_die_once, died, os.getpid(), function), calls, shared=shared)
 
         asked.append(module)
-        monkeypatch.setattr(module, "spread", spread_and_die)
+        monkeypatch.setattr(module, "parallel_map", spread_and_die)
 
     yield let_die
     assert died.exists() == bool(asked)

@@ -107,7 +107,7 @@ def by_forests(monkeypatch):
     monkeypatch.setattr(fitting, "_sample", grow)
 
 
-# As they stand, and these on few records too, all pages run in slow tests.
+# These take seconds even so.
 DEAR = {"attacks", "columns", "surveys"}
 
 
@@ -128,8 +128,12 @@ def test_the_python_of_a_page_runs_on_few_records(page, tmp_path, monkeypatch, c
         assert (tmp_path / "survey-release" / "release" / "synthetic_05.csv").exists()
 
 
+# Of the other pages nothing is made smaller, and nothing is fitted by chains.
+OTHERWISE = [page for page in WITH_PYTHON if page.stem in (*SMALLER, "own-model")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", OTHERWISE, ids=lambda page: page.stem)
 def test_the_python_of_a_page_runs_as_it_stands(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run_page(page, str)
