@@ -12,10 +12,14 @@ from molehill.attacks.linking import predict_scores
 from molehill.attacks.transformations import permute_within
 from molehill.tables.intervals import Figure
 
+# Records that count as next to one, on either side, by what is predicted.
+_NEXT = 5
+# People who must not have the most frequent value.
+_OTHERS = 10
 # Groups that numbers are cut into, exchanges of records for what chance shows, and people at least.
-_GROUPS, _PERMUTATIONS, _LEAST = 10, 10, 50
-# Standard errors, of what chance shows, that a figure must lie above 0.
-_ERRORS = 4.0
+_GROUPS, _PERMUTATIONS, _LEAST = 10, 50, 50
+# Standard errors of what chance shows, or times the farthest that it went, that a figure must lie above 0.
+_ERRORS, _TAIL = 4.0, 1.5
 
 
 def dependence(
@@ -76,7 +80,7 @@ def dependence(
     for put_together in (_frequent,) if exact else (_mean_rank, _least, _largest):
         if len(released) > 1:
             places = np.arange(len(released))
-            more = [(released[place], put_together(released[places != place])) for place in places[:_PERMUTATIONS]]
+            more = [(released[place], put_together(released[places != place])) for place in places]
             found.append(_compare(truth, put_together(released), here, others, more, exact=exact))
     return max(found, key=lambda one: -np.inf if np.isnan(one.low) else one.low)
 
@@ -95,10 +99,13 @@ def _compare(
     by_chance = max(([_shared(own, codes[:, other]) for other in some] for some in others), key=np.mean)
     draws = [_shared(_code(one[None], exact=exact)[:, here], _code(rest, exact=exact)[:, here]) for one, rest in more]
     chance = max(float(np.mean(by_chance)), float(np.mean(draws)) if draws else 0.0)
-    if entropy - chance < 1e-9:
+    # Of a few people who have another value than most nothing is learned.
+    if entropy - chance < 1e-9 or own.size - np.bincount(own.ravel()).max() < _OTHERS:
         return Figure(np.nan, np.nan, np.nan)
     gain = (_shared(own, codes[:, here]) - chance) / (entropy - chance)
-    error = _ERRORS * max(float(np.std(by_chance)), float(np.std(draws)) if draws else 0.0) / (entropy - chance)
+    # Of rare levels chance has a long tail.
+    errors = [max(_ERRORS * np.std(one), _TAIL * (np.max(one) - np.mean(one))) for one in (by_chance, draws) if one]
+    error = float(max(errors)) / (entropy - chance)
     return Figure(gain, gain - error, min(gain + error, 1.0))
 
 
@@ -106,7 +113,7 @@ def _list_neighbours(predicted: Floats, here: Integers, random: np.random.Genera
     """Give every record others that are next to it by what is predicted: up to five away on either side."""
     order = np.lexsort((random.random(len(predicted)), predicted))
     found = []
-    for shift in range(1, _PERMUTATIONS // 2 + 1):
+    for shift in range(1, _NEXT + 1):
         for way in (shift, -shift):
             other = np.empty_like(here)
             other[order] = here[np.roll(order, way)]

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Booleans, Floats, Integers
+from molehill.attacks.linking import normal_scores
 from molehill.attacks.rates import NOTHING, excess, rate_of
 from molehill.attacks.single_variables import SOURCES, UNIT, as_numbers, guess_by_single, look_beside
 from molehill.errors import InputError, check_names, check_number, check_whole
@@ -276,9 +277,9 @@ def read_target(table: Table, tables: Sequence[Table], column: str, *, exact: bo
 
 
 def indicate_kept(table: Table, kept: Sequence[str]) -> Floats:
-    """Give what a linear fit sees of variables that are released unchanged: amounts, and indicators of levels."""
+    """Give what a linear fit sees of variables released unchanged: amounts, their ranks, and indicators of levels."""
     inputs = _read_inputs(table, kept, {}, None, np.arange(len(table.frame)))
-    return np.column_stack([inputs.amounts, inputs.indicators])
+    return np.column_stack([inputs.amounts, normal_scores(inputs.amounts), inputs.indicators])
 
 
 def put_first(table: Table, names: Sequence[str], truth: Floats, rows: Integers) -> Sequence[str]:

@@ -107,7 +107,9 @@ def _identifiers(context: Context) -> Iterable[Value]:
     own, frames = context.view.table.frame, [one.frame for one in in_order(context)]
     if not frames or len(frames[0]) < _FEWEST:
         return
-    asked = {*known(context), *sensitive(context)}
+    survey = context.options.survey
+    # What a survey's weight discloses is said by a measure of its own.
+    asked = {*known(context), *sensitive(context), *([] if survey is None else [name for _, name in survey.columns])}
     for name in [f"{each}" for each in frames[0]]:
         one, others = frames[0][name], [frame[name] for frame in frames[1:] if name in frame]
         if name in asked or not is_published(context, name):
