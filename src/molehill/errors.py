@@ -11,7 +11,7 @@ class InputError(ValueError):
     """Something that the caller gave cannot be used.
 
     The text names the argument first, then what is wrong with it, then the remedy. It never contains a
-    value of the confidential table: columns, row numbers and counts only.
+    value of the confidential data: columns, row numbers and counts only.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class InputError(ValueError):
 
     @property
     def __context__(self) -> BaseException | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Nothing: the error of a library, while which this one was raised, may quote a value of the table."""
+        """Nothing: the error of a library, while which this one was raised, may quote a value of the dataset."""
         return None
 
     @__context__.setter
@@ -62,7 +62,7 @@ def check_order(order: int) -> int:
 def check_choice(argument: str, value: str, choices: Sequence[str]) -> str:
     """Accept one of the named choices."""
     if not isinstance(value, str):
-        # Told by its type: what was given by mistake may be a table.
+        # Told by its type: what was given by mistake may be a dataset.
         problem = f"it is of type {type(value).__name__}, not text"
         raise InputError(argument, problem, f"Choose one of {', '.join(map(repr, choices))}")
     if value not in choices:
@@ -71,7 +71,7 @@ def check_choice(argument: str, value: str, choices: Sequence[str]) -> str:
 
 
 def check_names(argument: str, names: Any) -> tuple[str, ...]:
-    """Accept names of columns: one, or several; whether a table has them is not asked.
+    """Accept names of columns: one, or several; whether a dataset has them is not asked.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def check_names(argument: str, names: Any) -> tuple[str, ...]:
     remedy = "Give one name, or a list of names"
     if isinstance(names, str):
         return (names,)
-    # A table goes through its names, but nobody means all of them.
+    # A dataset goes through its names, but nobody means all of them.
     if not isinstance(names, Iterable) or hasattr(names, "columns"):
         raise InputError(argument, f"it is of type {type(names).__name__}, not names of columns", remedy)
     several = tuple(names)

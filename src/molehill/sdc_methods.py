@@ -1,7 +1,7 @@
-"""What agencies do today: topcoding, noise, rank swapping, microaggregation. A table in, a table out.
+"""What agencies do today: topcoding, noise, rank swapping, microaggregation. A dataset in, a dataset out.
 
-Each changes the values of the columns that are named and leaves everything else as it is: columns, order, records and
-types (a column of whole numbers gets whole numbers). A missing value stays missing.
+Each changes the values of the variables that are named and leaves everything else as it is: variables, order, records
+and types (a variable of whole numbers gets whole numbers). A missing value stays missing.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ def topcode(
 ) -> AnyTable:
     """Replace the values above a threshold, as the Consumer Expenditure Surveys do with incomes.
 
-    All values above the threshold become their mean, so that the mean of the column stays what it is; or they become
+    All values above the threshold become their mean, so that the mean of the variable stays what it is; or they become
     the threshold itself, as topcoding is often understood.
 
     Parameters
@@ -45,9 +45,9 @@ def topcode(
     data
         A `Table` or a frame.
     column
-        A numeric column.
+        A numeric variable.
     percentile
-        The threshold as a percentile of the column, 97.5 if nothing else is given.
+        The threshold as a percentile of the variable, 97.5 if nothing else is given.
     value
         The threshold itself, instead.
     bottom_percentile, bottom_value
@@ -79,16 +79,16 @@ def topcode(
 
 
 def add_noise(data: AnyTable, columns: str | Sequence[str], *, scale: float = 0.1, seed: int) -> AnyTable:
-    """Add normal noise to numeric columns, independent for every value.
+    """Add normal noise to numeric variables, independent for every value.
 
     Parameters
     ----------
     data
         A `Table` or a frame.
     columns
-        One numeric column or several.
+        One numeric variable or several.
     scale
-        Standard deviation of the noise, as a share of the column's own.
+        Standard deviation of the noise, as a share of the variable's own.
     seed
         Of the random numbers.
 
@@ -111,7 +111,7 @@ def add_noise(data: AnyTable, columns: str | Sequence[str], *, scale: float = 0.
 def multiply_noise(
     data: AnyTable, columns: str | Sequence[str], *, least: float = 0.05, most: float = 0.15, seed: int
 ) -> AnyTable:
-    """Multiply numeric columns by noise that is kept away from 1, as the Census Bureau does with establishments.
+    """Multiply numeric variables by noise that is kept away from 1, as the Census Bureau does with establishments.
 
     Every value is moved up or down, with the same chance, by a share of itself between `least` and `most`.
 
@@ -120,7 +120,7 @@ def multiply_noise(
     data
         A `Table` or a frame.
     columns
-        One numeric column or several.
+        One numeric variable or several.
     least, most
         The smallest and the largest share.
     seed
@@ -140,7 +140,7 @@ def multiply_noise(
         raise InputError("least", "it is negative", "Give a share such as 0.05")
     check_number("most", most, above=0.0)
     if not least <= most < 1:
-        raise InputError("most", "it must be at least `least`, and below 1", "Write for instance least=0.05, most=0.15")
+        raise InputError("most", "it must be at least `least`, and below 1", "Write for example least=0.05, most=0.15")
     generator = _generator(seed)
     changed = {}
     for name in _named(data, columns):
@@ -151,17 +151,17 @@ def multiply_noise(
 
 
 def swap_ranks(data: AnyTable, columns: str | Sequence[str], *, window: float = 0.05, seed: int) -> AnyTable:
-    """Swap values between records whose ranks are close; every column by itself.
+    """Swap values between records whose ranks are close; every variable by itself.
 
     From the smallest value up, each that is not swapped yet changes places with one picked at random among those not
-    swapped yet that follow within the window. The values of a column stay the same as a whole.
+    swapped yet that follow within the window. The values of a variable stay the same as a whole.
 
     Parameters
     ----------
     data
         A `Table` or a frame.
     columns
-        One numeric column or several.
+        One numeric variable or several.
     window
         How far ranks may lie apart, as a share of the records.
     seed
@@ -196,8 +196,8 @@ def swap_ranks(data: AnyTable, columns: str | Sequence[str], *, window: float = 
 def microaggregate(data: AnyTable, columns: str | Sequence[str], *, size: int = 3) -> AnyTable:
     """Replace values by the mean of a small group of similar records.
 
-    One column: records are sorted and taken `size` at a time, the last group being larger where it does not come out
-    even. Several columns: groups are formed from all of them jointly, on their standardised values, around the record
+    One variable: records are sorted and taken `size` at a time, the last group being larger where it does not come out
+    even. Several variables: groups are formed from all of them jointly, on their standardized values, around the record
     farthest from the middle and the record farthest from that one, until few are left (MDAV).
 
     Parameters
@@ -205,7 +205,7 @@ def microaggregate(data: AnyTable, columns: str | Sequence[str], *, size: int = 
     data
         A `Table` or a frame.
     columns
-        One numeric column or several; a record that has not got all of them is left as it is.
+        One numeric variable or several; a record that has not got all of them is left as it is.
     size
         The smallest group.
 
@@ -238,7 +238,7 @@ def microaggregate(data: AnyTable, columns: str | Sequence[str], *, size: int = 
 
 
 def _topcode_all(data: Any, columns: Sequence[str], _seed: int) -> Any:
-    """Topcode every column that has values to topcode; one that ends in a heap stays as it is."""
+    """Topcode every variable that has values to topcode; one that ends in a heap stays as it is."""
     for column in columns:
         values, present = _read(data, column)
         if (values[present] > np.quantile(values[present], USUAL_PERCENTILE / 100)).sum() > 1:
@@ -258,12 +258,12 @@ BASELINES: dict[str, Callable[[Any, Sequence[str], int], Any]] = {
 def _named(data: Any, columns: str | Sequence[str]) -> list[str]:
     names = find_columns(as_table(data), columns, "columns")
     if not names:
-        raise InputError("columns", "no column is named", "Name the columns to change")
+        raise InputError("columns", "no variable is named", "Name the variables to change")
     return names
 
 
 def _read(data: Any, column: str) -> tuple[Floats, NDArray[np.intp]]:
-    """The column's numbers, missing ones as NaN, and the places of those that are not missing."""
+    """The variable's numbers, missing ones as NaN, and the places of those that are not missing."""
     table = as_table(data)
     find_columns(table, column, "column")
     values = column_numbers(table, column)
@@ -278,7 +278,7 @@ def _read(data: Any, column: str) -> tuple[Floats, NDArray[np.intp]]:
 def _spread(name: str, values: Floats) -> float:
     spread = float(values.std(ddof=1))
     if spread == 0:
-        problem = f"column {name!r} is the same for every record"
+        problem = f"variable {name!r} is the same for every record"
         raise InputError("data", problem, "There is nothing to protect: leave it out")
     return spread
 
@@ -355,7 +355,7 @@ def _form_groups(points: Floats, size: int) -> list[np.ndarray]:
 
 
 def _put_back(data: Any, changed: dict[str, Floats]) -> Any:
-    """The table that was given, with new values in its own types."""
+    """The dataset that was given, with new values in its own types."""
     frame = as_table(data).frame
     new = {name: _like(frame[name], values) for name, values in changed.items()}
     if isinstance(data, Table):
@@ -373,7 +373,7 @@ def _put_back(data: Any, changed: dict[str, Floats]) -> Any:
 
 
 def _like(column: pd.Series, values: Floats) -> pd.Series:
-    """Values in the type of the column that they replace, rounded where it holds whole numbers."""
+    """Values in the type of the variable that they replace, rounded where it holds whole numbers."""
     whole = pd.api.types.is_integer_dtype(column.dtype)
     rounded = pd.Series(np.round(values) if whole else values, index=column.index)
     return rounded.astype(column.dtype)

@@ -300,7 +300,7 @@ def test_who_is_alone_is_protected(cover):
         for policy in ("maximum_risk", "marginal"):
             protected = confidential_risk(data, neighbour(count_self=cover, small_patterns=policy), order=order)
             assert protected.risk.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
-            assert protected.policies["alone in the pattern"] == 1
+            assert protected.policies["unique in the pattern"] == 1
     with pytest.raises(InputError, match=r"small_patterns: 1 patterns \(1 records\) are too small for risk of order 1"):
         confidential_risk(data, neighbour(count_self=cover, small_patterns="error"))
     assert confidential_risk(frame([5.0]), neighbour(count_self=cover), order=2).risk.tolist() == [1.0]
@@ -418,11 +418,11 @@ def test_zeros_negatives_and_the_floor():
     result = confidential_risk(data, NEIGHBOUR)
     assert result.within.tolist() == [2, 2, 1, 2, 3, 2]
     assert result.policies["negative value"] == 3
-    assert result.policies["ball without width"] == 2
+    assert result.policies["radius of zero"] == 2
     floored = confidential_risk(data, neighbour(min_radius=2.0))
     assert floored.within.tolist() == [3, 3, 3, 2, 3, 2]
-    assert floored.policies["ball without width"] == 0
-    assert floored.policies["ball widened to the floor"] == 3
+    assert floored.policies["radius of zero"] == 0
+    assert floored.policies["minimum radius used"] == 3
 
 
 def test_absolute_radius_is_a_floor_alone():
@@ -444,7 +444,7 @@ def test_missing_known_value_is_a_category():
     result = confidential_risk(data, NEIGHBOUR)
     assert result.pattern_size.tolist() == [2, 2, 2, 2]
     assert result.risk.tolist() == [1.0, 0.0, 0.0, 1.0]
-    assert result.policies["missing known value"] == 2
+    assert result.policies["missing key variable"] == 2
     every = data.assign(town=pd.Series([None] * 4, dtype="str"))
     assert confidential_risk(every, NEIGHBOUR).pattern_size.tolist() == [4] * 4
 

@@ -1,4 +1,4 @@
-"""Charts: a tidy table in, a picture out. Each pairs with the function that makes its table.
+"""Charts: a tidy dataset in, a picture out. Each pairs with the function that makes its dataset.
 
 A chart is an Altair one: `save_chart` writes it, `draw_svg`, `draw_png` and `specify` give it to a page. Schemes look
 the same in all of them (`scheme_looks`), and a chart that shows several has a parameter `shown`, the labels of those to

@@ -33,10 +33,10 @@ _BAND = "#d9d9d9"
 def estimate_intervals(
     evaluation: "Evaluation", *, analyses: Sequence[str] | None = None, groups: bool = False, columns: int = 2
 ) -> alt.TopLevelMixin:
-    """Draw the estimates of every scheme with their intervals over the confidential table's, a panel an analysis.
+    """Draw the estimates of every scheme with their intervals over the confidential data's, a panel an analysis.
 
     Numbers are rounded to what can be seen in the panel, so that a confidential median is not a record's value. Its
-    table is `Evaluation.utility`, the measure "estimate".
+    dataset is `Evaluation.utility`, the measure "estimate".
 
     Parameters
     ----------

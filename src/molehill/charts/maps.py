@@ -31,7 +31,7 @@ from molehill.tables.labels import short_label
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-# By the id of the measure: what it would be for a fresh sample, and what the axis adds to its short name.
+# By the id of the measure: what it would be for a new sample, and what the axis adds to its short name.
 _FRESH = {"U_m": "U_m_benchmark", "U_a": "U_a_benchmark"}
 _SAYS = {
     "U_m": ", greatest gap between distribution functions",
@@ -44,7 +44,7 @@ _ACROSS, _UP = ["across", "left", "right"], ["up", "bottom", "top"]
 _KEEPS, _MISSES = Look("keeps the targets", COLOURS[0], "circle"), Look("misses a target", "#8a8f98", "diamond")
 # Where there is no rule to keep.
 _AS_MUCH, _LESS = replace(_KEEPS, label="keeps as much as the best"), replace(_MISSES, label="keeps less")
-# What is said of bars, and what the confidential table is called in a chart.
+# What is said of bars, and what the confidential dataset is called in a chart.
 BARS, OWN = "Bars: 95% intervals over the released tables.", "confidential table"
 _LONGEST = 80
 _WHOLE, _HALF = (460, 320), (310, 290)
@@ -60,14 +60,14 @@ def risk_utility_map(
 ) -> alt.TopLevelMixin:
     """Draw what every scheme gives away against what it loses.
 
-    Its tables are `Evaluation.risk` and `Evaluation.utility`.
+    Its datasets are `Evaluation.risk` and `Evaluation.utility`.
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     utility, risk
-        Ids of measures in the two tables, as in `Evaluation.measures`.
+        Ids of measures in the two datasets, as in `Evaluation.measures`.
     column, of
         Whose utility, and of which analysis or classifier; by default the first that has the measure.
     """
@@ -106,7 +106,8 @@ def risk_utility_map(
 
 
 class Which(NamedTuple):
-    """A figure among those of a measure: its column, what it is of, what it is at. None is the first that there is."""
+    """A figure among those of a measure: its variable, what it is of, what it is at. None is the first that there
+    is."""
 
     measure: str
     column: str | None = None
@@ -121,11 +122,11 @@ class Choice:
     Attributes
     ----------
     which
-        The measure, its column, what it is of and at; None where it is at no number.
+        The measure, its variable, what it is of and at; None where it is at no number.
     block
-        The table of a report that it stands in.
+        The dataset of a report that it stands in.
     name
-        What it is, in words, with the column where there are several.
+        What it is, in words, with the variable where there are several.
     better
         "lower", "higher", or empty where neither is.
     values
@@ -154,8 +155,8 @@ class Choice:
 def measure_map(evaluation: "Evaluation", across: str | Which, up: str | Which) -> alt.TopLevelMixin:
     """Lay the schemes out by any two measures, with the intervals of both.
 
-    The confidential table is a point where it has both figures, and a line where it has one. The tables of this chart
-    are `Evaluation.risk` and `Evaluation.utility`.
+    The confidential dataset is a point where it has both figures, and a line where it has one. The datasets of this
+    chart are `Evaluation.risk` and `Evaluation.utility`.
 
     Parameters
     ----------
@@ -252,7 +253,7 @@ def _choose(choices: Sequence[Choice], which: str | Which, argument: str) -> Cho
 
 
 def _list_lines(across: Choice, up: Choice, label: str) -> list[dict[str, Any]]:
-    """Say where the confidential table lies that has one of the two figures; and if far right, its name is left."""
+    """Say where the confidential data lies that has one of the two figures; and if far right, its name is left."""
     own = [choice.values.get(CONFIDENTIAL, (np.nan,))[0] for choice in (across, up)]
     if np.isnan(own).sum() != 1:
         return []
@@ -298,7 +299,7 @@ def search_map(
     chosen
         Place of the chosen point, or of the closest one, from 0 on.
     column
-        The sensitive column.
+        The sensitive variable.
     rule
         Whether points were judged by targets, or by whether they keep as much as the best.
     """
@@ -340,7 +341,7 @@ def search_map(
 def _by_scheme(
     frame: pd.DataFrame, measure: str, argument: str, *, column: str | None = None, of: str | None = None
 ) -> pd.DataFrame:
-    """Rows of one measure of all records, one a scheme: of one column, and of one analysis if there are several."""
+    """Rows of one measure of all records, one a scheme: of one variable, and of one analysis if there are several."""
     found = frame[(frame["measure"] == measure) & (frame["group"] == "") & np.isfinite(frame["value"].astype(float))]
     if found.empty:
         raise InputError(argument, f"there is no measure {measure!r}", nearest(measure, frame["measure"].unique()))
@@ -418,7 +419,7 @@ def _draw_points(
 
 
 def _draw_lines(lines: tuple[float, float], ends: tuple[float, float], size: tuple[int, int]) -> list[alt.Chart]:
-    """Draw the loss of a fresh sample and the risk of the confidential table as dashed lines, where they are known."""
+    """Draw the loss of a new sample and the risk of the confidential data as dashed lines, where they are known."""
     across, up = lines
     # Their names lie on the wider side of the upright line, where there is room and nothing is crossed.
     side, place, away = ("right", 4, -5) if across > sum(ends) / 2 else ("left", size[0] - 4, 5)

@@ -49,7 +49,7 @@ def risk_histogram(bins: Mapping[str, pd.DataFrame]) -> alt.TopLevelMixin:
     Parameters
     ----------
     bins
-        For every scheme by name, the table of `molehill.risk.profile.count_bins`.
+        For every scheme by name, the dataset of `molehill.risk.profile.count_bins`.
     """
     looks = scheme_looks(bins)
     table = pd.concat([part.assign(scheme=looks[name].label) for name, part in bins.items()], ignore_index=True)
@@ -79,15 +79,15 @@ def risk_violins(evaluation: "Evaluation", *, measure: RiskMeasure = "realised")
     """Draw how risk is spread over the records under every scheme, with the mean marked.
 
     The chart holds densities on a grid, quartiles and means, and no risk of a record. Every violin has the same
-    greatest width. Its table is `Evaluation.records`.
+    greatest width. Its dataset is `Evaluation.records`.
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     measure
-        Risk in the released tables, "realised", or over what a scheme could have drawn, "expected": the latter for the
-        schemes that it is known of, beside the confidential table.
+        Risk in the released datasets, "realised", or over what a scheme could have drawn, "expected": the latter for
+        the schemes that it is known of, beside the confidential data.
     """
     check_choice("measure", measure, ("realised", "expected"))
     risks = _risks_by_scheme(evaluation, measure)
@@ -124,15 +124,15 @@ def risk_violins(evaluation: "Evaluation", *, measure: RiskMeasure = "realised")
 def radius_lines(evaluation: "Evaluation", *, radius: float | None = None) -> alt.TopLevelMixin:
     """Draw the mean risk of every scheme by the radius that the intruder takes for close.
 
-    Its table is `Evaluation.risk`, the measure "radius_mean".
+    Its dataset is `Evaluation.risk`, the measure "radius_mean".
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     radius
-        The agency's own radius, given to `evaluate`: adds the "risk_mean" under it, and marks it. If columns have radii
-        of their own, leave it out.
+        The agency's own radius, given to `evaluate`: adds the "risk_mean" under it, and marks it. If variables have
+        radii of their own, leave it out.
     """
     table = _risk_by_radius(evaluation, radius)
     looks = evaluation_looks(evaluation, set(table["scheme"]))
@@ -175,7 +175,7 @@ def risk_scatter(
     """Draw every record's risk under one scheme against its risk under another, with the rises marked.
 
     At the level of records, so for the internal edition only. At most 2,000 records are drawn, taken at random, and
-    with them all that are marked. Its table is `Evaluation.records`.
+    with them all that are marked. Its dataset is `Evaluation.records`.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def risk_scatter(
 
 
 def _risks_by_scheme(evaluation: "Evaluation", measure: RiskMeasure) -> dict[str, Floats]:
-    """Risks of the records by scheme, without the schemes that have none; what the confidential table says is both."""
+    """Risks of the records by scheme, without the schemes that have none; what the confidential data says is both."""
     risks = {}
     for name in (CONFIDENTIAL, *evaluation.schemes):
         field = "risk" if measure == "realised" or name == CONFIDENTIAL else "expected_risk"
@@ -262,7 +262,7 @@ def _draw_marks(base: alt.Chart) -> list[alt.Chart]:
 
 
 def _risk_by_radius(evaluation: "Evaluation", radius: float | None) -> pd.DataFrame:
-    """Columns scheme, radius (numbers, or text where columns have their own), value, low, high."""
+    """Variables scheme, radius (numbers, or text where variables have their own), value, low, high."""
     rows = evaluation.risk
     found = rows[rows["measure"] == "radius_mean"]
     if found.empty:
@@ -275,14 +275,14 @@ def _risk_by_radius(evaluation: "Evaluation", radius: float | None) -> pd.DataFr
         radii = [short_label(of or f"{at:g}") for of, at in zip(found["of"], found["at"], strict=True)]
         found = found.assign(radius=radii)
     else:
-        raise InputError("radius", "the columns have radii of their own", "Leave it out")
+        raise InputError("radius", "the variables have radii of their own", "Leave it out")
     return found[["scheme", "radius", "value", "low", "high"]].reset_index(drop=True).round(4)
 
 
 def _pair(
     evaluation: "Evaluation", scheme: str, reference: str, measure: RiskMeasure | None, step: float
 ) -> tuple[pd.DataFrame, RiskMeasure]:
-    """Columns record, across, up, marked; and the measure, chosen if it was not."""
+    """Variables record, across, up, marked; and the measure, chosen if it was not."""
     records = evaluation.records
     own, other = (records[records["scheme"] == name] for name in (scheme, reference))
     known = all(side["expected_risk"].notna().any() for side in (own, other))

@@ -1,4 +1,4 @@
-"""Charts of the shape of a column, confidential against released: curves, tails, spread within groups, levels.
+"""Charts of the shape of a variable, confidential against released: curves, tails, spread within groups, levels.
 
 They are drawn from `Evaluation.shapes`, whose curves lie on round numbers. For the agency alone.
 """
@@ -47,19 +47,19 @@ _QUANTILES = {1: "lowest", 5: "low", 25: "quarter", 50: "median", 75: "upper", 9
 def shape_curve(
     evaluation: "Evaluation", column: str, scheme: str, *, curve: CurveKind, by: str = ""
 ) -> alt.TopLevelMixin:
-    """Draw a curve of a numeric column in the confidential table and in a release, whose tables are taken together.
+    """Draw a curve of a numeric variable in the confidential data and in a release, whose datasets are taken together.
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     column, scheme
-        Which column of which release.
+        Which variable of which release.
     curve
         "density", "below" (distribution function), "above" or "beneath": a tail, both axes logarithmic, as far as there
         is a record.
     by
-        A known column, for a panel a level of it.
+        A key variable, for a panel a level of it.
     """
     check_choice("curve", curve, tuple(_TITLES))
     looks = evaluation_looks(evaluation, (CONFIDENTIAL, scheme))
@@ -92,7 +92,7 @@ def shape_curve(
 
 
 def group_spread(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopLevelMixin:
-    """Draw where the values of a column lie within groups: median, middle half, and 1% to 99% quantile."""
+    """Draw where the values of a variable lie within groups: median, middle half, and 1% to 99% quantile."""
     looks = evaluation_looks(evaluation, (CONFIDENTIAL, scheme))
     rows = _rows(evaluation, column, looks, "quantile", None)
     rows = rows.assign(
@@ -161,7 +161,7 @@ def level_shares(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
 
 
 def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
-    """Draw how far every pair of columns lies apart, by what two samples of one population would show: 1 is no loss.
+    """Draw how far every pair of variables lies apart, by what two samples of one population would show: 1 is no loss.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
     shapes = evaluation.shapes
     rows = shapes[(shapes["curve"] == "pair") & (shapes["scheme"] == scheme)]
     if rows.empty:
-        raise InputError("scheme", f"{scheme!r} has no pairs of columns", "Give a release whose columns were compared")
+        raise InputError("scheme", f"{scheme!r} has no pairs of variables", "Give a release whose variables were compared")
     # Two samples differ by the root of 2 times what a sample differs from its population.
     ratio = rows["value"] / (np.sqrt(2) * rows["at"]).where(rows["at"] > 0)
     told = pd.DataFrame(
@@ -183,7 +183,7 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
             "fresh": rows["at"],
         }
     )
-    # In the order of the columns, and not of how far they lie apart.
+    # In the order of the variables, and not of how far they lie apart.
     order = [short_label(name, 18) for name in dict.fromkeys([*shapes["column"], *rows["by"]])]
     across, down = ([name for name in order if name in set(told[axis])] for axis in ("other", "column"))
     axis: dict[str, Any] = {"title": None, "axis": alt.Axis(labelLimit=120, labelAngle=-60)}
@@ -222,7 +222,7 @@ def _rows(evaluation: "Evaluation", column: str, looks: dict[str, Look], curve: 
     chosen = (shapes["column"] == column) & (shapes["curve"] == curve) & shapes["scheme"].isin(list(looks))
     rows = shapes[chosen if by is None else chosen & (shapes["by"] == by)]
     if rows.empty:
-        raise InputError("column", f"{column!r} has no such curve", "Give a replaced column of that kind")
+        raise InputError("column", f"{column!r} has no such curve", "Give a synthesized variable of that kind")
     labels = {name: look.label for name, look in looks.items()}
     texts = {name: [short_label(text, 30) if text else "" for text in rows[name]] for name in ("by", "group", "level")}
     return rows[["at", "value"]].assign(scheme=rows["scheme"].map(labels), **texts).reset_index(drop=True)

@@ -13,14 +13,14 @@ from molehill.tables.labels import LONGEST, short_label
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-# Okabe and Ito's colours: told apart by people with any colour vision, and in grey.
+# Okabe and Ito's colours: told apart by respondents with any colour vision, and in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 # As molehill.evaluation calls it, which is slow to load.
 CONFIDENTIAL = "confidential"
 # More could not be told apart, and would only make the file larger.
 MOST_POINTS = 2000
 
-# Yellow is too pale for a line on paper, and black is the confidential table.
+# Yellow is too pale for a line on paper, and black is the confidential data.
 _SCHEME_COLOURS = COLOURS[:6]
 # Seven of each beside six colours: two schemes look alike only when there are more than 42.
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-right", "triangle-left")
@@ -44,7 +44,7 @@ class Look:
 def scheme_looks(names: Iterable[str]) -> dict[str, Look]:
     """Give every scheme its look, the same in every chart that is made with the same names in the same order.
 
-    The confidential table is black, and "unweighted", "marginal", "pairwise" and "topcoding" always look the same.
+    The confidential dataset is black, and "unweighted", "marginal", "pairwise" and "topcoding" always look the same.
     The others take what is left, in the order of their names here. Labels are short, one line and all different.
 
     Examples
@@ -75,7 +75,7 @@ def scheme_looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def evaluation_looks(evaluation: "Evaluation", names: Collection[str] | None = None) -> dict[str, Look]:
-    """Looks of the confidential table and of every release of an evaluation, or of those among the names."""
+    """Looks of the confidential data and of every release of an evaluation, or of those among the names."""
     looks = scheme_looks([CONFIDENTIAL, *evaluation.schemes])
     return {name: look for name, look in looks.items() if names is None or name in names}
 

@@ -43,20 +43,20 @@ def densities(
     schemes: Iterable[str] | None = None,
     missing: Missing = "error",
 ) -> alt.TopLevelMixin:
-    """Draw the density of a numeric column in the confidential table and under every scheme.
+    """Draw the density of a numeric variable in the confidential data and under every scheme.
 
-    All curves have the same bandwidth, Silverman's of the confidential table. The tables of a scheme are taken
+    All curves have the same bandwidth, Silverman's of the confidential data. The datasets of a scheme are taken
     together. The chart ends at round numbers inside the 0.5% and 99.5% quantiles of the confidential values (further
     inside where that is fewer than five records), and holds the curves on a grid.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        By name of the scheme, one released table or a sequence of them.
+        By name of the scheme, one released dataset or a sequence of them.
     column
-        A numeric column.
+        A numeric variable.
     schemes
         Names of all schemes of a report, if some are not drawn here: so each looks as it does elsewhere.
     missing
@@ -85,10 +85,10 @@ def ecdfs(
     schemes: Iterable[str] | None = None,
     missing: Missing = "error",
 ) -> alt.TopLevelMixin:
-    """Draw which share of the records lies at or below each value, in the confidential table and under every scheme.
+    """Draw which share of the records lies at or below each value, in the confidential data and under every scheme.
 
     The greatest vertical gap to the confidential curve is U_m (where it lies inside the chart). Parameters, grid and
-    ends are those of `densities`. Its table is that of `molehill.utility.ecdf_distances`.
+    ends are those of `densities`. Its dataset is that of `molehill.utility.ecdf_distances`.
     """
 
     def draw(values: dict[str, Floats], grid: Floats) -> dict[str, Floats]:
@@ -159,7 +159,7 @@ def _looks(released: Mapping[str, Any], schemes: Iterable[str] | None) -> dict[s
 
 
 def _read(data: Any, released: Mapping[str, Any], column: str, missing: Missing) -> dict[str, Floats]:
-    """Values of the confidential table and of the tables of every scheme taken together."""
+    """Values of the confidential data and of the datasets of every scheme taken together."""
     values = {}
     for name, tables in released.items():
         part = read_parts(data, tables, [column], groups=None, missing=missing, argument="column")[0]
@@ -247,7 +247,7 @@ def _value_axis(values: Floats, bend: float, title: str) -> alt.X:
 
 
 def _count_cells(values: Floats, weights: Floats, bend: float) -> pd.DataFrame:
-    """Columns value, weight, records: centres of the filled cells of a grid, which lies on round places."""
+    """Variables value, weight, records: centres of the filled cells of a grid, which lies on round places."""
     places = np.sign(values) * np.log1p(np.abs(values) / bend) if bend else values
     fineness = 1.0
     while True:

@@ -1,4 +1,4 @@
-"""The synthesizers that ship: each a function that returns a synthesizer for one sensitive column.
+"""The synthesizers that ship: each a function that returns a synthesizer for one sensitive variable.
 
 Each is loaded when it is first asked for: a forest needs neither JAX nor NumPyro.
 """
@@ -45,10 +45,10 @@ def __dir__() -> list[str]:
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A synthesizer that settings can name: its name, for which kind of column, and which settings it takes.
+    """A synthesizer that settings can name: its name, for which kind of variable, and which settings it takes.
 
-    `choose` gives the arguments that are chosen by the values of the column, where settings say "auto". `any_kind`
-    tells that it takes columns of any kind, and says itself which values are missing.
+    `choose` gives the arguments that are chosen by the values of the variable, where settings say "auto". `any_kind`
+    tells that it takes variables of any kind, and says itself which values are missing.
     """
 
     name: str

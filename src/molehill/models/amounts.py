@@ -27,7 +27,7 @@ def check_support(lower: float | None, upper: float | None) -> Support:
 def learn_amount(
     table: Table, weights: Floats, column: str, transform: Transform, support: Support, *, standardize: bool = True
 ) -> tuple[Floats, Booleans, dict[str, Any]]:
-    """Transform and standardize a numeric column, by its weighted moments: a record of weight 0 has no part in them.
+    """Transform and standardize a numeric variable, by its weighted moments: a record of weight 0 has no part in them.
 
     Returns
     -------
@@ -70,10 +70,10 @@ def observe_amount(table: Table, *, facts: Mapping[str, Any]) -> Observed:
 
 
 def find_amounts(table: Table, column: str) -> Floats:
-    """Give the values of a numeric column that the table must have, NaN where missing, finite elsewhere."""
+    """Give the values of a numeric variable that the dataset must have, NaN where missing, finite elsewhere."""
     find_columns(table, [column], "column")
     values = column_numbers(table, column)
     refuse_infinite(values, column)
     if np.isnan(values).all():
-        raise InputError("column", f"{column!r} is missing in every record", "Choose a column with values")
+        raise InputError("column", f"{column!r} is missing in every record", "Choose a variable with values")
     return values

@@ -1,4 +1,4 @@
-"""Multinomial regression for a categorical column.
+"""Multinomial regression for a categorical variable.
 
 P(level k) proportional to exp(x beta_k),  beta of the first level 0,  intercepts ~ N(0, 2.5^2),  the others ~ N(0, 1)
 """
@@ -31,15 +31,15 @@ def multinomial(
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
 ) -> Synthesizer:
-    """Replace a categorical column by draws from a multinomial (with two levels: logistic) regression.
+    """Replace a categorical variable by draws from a multinomial (with two levels: logistic) regression.
 
     Predictions are the numbers of the levels, in the order of the categories, sorted otherwise. Only levels that occur
-    are drawn. The site `beta` has one row per design column and one column per level but the first.
+    are drawn. The site `beta` has one row per design variable and one variable per level but the first.
 
     Parameters
     ----------
     column
-        The sensitive column.
+        The sensitive variable.
     predictors, breaks, kinds
         What the model conditions on: see `molehill.synthesis.design.learn_design`.
 
@@ -91,7 +91,7 @@ def _model(design: Any, outcome: Any) -> None:
 def _moved_model(design: Any, outcome: Any, root: Any, prior_root: Any) -> None:
     """The same model in coordinates z = L' beta, with L L' about the precision of the posterior.
 
-    It is that of the prior and of the records if no predictor mattered. Levels that are rare and design columns that
+    It is that of the prior and of the records if no predictor mattered. Levels that are rare and design variables that
     overlap make coefficients go together; z's do not. L and the factor of the prior of z are made once, by `_collapse`.
     """
     z = numpyro.sample("z", dist.MultivariateNormal(jnp.zeros(len(root)), scale_tril=prior_root))

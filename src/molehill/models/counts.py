@@ -48,16 +48,16 @@ def poisson(
     lower: float | None = None,
     upper: float | None = None,
 ) -> Synthesizer:
-    """Replace a column of counts by draws from a Poisson regression with logarithmic link.
+    """Replace a variable of counts by draws from a Poisson regression with logarithmic link.
 
     Parameters
     ----------
     column
-        The sensitive column: whole numbers from 0 up.
+        The sensitive variable: whole numbers from 0 up.
     predictors, breaks, kinds
         What the model conditions on: see `molehill.synthesis.design.learn_design`.
     lower, upper
-        The smallest and the largest count that may appear, for instance from a codebook; never the confidential
+        The smallest and the largest count that may appear, for example from a codebook; never the confidential
         extremes. Counts are drawn from the predictive distribution truncated to them.
 
     Examples
@@ -88,18 +88,18 @@ def negative_binomial(
     lower: float | None = None,
     upper: float | None = None,
 ) -> Synthesizer:
-    """Replace a column of counts by draws from a negative binomial regression with logarithmic link.
+    """Replace a variable of counts by draws from a negative binomial regression with logarithmic link.
 
     Its draws have the sites `beta`, `phi`, `inverse_phi`, `D`, and with predictors `Omega_cholesky`.
 
     Parameters
     ----------
     column
-        The sensitive column: whole numbers from 0 up.
+        The sensitive variable: whole numbers from 0 up.
     predictors, breaks, kinds
         What the model conditions on: see `molehill.synthesis.design.learn_design`.
     lower, upper
-        The smallest and the largest count that may appear, for instance from a codebook; never the confidential
+        The smallest and the largest count that may appear, for example from a codebook; never the confidential
         extremes. Counts are drawn from the predictive distribution truncated to them.
 
     References
@@ -278,7 +278,7 @@ def _negative_binomial_functionals(
     }
 
 
-# Both: counts taken from a table, started from, and drawn within the support.
+# Both: counts taken from a dataset, started from, and drawn within the support.
 
 
 def _check_count_support(lower: float | None, upper: float | None) -> Support:

@@ -39,19 +39,19 @@ def normal_linear(
     upper: float | None = None,
     prior_scale: float = 2.5,
 ) -> Synthesizer:
-    """Replace a numeric column by draws from a normal linear regression.
+    """Replace a numeric variable by draws from a normal linear regression.
 
     Parameters
     ----------
     column
-        The sensitive column.
+        The sensitive variable.
     predictors, breaks, kinds
         What the model conditions on: see `molehill.synthesis.design.learn_design`.
     transform
         "identity", "log" for positive values (the regression is then of their logarithms), or "signed":
         sign(y) log(1 + |y|).
     lower, upper
-        The public support in the units of the data, for instance from a codebook; never the confidential extremes.
+        The public support in the units of the data, for example from a codebook; never the confidential extremes.
         Values are drawn from the predictive distribution truncated to it.
     prior_scale
         The standard deviation of the prior of every coefficient, for an outcome of standard deviation 1.
@@ -125,7 +125,7 @@ def _start(key: jax.Array, inputs: Inputs, weights: jax.Array, *, prior_scale: f
 
 
 def _collapse(data: Data) -> Data:
-    """Give as many records as the design has columns, and one more, that say of beta and sigma what all records say.
+    """Give as many records as the design has variables, and one more, that say of beta and sigma what all records say.
 
     The likelihood depends on the records by their number and by their squares and products, which a weighted QR keeps
     in so many rows. All rows weigh the same, and their weights have the sum of all.

@@ -23,7 +23,7 @@ def model_missing(
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
 ) -> Composite:
-    """Let a synthesizer of one column say as well which of its values are missing, by a logistic regression.
+    """Let a synthesizer of one variable say as well which of its values are missing, by a logistic regression.
 
     That part is fitted without the weights, to all records: a record without a value has no risk to be weighted by.
 

@@ -45,9 +45,9 @@ LADDER = (10, 5, 4, 3, 2)
 MANY_ROWS, CLOSE = 200, 0.2
 # Quantiles of the collected values that little of the mass lies below, and as little above their counterparts.
 TAILS = (0.001, 0.01)
-# Modes of the posterior are alike to whoever sees tables, if the predictions for a record differ by no more than a
-# twentieth of the column's standard deviation and a tenth of its variance, shares of all records by half a percent, and
-# the logarithms of the shares beyond its outermost quantiles by a quarter.
+# Modes of the posterior are alike to whoever sees datasets, if the predictions for a record differ by no more than a
+# twentieth of the variable's standard deviation and a tenth of its variance, shares of all records by half a percent,
+# and the logarithms of the shares beyond its outermost quantiles by a quarter.
 TOLERANCES = {
     "predictive_mean": 0.05,
     "predictive_variance": 0.1,
@@ -80,7 +80,7 @@ def tdp_mixture(
     Parameters
     ----------
     column
-        The sensitive column.
+        The sensitive variable.
     predictors, breaks, kinds
         What the model conditions on: see `molehill.synthesis.design.learn_design`.
     components
@@ -101,7 +101,7 @@ def tdp_mixture(
         paper's. Amounts are often reported as round numbers. Without a least value a component can shrink onto such a
         heap, where the likelihood has no bound, and chains get lost there.
     lower, upper
-        The public support in the units of the data, for instance from a codebook; never the confidential extremes.
+        The public support in the units of the data, for example from a codebook; never the confidential extremes.
         Values are drawn from the predictive distribution truncated to it.
 
     Examples
@@ -230,7 +230,7 @@ def mixture_functionals(
     transform: Transform = "log",
     likelihood: jax.Array | None = None,
 ) -> dict[str, jax.Array]:
-    """What released tables depend on, whatever the labels are; and the weighted log-likelihood, if it is not given.
+    """What released datasets depend on, whatever the labels are; and the weighted log-likelihood, if it is not given.
 
     Mean and variance of the mixture at spread-out records; the distribution of drawn values over many records, at the
     values of the spread-out ones; its mass in the tails; and the share of new values that come close to the old ones.

@@ -52,7 +52,7 @@ def semicontinuous(
     Parameters
     ----------
     column
-        The sensitive column.
+        The sensitive variable.
     predictors, breaks, kinds
         What the sign and the size of gains are conditioned on: see `molehill.synthesis.design.learn_design`.
     loss_predictors
@@ -102,7 +102,7 @@ def semicontinuous(
         for name in (name for name in found if name != "zero"):
             if name not in about:
                 problem = f"{column!r} is {name} in {found[name]:,} record(s), and the support ends at zero"
-                raise InputError("lower" if name == "negative" else "upper", problem, "Widen it, or correct the table")
+                raise InputError("lower" if name == "negative" else "upper", problem, "Widen it, or correct the dataset")
             sizes = np.abs(values[signs == SIGNS[name]])
             scale = usual_transform(sizes) if transform == "auto" else transform
             inner = made[name, scale] if found[name] >= LEAST_FOR_MIXTURE else simple[name]

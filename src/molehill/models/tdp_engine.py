@@ -115,7 +115,7 @@ def tdp_engine(
     components
         K.
     priors
-        "paper": half-t(3, 0, 1) for sigma and D; "weak": half-normal(0, 1), on the standardised scale.
+        "paper": half-t(3, 0, 1) for sigma and D; "weak": half-normal(0, 1), on the standardized scale.
     least_sigma
         The least standard deviation of a component; its prior is that of the excess.
     warmup, draws

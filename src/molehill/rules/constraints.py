@@ -1,12 +1,12 @@
-"""Constraints between columns: what they claim, and in which records it is so.
+"""Constraints between variables: what they claim, and in which records it is so.
 
-A constraint is a conclusion of claims, under a condition of claims or none. A claim compares a sum of columns with a
-number, or a column with its levels or with another, or says that a column is empty, or that a combination of columns
-occurs. Of a missing value nothing is claimed: a comparison with it is neither true nor false, and a constraint is
-broken only where its condition is true and its conclusion is false.
+A constraint is a conclusion of claims, under a condition of claims or none. A claim compares a sum of variables with a
+number, or a variable with its levels or with another, or says that a variable is empty, or that a combination of
+variables occurs. Of a missing value nothing is claimed: a comparison with it is neither true nor false, and a
+constraint is broken only where its condition is true and its conclusion is false.
 
-A claim is judged on what is known of its columns, a `Spot` for each: the value of every record, or while columns are
-still to be drawn, the values that are left.
+A claim is judged on what is known of its variables, a `Spot` for each: the value of every record, or while variables
+are still to be drawn, the values that are left.
 """
 
 import re
@@ -36,7 +36,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of columns, each so many times, compared with a number: `rent - income <= 0`."""
+    """A sum of variables, each so many times, compared with a number: `rent - income <= 0`."""
 
     terms: tuple[tuple[str, int], ...]
     sign: Literal["<", "<=", "=", "!="]
@@ -44,13 +44,13 @@ class Sum:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the sum."""
+        """The variables of the sum."""
         return tuple(name for name, _ in self.terms)
 
 
 @dataclass(frozen=True)
 class Levels:
-    """A column is one of some levels, or none of them (`among` is False)."""
+    """A variable is one of some levels, or none of them (`among` is False)."""
 
     column: str
     levels: frozenset[Key]
@@ -58,13 +58,13 @@ class Levels:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The one column."""
+        """The one variable."""
         return (self.column,)
 
 
 @dataclass(frozen=True)
 class Same:
-    """Two columns of text are equal, or differ (`equal` is False)."""
+    """Two variables of text are equal, or differ (`equal` is False)."""
 
     columns: tuple[str, str]
     equal: bool = True
@@ -72,20 +72,20 @@ class Same:
 
 @dataclass(frozen=True)
 class Empty:
-    """A column is empty, or is not (`empty` is False)."""
+    """A variable is empty, or is not (`empty` is False)."""
 
     column: str
     empty: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The one column."""
+        """The one variable."""
         return (self.column,)
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Columns have one of the combinations that occur in the confidential table; printed, it does not show them."""
+    """Variables have one of the combinations that occur in the confidential data; printed, it does not show them."""
 
     columns: tuple[str, ...]
     combinations: tuple[tuple[Key, ...], ...] = field(repr=False)
@@ -114,12 +114,12 @@ class Constraint:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it speaks of, each once."""
+        """The variables that it speaks of, each once."""
         claims = (*self.condition, *self.conclusion)
         return tuple(dict.fromkeys(name for claim in claims for name in claim.columns))
 
     def holds(self, frame: pd.DataFrame) -> Booleans:
-        """Whether it holds in each record; of a column that the frame lacks nothing is claimed."""
+        """Whether it holds in each record; of a variable that the frame lacks nothing is claimed."""
         return ~self.broken({name: spot_of(frame, name) for name in self.columns})
 
     def broken(self, spots: Mapping[str, "Spot"]) -> Booleans:
@@ -158,12 +158,12 @@ def negate(claim: Claim) -> Claim | None:
     return replace(claim, empty=not claim.empty) if isinstance(claim, Empty) else None
 
 
-# What is known of a column.
+# What is known of a variable.
 
 
 @dataclass(frozen=True, eq=False)
 class Spot:
-    """What is known of a column in every record.
+    """What is known of a variable in every record.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class Spot:
 
 
 def spot_of(frame: pd.DataFrame, name: str) -> Spot:
-    """Give what a frame says of a column: all its values, or nothing at all if the frame lacks it."""
+    """Give what a frame says of a variable: all its values, or nothing at all if the frame lacks it."""
     if name not in frame.columns:
         return open_spot(len(frame))
     column, nothing = frame[name], np.zeros(len(frame))
@@ -213,7 +213,7 @@ def open_spot(records: int, limits: tuple[float, float] = (-np.inf, np.inf), fil
 
 
 def ends_of(spot: Spot) -> tuple[Floats, Floats]:
-    """Give the least and the largest number that a column can be, by its levels if it is a category of numbers."""
+    """Give the least and the largest number that a variable can be, by its levels if it is a category of numbers."""
     if spot.allowed is None or not spot.values or isinstance(spot.values[0], str):
         return spot.low, spot.high
     values = np.array(spot.values, dtype=np.float64)
@@ -272,7 +272,7 @@ def tell(claim: Claim, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
 def _tell_sum(claim: Sum, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
     for name in claim.columns:
         if spots[name].codes is not None:
-            raise InputError("frame", f"the column {name!r} holds text where {claim.sign} needs numbers", "Correct it")
+            raise InputError("frame", f"the variable {name!r} holds text where {claim.sign} needs numbers", "Correct it")
     bound = float(claim.bound)
     least, largest, off_least, off_largest = range_of(claim.terms, spots, bound)
     if claim.sign == "<":
@@ -335,7 +335,7 @@ class Matched:
 
 
 def match_combinations(claim: Fixed, spots: Mapping[str, Spot]) -> Matched:
-    """Find the combinations that agree with the columns that are drawn."""
+    """Find the combinations that agree with the variables that are drawn."""
     drawn = tuple(name for name in claim.columns if spots[name].drawn)
     size = len(spots[claim.columns[0]].filled)
     codes, combined = np.zeros(size, dtype=np.int64), np.zeros(len(claim.combinations), dtype=np.int64)
@@ -343,7 +343,7 @@ def match_combinations(claim: Fixed, spots: Mapping[str, Spot]) -> Matched:
         place = claim.columns.index(name)
         places = {key: number for number, key in enumerate(dict.fromkeys(row[place] for row in claim.combinations))}
         own = _codes_among(spots[name], places)
-        # Numbered anew after every column, so that the product stays small.
+        # Numbered anew after every variable, so that the product stays small.
         _, joined = np.unique(
             np.append(
                 codes * (len(places) + 1) + own,
@@ -357,7 +357,7 @@ def match_combinations(claim: Fixed, spots: Mapping[str, Spot]) -> Matched:
 
 
 def _codes_among(spot: Spot, places: Mapping[Key, int]) -> np.ndarray:
-    """Number the values of a column that is drawn by the places of its keys; one beyond them if it has none."""
+    """Number the values of a variable that is drawn by the places of its keys; one beyond them if it has none."""
     if spot.codes is not None:
         return np.array([*(places.get(value, len(places)) for value in spot.values), len(places)])[spot.codes]
     found, inverse = np.unique(spot.low, return_inverse=True)
@@ -368,13 +368,13 @@ def _codes_among(spot: Spot, places: Mapping[Key, int]) -> np.ndarray:
 
 
 def key_of(value: Any) -> Key:
-    """Give a value of a table as constraints know it: a number as a fraction, all else as text."""
+    """Give a value of a dataset as constraints know it: a number as a fraction, all else as text."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     return float(value) if number else str(value)
 
 
 def holds_numbers(column: pd.Series) -> bool:
-    """Whether a column is numbers, as a category too; true and false are none."""
+    """Whether a variable is numbers, as a category too; true and false are none."""
     dtype: Any = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         dtype = dtype.categories.dtype
@@ -384,22 +384,22 @@ def holds_numbers(column: pd.Series) -> bool:
 
 
 def type_of(column: pd.Series) -> Literal["numbers", "dates", "text"]:
-    """Say what a column can be compared with."""
+    """Say what a variable can be compared with."""
     return "numbers" if holds_numbers(column) else "dates" if holds_dates(column) else "text"
 
 
 def as_numbers(column: pd.Series, name: str) -> Floats:
-    """Give the numbers of a column, and dates as days; NaN where it is missing."""
+    """Give the numbers of a variable, and dates as days; NaN where it is missing."""
     if holds_dates(column):
         return days_of(column)
     if not holds_numbers(column):
-        raise InputError("frame", f"the column {name!r} is not numeric", "Turn it into numbers")
+        raise InputError("frame", f"the variable {name!r} is not numeric", "Turn it into numbers")
     plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
     return plain.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def quote_name(name: str) -> str:
-    """Write the name of a column as a constraint needs it: between backticks if it is not plain.
+    """Write the name of a variable as a constraint needs it: between backticks if it is not plain.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Constraints that cannot all be kept, found by trying, before anything is fitted.
 
-Tried are records of the table; then records that are drawn column by column within what the constraints leave; then
-such as begin with a solution of the sums.
+Tried are records of the dataset; then records that are drawn variable by variable within what the constraints leave;
+then such as begin with a solution of the sums.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from molehill.rules.constraints import Constraint, Empty, Key, Levels, Sum
 from molehill.rules.support import Support, support_of
 from molehill.tables.table import as_table
 
-# Records of the table, records drawn at a time, and how often, each time in another order of the columns.
+# Records of the dataset, records drawn at a time, and how often, each time in another order of the variables.
 _SEEN, _DRAWN, _TIMES = 5_000, 100, 4
 # Points of the sums that are tried each time.
 _SOLVED = 10
@@ -31,7 +31,7 @@ def find_contradictions(
     levels: Mapping[str, Sequence[Key]] | None = None,
     units: Mapping[str, float] | None = None,
 ) -> tuple[str, ...]:
-    """Name the constraints, and limits of columns, that no record with values keeps together.
+    """Name the constraints, and limits of variables, that no record with values keeps together.
 
     A constraint with a condition must be possible where its condition is true, unless that is true nowhere. Whatever
     contradicts is found. What is named is kept by none of the records that were tried.
@@ -41,11 +41,11 @@ def find_contradictions(
     constraints
         The constraints.
     data
-        The confidential table.
+        The confidential data.
     limits
         Public limits of numbers, lower and upper.
     levels
-        The levels of columns of text.
+        The levels of variables of text.
     units
         The unit that a number is written in: `x > 3` and `x < 4` contradict for whole numbers.
 
@@ -96,20 +96,20 @@ def _bound(name: str, lower: float, upper: float) -> Constraint:
 
 
 def _as_true(rule: Constraint) -> tuple[Any, ...]:
-    """Give what is so where the condition is true: of a missing value none is, so that the columns are not empty."""
+    """Give what is so where the condition is true: of a missing value none is, so that the variables are not empty."""
     names = dict.fromkeys(name for one in rule.condition if not isinstance(one, Empty) for name in one.columns)
     return (*rule.condition, *(Empty(name, empty=False) for name in names))
 
 
 class _Tried:
-    """Records that are tried: those of a table, and drawn ones."""
+    """Records that are tried: those of a dataset, and drawn ones."""
 
     def __init__(self, frame: pd.DataFrame, levels: Mapping[str, Sequence[Key]], units: Mapping[str, float]) -> None:
         # Each with the records that keep a rule, by the rule.
         self._tried: list[tuple[pd.DataFrame, dict[Constraint, Booleans]]] = [
             (frame.iloc[:: -(-len(frame) // _SEEN)], {})
         ]
-        # A column that is always missing has none; any will do.
+        # A variable that is always missing has none; any will do.
         self._levels = {name: given or ("",) for name, given in levels.items()}
         self._units = units
 
@@ -137,7 +137,7 @@ class _Tried:
         """Draw records, and try those that keep all rules from now on; whether there are any."""
         random = np.random.default_rng(0)
         for time in range(_TIMES if rules else 0):
-            # What is drawn column by column misses the solutions of several equations.
+            # What is drawn variable by variable misses the solutions of several equations.
             frame = self._draw(rules, random, _solve(rules, self._units, random) if time > 0 else {})
             kept = np.logical_and.reduce([each.holds(frame) for each in rules])
             if kept.any():
@@ -174,7 +174,7 @@ class _Tried:
 
 
 def _kept(rule: Constraint, frame: pd.DataFrame, known: dict[Constraint, Booleans]) -> Booleans:
-    """Which records keep a rule with values, but for those columns that it speaks of as empty."""
+    """Which records keep a rule with values, but for those variables that it speaks of as empty."""
     if rule not in known:
         claims = (*rule.condition, *rule.conclusion)
         names = set(rule.columns) - {one.column for one in claims if isinstance(one, Empty)}
@@ -188,7 +188,7 @@ def _pick_level(support: Support, levels: Sequence[Key], random: np.random.Gener
 
 
 def _pick_number(support: Support, claims: Sequence[Any], unit: float, random: np.random.Generator) -> Floats:
-    """Pick an end, a number that the rules name for the column or one beside it, or any number between the ends."""
+    """Pick an end, a number that the rules name for the variable or one beside it, or any number between the ends."""
     name, size = support.column, len(support.lower)
     listed = [float(level) for one in claims if isinstance(one, Levels) and one.column == name for level in one.levels]
     named = [float(one.bound / one.terms[0][1]) for one in claims if isinstance(one, Sum) and one.columns == (name,)]

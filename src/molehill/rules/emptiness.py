@@ -1,9 +1,9 @@
-"""Structural emptiness: where a column has no value because another one says so.
+"""Structural emptiness: where a variable has no value because another one says so.
 
-"Not applicable" is a missing value that follows from other columns: children have no income. Such rules are found in
-the confidential table, so that a released record is empty where it must be. A rule is about one other column: a number
+"Not applicable" is a missing value that follows from other variables: children have no income. Such rules are found in
+the confidential data, so that a released record is empty where it must be. A rule is about one other variable: a number
 below or above a threshold, or some levels of a category, its own emptiness among them. What emptiness the rules of a
-column leave over is random, and for a model to draw.
+variable leave over is random, and for a model to draw.
 """
 
 import math
@@ -26,22 +26,22 @@ LEAST = 20
 _CHANCE = LEAST * math.log(0.5)
 # From this share on of the records that rules leave over, emptiness is simply common, and its rules are not the reason.
 _COMMON = 0.5
-# A threshold on a column that is replaced has no more figures: a longer one would be the value of one record.
+# A threshold on a variable that is replaced has no more figures: a longer one would be the value of one record.
 _FIGURES = 2
 
 
 @dataclass(frozen=True)
 class EmptyWhere:
-    """Where a column is empty, without exception in the confidential table.
+    """Where a variable is empty, without exception in the confidential data.
 
-    Threshold and levels are of the confidential table: they are for the drawing, and public only if a person says so.
+    Threshold and levels are of the confidential data: they are for the drawing, and public only if a person says so.
 
     Attributes
     ----------
     column
-        The column that is empty.
+        The variable that is empty.
     by
-        The column that decides it; None if the column is never empty.
+        The variable that decides it; None if the variable is never empty.
     below, above
         It is empty where the number of `by` is below, or above, this one; None if the rule has no such threshold.
     levels
@@ -51,7 +51,7 @@ class EmptyWhere:
     records
         How many confidential records the rule covers.
     exact
-        Whether the column is empty nowhere else than where its rules say. All its rules agree on it.
+        Whether the variable is empty nowhere else than where its rules say. All its rules agree on it.
 
     Examples
     --------
@@ -71,13 +71,13 @@ class EmptyWhere:
     exact: bool = False
 
     def holds(self, frame: pd.DataFrame) -> Booleans:
-        """Whether the column must be empty in each record; the frame must have `by`."""
+        """Whether the variable must be empty in each record; the frame must have `by`."""
         holds = np.zeros(len(frame), dtype=bool)
         if self.by is None:
             return holds
         if self.by not in frame.columns:
-            problem = f"it lacks the column {self.by!r}, which decides where {self.column!r} is empty"
-            raise InputError("frame", problem, "Draw that column first")
+            problem = f"it lacks the variable {self.by!r}, which decides where {self.column!r} is empty"
+            raise InputError("frame", problem, "Draw that variable first")
         column = frame[self.by]
         if self.absent:
             holds |= column.isna().to_numpy()
@@ -108,7 +108,7 @@ class EmptyWhere:
 
 
 def must_be_empty(rules: Sequence[EmptyWhere], column: str, frame: pd.DataFrame) -> Booleans:
-    """Whether the rules of a column say that it is empty, for each record of a frame that has what they speak of.
+    """Whether the rules of a variable say that it is empty, for each record of a frame that has what they speak of.
 
     Examples
     --------
@@ -124,15 +124,15 @@ def must_be_empty(rules: Sequence[EmptyWhere], column: str, frame: pd.DataFrame)
 
 
 def may_be_empty(rules: Sequence[EmptyWhere], column: str) -> bool:
-    """Whether a column may also be empty where no rule says that it must."""
+    """Whether a variable may also be empty where no rule says that it must."""
     return not any(rule.exact for rule in rules if rule.column == column)
 
 
 def find_emptiness(table: Table, columns: Sequence[str], given: Sequence[str]) -> tuple[EmptyWhere, ...]:
-    """Find the rules by which columns are empty.
+    """Find the rules by which variables are empty.
 
-    A rule of a column speaks of a kept column, or of a replaced one that is drawn before it. The rule that covers most
-    records comes first, then each that covers at least `LEAST` further ones.
+    A rule of a variable speaks of a unchanged variable, or of a replaced one that is drawn before it. The rule that
+    covers most records comes first, then each that covers at least `LEAST` further ones.
 
     That a rule holds by chance must be as unlikely as that `LEAST` records are all empty where every second one is:
     share ** records <= 0.5 ** LEAST, with the share of empty records among those that the condition leaves over; for a
@@ -140,23 +140,24 @@ def find_emptiness(table: Table, columns: Sequence[str], given: Sequence[str]) -
     are a little younger). Each level of a category must pass alone. If half of the records that all rules leave over
     are empty as well, emptiness is simply common, and there is no rule.
 
-    A threshold is the first value at which the column is not always empty. On a replaced column, where that would be a
-    confidential value, it is a number of one or two figures between the two values that it parts, or there is no rule.
+    A threshold is the first value at which the variable is not always empty. On a synthesized variable, where that
+    would be a confidential value, it is a number of one or two figures between the two values that it parts, or there
+    is no rule.
 
     Parameters
     ----------
     table
-        The confidential table.
+        The confidential data.
     columns
-        The replaced columns, in the order in which they are drawn.
+        The synthesized variables, in the order in which they are drawn.
     given
-        The kept columns.
+        The unchanged variables.
 
     Returns
     -------
     tuple
-        Rules by column, in the order of `columns`. A column that is never empty has one rule that says so. One without
-        any rule is empty at random, or always.
+        Rules by variable, in the order of `columns`. A variable that is never empty has one rule that says so. One
+        without any rule is empty at random, or always.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def find_emptiness(table: Table, columns: Sequence[str], given: Sequence[str]) -
     replaced, kept = find_columns(table, columns, "columns"), find_columns(table, given, "given")
     both = [name for name in replaced if name in kept]
     if both:
-        raise InputError("given", f"{both[0]!r} is also drawn", "Give each column in one of the two lists")
+        raise InputError("given", f"{both[0]!r} is also drawn", "Give each variable in one of the two lists")
     found: list[EmptyWhere] = []
     for place, column in enumerate(replaced):
         found += _rules_of(table, column, kept, replaced[:place])
@@ -187,7 +188,7 @@ def _rules_of(table: Table, column: str, kept: Sequence[str], before: Sequence[s
             for rule in _propose(table.frame, column, by, ~covered, fixed=by in kept, counted=_is_number(table, by)):
                 holds = rule.holds(table.frame)
                 proposed.append((int((holds & ~covered).sum()), rule, holds))
-        # The first of several that cover as much: kept columns come before replaced ones.
+        # The first of several that cover as much: unchanged variables come before replaced ones.
         best = max(proposed, key=lambda each: each[0], default=(0, None, covered))
         if best[0] < LEAST or best[1] is None:
             break
@@ -200,7 +201,7 @@ def _rules_of(table: Table, column: str, kept: Sequence[str], before: Sequence[s
 
 
 def _is_number(table: Table, name: str) -> bool:
-    """Whether a column is read by thresholds alone; codes of categories, and all else, by their levels first."""
+    """Whether a variable is read by thresholds alone; codes of categories, and all else, by their levels first."""
     dtype = table.frame[name].dtype
     return dtype.kind in "iuf" and infer_kind(table, name)[0] != "categorical"
 
@@ -218,7 +219,7 @@ def _without_redundant(chosen: Sequence[tuple[EmptyWhere, Booleans]]) -> list[Em
 def _propose(
     frame: pd.DataFrame, column: str, by: str, rest: Booleans, *, fixed: bool, counted: bool
 ) -> list[EmptyWhere]:
-    """Give the rules that one other column makes for the records that no rule covers yet (`rest`)."""
+    """Give the rules that one other variable makes for the records that no rule covers yet (`rest`)."""
     empty = frame[column].isna().to_numpy()
     proposed: list[EmptyWhere] = []
     # Of what covers as much, codes of categories are told by their levels.
@@ -292,7 +293,7 @@ def _roundest(low: float, high: float) -> float | None:
 
 
 def _levels_of(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Code a column by its keys; -1 is missing."""
+    """Code a variable by its keys; -1 is missing."""
     codes, values = pd.factorize(column)
     keys = np.empty(len(values), dtype=object)
     keys[:] = [key_of(value) for value in values]

@@ -59,7 +59,7 @@ class Formula:
     units
         The variables that say `by` which records belong together.
     values
-        Computes it for every record of a table.
+        Computes it for every record of a dataset.
     """
 
     text: str
@@ -84,7 +84,7 @@ def read_formula_of(name: str, text: str) -> Formula:
     try:
         return _Reader(_take_apart(text)).read(text)
     except ProblemError as problem:
-        raise InputError("derived", f"{name!r}: {problem}", 'Write for instance "age - experience - 6"') from None
+        raise InputError("derived", f"{name!r}: {problem}", 'Write for example "age - experience - 6"') from None
 
 
 def quote_part(name: str) -> str:
@@ -99,7 +99,7 @@ def quote_part(name: str) -> str:
 
 
 def derive(table: Table, formulas: Mapping[str, Formula], like: Table) -> Table:
-    """Compute derived variables from the others of a table, in their order, written as those of another table are.
+    """Compute derived variables from the others of a dataset, in their order, written as those of another dataset are.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def _within(word: Any, given: Sequence[_Values], unit: str) -> _Values:
 
 
 def check_formula(formula: Formula, table: Table, name: str) -> None:
-    """Refuse a formula that names a variable that the table lacks or that is no number."""
+    """Refuse a formula that names a variable that the dataset lacks or that is no number."""
     for part in (*formula.parts, *formula.units):
         problem = ""
         if part not in table.frame:
@@ -251,7 +251,7 @@ def check_formula(formula: Formula, table: Table, name: str) -> None:
         elif part in formula.parts and (holds_dates(table.frame[part]) or not _is_number(table, part)):
             problem = f"{name!r}: {part!r} is no number"
         if problem:
-            raise InputError("derived", problem, "Write a formula of numeric variables of the table")
+            raise InputError("derived", problem, "Write a formula of numeric variables of the dataset")
 
 
 def _is_number(table: Table, name: str) -> bool:

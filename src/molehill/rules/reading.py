@@ -1,11 +1,11 @@
 """Constraints read from text, by hand: nothing that is written in settings is ever run.
 
-    rent <= income                          a comparison: < <= > >= = !=, with + and - of columns and numbers
+    rent <= income                          a comparison: < <= > >= = !=, with + and - of variables and numbers
     wages + benefits = total
     age < 15 -> marital = 'single'          a condition and its conclusion; `and` joins several on either side
     region in ('north', 'south')
     age < 15 -> income is empty             or `is not empty`
-    (region, state) fixed                   only combinations that occur in the confidential table
+    (region, state) fixed                   only combinations that occur in the confidential data
 
 A name with other signs stands between backticks, text between quotes, and either is doubled to be part of it.
 """
@@ -76,7 +76,7 @@ class TokenReader:
         return self._tokens[self._place] if self._place < len(self._tokens) else Token("end", "the end")
 
     def take(self, kind: str, *texts: str) -> Token | None:
-        """Take the next token if it is such a one."""
+        """Take the next token if it is one."""
         token = self.ahead()
         if token.kind != kind or (texts and token.text not in texts):
             return None
@@ -97,7 +97,7 @@ class TokenReader:
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of a comparison: columns and how often, a number, and texts (of which there may be one, alone)."""
+    """One side of a comparison: variables and how often, a number, and texts (of which there may be one, alone)."""
 
     terms: tuple[tuple[str, int], ...]
     number: Fraction
@@ -115,7 +115,7 @@ def read_constraints(
 ) -> tuple[Constraint, ...]:
     """Read constraints, and tell every problem in them at once.
 
-    Columns that the table lacks, comparisons that mean nothing, levels that no record has, constraints that stand
+    Variables that the dataset lacks, comparisons that mean nothing, levels that no record has, constraints that stand
     twice, and those that contradict each other (`find_contradictions`) are refused. Where a number has value labels, a
     label may be written for it.
 
@@ -124,7 +124,7 @@ def read_constraints(
     texts
         The constraints, one or several; the head of this module shows how they are written.
     data
-        The confidential table: columns, their types, and the combinations that occur.
+        The confidential data: variables, their types, and the combinations that occur.
     least
         How many records must have a combination for `fixed` to allow it.
     limits, units
@@ -145,7 +145,7 @@ def read_constraints(
     table, given = as_table(data), [texts] if isinstance(texts, str) else texts
     check_whole("least", least, 1)
     if not isinstance(given, Sequence) or not all(isinstance(text, str) for text in given):
-        raise InputError("constraints", "they are not texts", "Write for instance ['rent <= income']")
+        raise InputError("constraints", "they are not texts", "Write for example ['rent <= income']")
     if len(given) > _MOST:
         raise InputError("constraints", f"they are {len(given):,}, more than {_MOST:,}", "Declare fewer")
     read: list[Constraint] = []
@@ -275,7 +275,7 @@ class _Reader(TokenReader):
     def _read_column(self) -> str:
         token = self.take("name")
         if token is None:
-            self.refuse("the name of a column")
+            self.refuse("the name of a variable")
         columns = self._table.frame.columns
         if token.text not in columns:
             raise ProblemError(f"there is no column {token.text!r}: {nearest(token.text, columns)}")
@@ -346,7 +346,7 @@ def _one_column(side: _Side, word: str) -> str:
     return side.terms[0][0]
 
 
-# Claims that mean something for the columns.
+# Claims that mean something for the variables.
 
 
 def _claim_comparison(table: Table, left: _Side, sign: str, right: _Side) -> Claim:
@@ -378,9 +378,9 @@ def _claim_comparison(table: Table, left: _Side, sign: str, right: _Side) -> Cla
 
 
 def _as_sum(terms: Mapping[str, int], sign: str, bound: Fraction) -> Sum:
-    """Write a comparison in one way only: < and <= as they are, > and >= turned, columns by name."""
+    """Write a comparison in one way only: < and <= as they are, > and >= turned, variables by name."""
     left = sorted((name, times) for name, times in terms.items() if times)
-    # Of an equation either side may be turned: the first column is added.
+    # Of an equation either side may be turned: the first variable is added.
     if sign in (">", ">=") or (sign in ("=", "!=") and left[0][1] < 0):
         left, bound = [(name, -times) for name, times in left], -bound
     signs: Mapping[str, Any] = {">": "<", ">=": "<="}
@@ -405,7 +405,7 @@ def _claim_same(table: Table, left: _Side, sign: str, right: _Side, text: str, t
 
 
 def _claim_levels(table: Table, name: str, values: Sequence[Fraction | str], *, among: bool) -> Claim:
-    """Claim that a column is, or is not, one of some values, each of the column's own type."""
+    """Claim that a variable is, or is not, one of some values, each of the variable's own type."""
     column, kind = table.frame[name], type_of(table.frame[name])
     if kind == "dates":
         raise ProblemError(f"{name!r} holds dates, which compare with dates only: turn it into numbers")

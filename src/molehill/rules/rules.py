@@ -1,4 +1,4 @@
-"""What every released record keeps to: where columns are empty, and constraints between them."""
+"""What every released record keeps to: where variables are empty, and constraints between them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,17 +15,17 @@ from molehill.rules.support import Support, support_of
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """Rules of a table whose columns are drawn one after the other.
+    """Rules of a dataset whose variables are drawn one after the other.
 
     Attributes
     ----------
     empty
-        Where a column has no value because of another one.
+        Where a variable has no value because of another one.
     constraints
         What must be so in every record.
     limits, levels, units
-        Of the replaced columns: public limits of numbers, levels of categories, and the unit that numbers are written
-        in.
+        Of the synthesized variables: public limits of numbers, levels of categories, and the unit that numbers are
+        written in.
     """
 
     empty: tuple[EmptyWhere, ...] = ()
@@ -38,15 +38,15 @@ class Rules:
         return bool(self.empty or self.constraints)
 
     def empties(self, column: str) -> bool:
-        """Whether a rule says where a column is empty."""
+        """Whether a rule says where a variable is empty."""
         return any(rule.column == column and rule.by is not None for rule in self.empty)
 
     def empty_in(self, column: str, frame: pd.DataFrame) -> Booleans:
-        """Where a column must be empty, given the others as far as they are drawn."""
+        """Where a variable must be empty, given the others as far as they are drawn."""
         return must_be_empty(self.empty, column, frame)
 
     def support(self, column: str, drawn: pd.DataFrame, later: Sequence[str]) -> Support | None:
-        """Where the next column may lie, given what is drawn; None where no constraint speaks of it."""
+        """Where the next variable may lie, given what is drawn; None where no constraint speaks of it."""
         if not any(column in one.columns for one in self.constraints):
             return None
         never = {rule.column for rule in self.empty if rule.by is None}
@@ -56,7 +56,7 @@ class Rules:
         )
 
     def broken(self, frame: pd.DataFrame) -> Booleans:
-        """Which records break a constraint; one that the kept columns alone decide is nobody's fault here."""
+        """Which records break a constraint; one that the unchanged variables alone decide is nobody's fault here."""
         broken = np.zeros(len(frame), dtype=bool)
         for one in self.constraints:
             if set(one.columns) & {*self.limits, *self.levels}:

@@ -1,10 +1,10 @@
-"""Where the next column may lie, so that constraints are kept by construction.
+"""Where the next variable may lie, so that constraints are kept by construction.
 
-Columns are drawn one after the other. Of each record some are known by then, one is next, and others come later. What
+Variables are drawn one after the other. Of each record some are known by then, one is next, and others come later. What
 constraints leave to those that are not drawn is an interval, or some levels. It is narrowed until nothing changes:
-where a condition is true its conclusion narrows the columns it speaks of, and where a conclusion is false the one claim
-of its condition that is still open must be false. The last column of a constraint is so bound by it exactly,
-if what is left is an interval or a set of levels; the others are bound so that the rest can still follow.
+where a condition is true its conclusion narrows the variables it speaks of, and where a conclusion is false the one
+claim of its condition that is still open must be false. The last variable of a constraint is so bound by it exactly, if
+what is left is an interval or a set of levels; the others are bound so that the rest can still follow.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -46,12 +46,12 @@ _ROUNDING = 8 * np.finfo(np.float64).eps
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Where a column may lie in each record, if it has a value there.
+    """Where a variable may lie in each record, if it has a value there.
 
     Attributes
     ----------
     column
-        The column.
+        The variable.
     lower, upper
         The closed ends of a number, multiples of its unit if it has one. For a category they are infinite.
     fixed
@@ -85,30 +85,30 @@ def support_of(
     units: Mapping[str, float] | None = None,
     may_be_empty: Mapping[str, Any] | None = None,
 ) -> Support:
-    """Give where the next column may lie in each record, given what is drawn.
+    """Give where the next variable may lie in each record, given what is drawn.
 
-    No value is excluded that the columns still to come could make good, but for those that would need a later column
-    to be empty that is not said to be so. Constraints that nothing joins to the column are passed over.
+    No value is excluded that the variables still to come could make good, but for those that would need a later
+    variable to be empty that is not said to be so. Constraints that nothing joins to the variable are passed over.
 
     Parameters
     ----------
     constraints
         The constraints.
     column
-        The column to draw next.
+        The variable to draw next.
     drawn
-        The kept columns, and the replaced ones that are drawn already.
+        The unchanged variables, and the replaced ones that are drawn already.
     later
-        The columns that will be drawn after this one.
+        The variables that will be drawn after this one.
     limits
         Public limits, lower and upper, of numbers that are not drawn yet; without limits they are open.
     levels
-        The levels of categories that are not drawn yet. A missing value may be one of this column's.
+        The levels of categories that are not drawn yet. A missing value may be one of this variable's.
     units
-        The units that numbers are written in. `x < y` is `x <= y - unit` if all its columns have one; otherwise it is
+        The units that numbers are written in. `x < y` is `x <= y - unit` if all its variables have one; otherwise it is
         the next number below.
     may_be_empty
-        For later columns, in which records they may turn out empty (an array, or True for all): there nothing is
+        For later variables, in which records they may turn out empty (an array, or True for all): there nothing is
         concluded from them. Those that are not named will have values.
 
     Examples
@@ -126,7 +126,7 @@ def support_of(
     early = [name for name in (column, *later) if name in drawn.columns]
     if early:
         # It would be the confidential value.
-        raise InputError("drawn", f"it has {early[0]!r}, which is still to be drawn", "Leave that column out")
+        raise InputError("drawn", f"it has {early[0]!r}, which is still to be drawn", "Leave that variable out")
     steps = _units(units or {})
     asked = _joined(constraints, column, set(drawn.columns))
     own = [each for each in asked if column in each.columns]
@@ -152,7 +152,7 @@ def support_of(
 
 
 def _joined(constraints: Sequence[Constraint], column: str, drawn: set[Any]) -> list[Constraint]:
-    """Give the constraints of a column, and those that are joined to them by columns that are still to be drawn."""
+    """Give the constraints of a variable, and those that are joined to them by variables that are still to be drawn."""
     reached, before = {column}, 0
     while len(reached) > before:
         before = len(reached)
@@ -193,7 +193,7 @@ def _keys(levels: Sequence[Any]) -> tuple[Key, ...]:
 
 
 def _emptiness(constraints: Sequence[Constraint], column: str, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
-    """Say where a column must be empty, and where it must not be: where the contrary would break a constraint."""
+    """Say where a variable must be empty, and where it must not be: where the contrary would break a constraint."""
     with_value = open_spot(len(spots[column].filled), filled=spots[column].filled)
     without = replace(with_value, filled=with_value.empty, empty=with_value.filled, drawn=True)
     # That no combination fits is no reason to be empty.
@@ -212,7 +212,7 @@ def _without_fixed(constraints: Sequence[Constraint]) -> list[Constraint]:
 
 
 def _narrow_all(constraints: Sequence[Constraint], spots: dict[str, Spot], steps: Mapping[str, float]) -> None:
-    """Narrow what is open until nothing changes; each round carries a bound one column further."""
+    """Narrow what is open until nothing changes; each round carries a bound one variable further."""
     for _ in range(sum(not spot.drawn for spot in spots.values()) + 1):
         before = dict(spots)
         for constraint in constraints:
@@ -238,7 +238,7 @@ def _narrow_by(constraint: Constraint, spots: dict[str, Spot], steps: Mapping[st
 
 
 def _narrow(claim: Claim, rows: Booleans, spots: dict[str, Spot], steps: Mapping[str, float]) -> None:
-    """Narrow the columns of a claim that are not drawn, where it must not be false."""
+    """Narrow the variables of a claim that are not drawn, where it must not be false."""
     for name in claim.columns:
         if spots[name].drawn or isinstance(claim, Empty):
             continue
@@ -258,7 +258,7 @@ def _narrow(claim: Claim, rows: Booleans, spots: dict[str, Spot], steps: Mapping
 
 
 def _bounds_of(claim: Sum, name: str, spots: Mapping[str, Spot], steps: Mapping[str, float]) -> tuple[Floats, Floats]:
-    """Give the ends that a comparison leaves to one of its columns, whatever the others are within theirs."""
+    """Give the ends that a comparison leaves to one of its variables, whatever the others are within theirs."""
     bound, times = float(claim.bound), dict(claim.terms)[name]
     others = [term for term in claim.terms if term[0] != name]
     least, largest, off_least, _ = range_of(others, spots, bound)
@@ -280,7 +280,7 @@ def _bounds_of(claim: Sum, name: str, spots: Mapping[str, Spot], steps: Mapping[
 
 
 def _step(claim: Sum, steps: Mapping[str, float]) -> float:
-    """Give the step between the values of a sum and its bound if all its columns have units; otherwise 0."""
+    """Give the step between the values of a sum and its bound if all its variables have units; otherwise 0."""
     units = [steps.get(name, 0.0) for name in claim.columns]
     if not all(units):
         return 0.0
@@ -335,7 +335,7 @@ def _same(claim: Same, name: str, spots: Mapping[str, Spot], where: Booleans) ->
 
 
 def _fitting(claim: Fixed, name: str, spots: Mapping[str, Spot], where: Booleans) -> Spot:
-    """Allow what occurs together with the columns that are drawn."""
+    """Allow what occurs together with the variables that are drawn."""
     spot, place = spots[name], claim.columns.index(name)
     matched = match_combinations(claim, spots)
     if spot.allowed is None:
@@ -417,7 +417,7 @@ def _support_levels(
         if pd.isna(level):
             allowed[:, place] = ~filled & ~(impossible & ~empty)
             continue
-        # With each level in its place, whatever a condition and its conclusion both say of the column is decided.
+        # With each level in its place, whatever a condition and its conclusion both say of the variable is decided.
         tried = {**spots, column: _at(key_of(level), records)} if compared else spots
         for each in compared:
             allowed[:, place] &= ~each.broken(tried)

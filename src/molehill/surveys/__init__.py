@@ -1,7 +1,7 @@
 """Surveys: estimates under a sampling design, and how rare records are in the population.
 
-`SurveyDesign` names the columns of a design, and `read` makes a `Sample` of them. The estimates of a sample know their
-variances; `population_risk` and `weighted_distances` use its weights; `detect_design` proposes a design.
+`SurveyDesign` names the variables of a design, and `read` makes a `Sample` of them. The estimates of a sample know
+their variances; `population_risk` and `weighted_distances` use its weights; `detect_design` proposes a design.
 """
 
 from molehill.surveys.design import Sample, SurveyDesign

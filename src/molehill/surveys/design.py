@@ -1,4 +1,4 @@
-"""How a sample was drawn: the columns that say so, checked and read once."""
+"""How a sample was drawn: the variables that say so, checked and read once."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields
@@ -23,7 +23,7 @@ _RANK = 1e-10
 
 @dataclass(frozen=True, repr=False)
 class SurveyDesign:
-    """Which columns say how a sample was drawn.
+    """Which variables say how a sample was drawn.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class SurveyDesign:
         A stratum with a single cluster says nothing of its variance: "error"; "adjust", its distance is taken from the
         mean of all clusters; "certainty", it was sure to be drawn and has no variance, as with a fraction of 1.
     replicates
-        Columns of replicate weights; variances then come from these, and not from strata and clusters.
+        Variables of replicate weights; variances then come from these, and not from strata and clusters.
     method
         How they were made: "brr" (balanced half-samples), "fay" (with `fay`), "jk1" (one cluster left out), "jkn" (one
         cluster of a stratum left out; needs `factors`), "bootstrap", "successive" (successive differences, as in the
@@ -85,16 +85,16 @@ class SurveyDesign:
         seen: dict[str, str] = {}
         for role, name in self.columns:
             if not isinstance(name, str):
-                problem = f"a column's name must be text, not {type(name).__name__}"
-                raise InputError(role, problem, "Give the name of a column")
+                problem = f"a variable's name must be text, not {type(name).__name__}"
+                raise InputError(role, problem, "Give the name of a variable")
             if name in seen:
-                raise InputError(role, f"{name!r} is the {seen[name]} as well", "Give each column one part")
+                raise InputError(role, f"{name!r} is the {seen[name]} as well", "Give each variable one part")
             seen[name] = role
         self._check_replicates()
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """Every column that it names, with its part."""
+        """Every variable that it names, with its part."""
         return [("weight", self.weight), *self._single, *(("replicates", name) for name in self.replicates)]
 
     @property
@@ -108,7 +108,7 @@ class SurveyDesign:
         return f"SurveyDesign({', '.join(text for text, default in zip(told, usual, strict=True) if text != default)})"
 
     def among(self, columns: Collection[str]) -> "SurveyDesign | None":
-        """Give the design as far as these columns tell it, to whoever has no others; None without the weight.
+        """Give the design as far as these variables tell it, to whoever has no others; None without the weight.
 
         Replicate weights count only together. Where neither they nor strata and clusters are left, variances are those
         of records that were drawn one by one.
@@ -131,7 +131,7 @@ class SurveyDesign:
         return SurveyDesign(self.weight, **told, **about)
 
     def read(self, data: Any) -> "Sample":
-        """Check the columns of a table, and give the arrays that every estimate needs."""
+        """Check the variables of a dataset, and give the arrays that every estimate needs."""
         table = as_table(data)
         for role, name in self.columns:
             find_columns(table, name, role)
@@ -147,13 +147,13 @@ class SurveyDesign:
     def _check_replicates(self) -> None:
         if not self.replicates:
             if self.method is not None:
-                raise InputError("method", "there are no replicate weights", "Name their columns in replicates")
+                raise InputError("method", "there are no replicate weights", "Name their variables in replicates")
             return
         if self.method is None:
             raise InputError("method", "nothing says how the replicate weights were made", _methods())
         check_choice("method", self.method, get_args(ReplicateMethod))
         if len(self.replicates) < 2:
-            raise InputError("replicates", "there is one only", "Name all columns of replicate weights")
+            raise InputError("replicates", "there is one only", "Name all variables of replicate weights")
         fay = check_number("fay", self.fay)
         if not 0 <= fay < 1 or (self.method != "fay" and fay > 0):
             problem = "it must be from 0 to below 1, and 0 for other methods than 'fay'"
@@ -198,7 +198,7 @@ class Sample:
     replicates
         Replicate weights, if variances are to come from these.
     weight
-        The column that the weights are from.
+        The variable that the weights are from.
     """
 
     weights: Floats
@@ -235,7 +235,7 @@ class Sample:
     def expanded(self) -> NDArray[np.intp]:
         """Rows of the sample, as many as it has, each as often as its weight says but for rounding.
 
-        A table of these rows is like one that was drawn evenly from the population.
+        A dataset of these rows is like one that was drawn evenly from the population.
         """
         upto = np.cumsum(self.weights)
         return np.searchsorted(upto, (np.arange(self.records) + 0.5) * (upto[-1] / self.records))
@@ -283,9 +283,9 @@ def _read_weights(table: Table, name: str) -> Floats:
     negative = int((weights < 0).sum())
     if negative:
         problem = f"{negative:,} records have a negative value of {name!r}"
-        raise InputError("weight", problem, "A weight is a number of units: correct them, or name another column")
+        raise InputError("weight", problem, "A weight is a number of units: correct them, or name another variable")
     if not weights.any():
-        raise InputError("weight", f"{name!r} is zero for every record", "Name another column")
+        raise InputError("weight", f"{name!r} is zero for every record", "Name another variable")
     return weights
 
 

@@ -1,4 +1,4 @@
-"""How far two weighted tables lie apart in one column: U_m and U_a of their weighted distribution functions."""
+"""How far two weighted datasets lie apart in one variable: U_m and U_a of their weighted distribution functions."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ _KOLMOGOROV_MEAN = float(np.sqrt(np.pi / 2) * np.log(2))
 
 
 class WeightedDistances(NamedTuple):
-    """U_m, the largest difference, and U_a, the mean squared one; and what a fresh sample would be expected to show."""
+    """U_m, the largest difference, and U_a, the mean squared one; and what a new sample would be expected to show."""
 
     U_m: float
     U_a: float
@@ -38,17 +38,17 @@ def weighted_ecdf(values: Any, weights: Any, at: Any) -> Floats:
 
 
 def weighted_distances(values: Any, weights: Any, others: Any, other_weights: Any) -> WeightedDistances:
-    """Compare the distribution of a column in two weighted tables.
+    """Compare the distribution of a variable in two weighted datasets.
 
-    Over the pooled points z of both tables, `U_m` is the largest |F(z) - F*(z)| and `U_a` the mean of (F(z) - F*(z))^2,
-    in which a point counts as its weight over the mean weight of its table. Equal weights give the U_m and U_a of
-    `molehill.utility.ecdf_distances`. What a fresh sample would show follows from Kish's effective sizes, (sum of
+    Over the pooled points z of both datasets, `U_m` is the largest |F(z) - F*(z)| and `U_a` the mean of (F(z) -
+    F*(z))^2, in which a point counts as its weight over the mean weight of its dataset. Equal weights give the U_m and
+    U_a of `molehill.utility.ecdf_distances`. What a new sample would show follows from Kish's effective sizes, (sum of
     weights)^2 / (sum of their squares), as if records had been drawn one by one: clusters would make it larger.
 
     Parameters
     ----------
     values, weights
-        Of one table; no value may be missing.
+        Of one dataset; no value may be missing.
     others, other_weights
         Of the other.
 

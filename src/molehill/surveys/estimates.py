@@ -1,7 +1,7 @@
 """Estimates of a population from a sample: point, variance and degrees of freedom, as `combine` takes them.
 
 A group, or the records that have a value, is a part of the sample: its estimate uses its records only, but its variance
-the whole design, in which the other records count as nothing. To cut the table would forget clusters and strata.
+the whole design, in which the other records count as nothing. To cut the dataset would forget clusters and strata.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ class SurveyEstimate:
 
 
 class _Read(NamedTuple):
-    """Columns of the records that take part, (columns, records), their weights, and which they are."""
+    """Variables of the records that take part, (variables, records), their weights, and which they are."""
 
     columns: Floats
     weights: Floats
@@ -83,7 +83,7 @@ def weighted_mean(
     values
         A number for every record of the sample.
     within
-        True for the records of a group; all by default. Never cut the table: the design would no longer be whole.
+        True for the records of a group; all by default. Never cut the dataset: the design would no longer be whole.
     missing
         A missing value: "error", or "keep": the record takes no part, as if it were not in the group.
     level
@@ -114,7 +114,7 @@ def weighted_total(
     Parameters
     ----------
     sample, values, within, missing, level
-        As in `weighted_mean`. Of numbers of people, give 1 for every record.
+        As in `weighted_mean`. Of numbers of respondents, give 1 for every record.
     """
     read = _read(sample, [values], within, missing)
     y = read.columns[0]
@@ -220,7 +220,7 @@ def weighted_correlation(
 ) -> SurveyEstimate:
     """Estimate the product-moment correlation in a population, or in a group of it.
 
-    Its interval is that of Fisher's z = atanh(r), turned back. With u and w the columns standardised by weights, the
+    Its interval is that of Fisher's z = atanh(r), turned back. With u and w the variables standardized by weights, the
     influence on z is (u w - r (u^2 + w^2) / 2) / ((1 - r^2) W); (n - 1) / n as in `weighted_sd`.
 
     Parameters
@@ -228,9 +228,9 @@ def weighted_correlation(
     sample, values, within, missing, level
         As in `weighted_mean`.
     others
-        The second column.
+        The second variable.
     fisher
-        Whether all is to be on the scale of z, as it is combined over released tables.
+        Whether all is to be on the scale of z, as it is combined over released datasets.
     """
     read = _read(sample, [values, others], within, missing, least=2)
     weights, total, number = read.weights, read.weights.sum(), read.number
@@ -281,7 +281,7 @@ def weighted_share(
     read = _read(sample, [hits], within, missing)
     y, weights = read.columns[0], read.weights
     if not np.isin(y, (0.0, 1.0)).all():
-        raise InputError("hits", "it is not true or false throughout", "Compare a column with a level of it")
+        raise InputError("hits", "it is not true or false throughout", "Compare a variable with a level of it")
     point = weights @ y / weights.sum()
     variance = _variance(
         sample, read, point, weights * (y - point) / weights.sum(), lambda many: many @ y / many.sum(axis=1)
@@ -316,7 +316,7 @@ def weighted_table(sample: Sample, rows: Any, columns: Any, *, within: Any = Non
     total = weights.sum()
     points = np.bincount(code, weights, cells) / total
     if sample.replicates is None:
-        # One cell after the other: all at once would be a table of records by cells.
+        # One cell after the other: all at once would be a dataset of records by cells.
         places = range(cells)
         variances = np.array(
             [_variance(sample, read, 0.0, weights * ((code == k) - points[k]) / total, None) for k in places]
@@ -355,7 +355,7 @@ def weighted_regression(
     outcome
         A number for every record.
     design
-        (records, coefficients), a column of ones for the intercept among them.
+        (records, coefficients), a variable of ones for the intercept among them.
     family
         "linear", "logit" (an outcome of 0 and 1), or "poisson" (log link).
 
@@ -365,7 +365,7 @@ def weighted_regression(
     """
     matrix = as_numbers("design", design)
     if matrix.ndim != 2:
-        raise InputError("design", "it is not a table of records by coefficients", "Give a column per coefficient")
+        raise InputError("design", "it is not a dataset of records by coefficients", "Give a variable per coefficient")
     terms = matrix.shape[1]
     read = _read(sample, [outcome, *matrix.T], within, missing, least=terms + 1)
     y, x, weights = read.columns[0], read.columns[1:].T, read.weights
@@ -424,7 +424,7 @@ def _numbers(sample: Sample, column: Any) -> Floats:
     series = pd.Series(column)
     numeric = pd.api.types.is_numeric_dtype(series.dtype) and series.dtype.kind != "c"
     if not numeric:
-        raise InputError("values", "they are not numbers", "Give a column of numbers, or true and false")
+        raise InputError("values", "they are not numbers", "Give a variable of numbers, or true and false")
     values = series.to_numpy(dtype=np.float64, na_value=np.nan)
     if len(values) != sample.records:
         problem = f"there are {len(values):,} for {sample.records:,} records"
@@ -438,7 +438,7 @@ def _mask(sample: Sample, within: Any) -> NDArray[np.bool_]:
     series = pd.Series(within)
     if not pd.api.types.is_bool_dtype(series.dtype) or len(series) != sample.records or series.isna().any():
         problem = "it is not true or false for every record"
-        raise InputError("within", problem, "Compare a column with a value, as in data['region'] == 'N'")
+        raise InputError("within", problem, "Compare a variable with a value, as in data['region'] == 'N'")
     return series.to_numpy(dtype=bool)
 
 
@@ -555,8 +555,8 @@ def _check_rank(design: Floats, weights: Floats) -> None:
     heavy = design * np.sqrt(weights)[:, None]
     sizes = np.sqrt((heavy**2).sum(axis=0))
     if (sizes == 0).any() or np.linalg.eigvalsh((heavy / sizes).T @ (heavy / sizes))[0] < _SINGULAR:
-        problem = "its columns are empty or tell the same twice, among the records that take part"
-        raise InputError("design", problem, "Leave out columns until each says something of its own")
+        problem = "its variables are empty or tell the same twice, among the records that take part"
+        raise InputError("design", problem, "Leave out variables until each says something of its own")
 
 
 def _check_level(level: float) -> None:

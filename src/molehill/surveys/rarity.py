@@ -76,13 +76,13 @@ def population_risk(
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     known
-        The columns that an intruder knows. A missing value is a value of its own.
+        The variables that an intruder knows. A missing value is a value of its own.
     weights
-        The design weight of every record, `Sample.weights` for instance; they must add up to the population.
+        The design weight of every record, `Sample.weights` for example; they must add up to the population.
     breaks
-        Groups for numeric known columns, by name.
+        Groups for numeric key variables, by name.
 
     References
     ----------
@@ -99,11 +99,11 @@ def population_risk(
     table = as_table(data)
     names = find_columns(table, known, "known")
     if not names:
-        raise InputError("known", "it names no column", "Name what an intruder knows")
+        raise InputError("known", "it names no variable", "Name what an intruder knows")
     heavy = as_numbers("weights", weights)
     if heavy.shape != (len(table.frame),) or not np.isfinite(heavy).all() or (heavy < 0).any():
         problem = "they are not one finite number from 0 up for every record"
-        raise InputError("weights", problem, "Give the design weights, Sample.weights for instance")
+        raise InputError("weights", problem, "Give the design weights, Sample.weights for example")
     if heavy.sum() < len(heavy) * (1 - 1e-9):
         problem = "they add up to less than the number of records"
         raise InputError("weights", problem, "Multiply them so that they add up to the population")

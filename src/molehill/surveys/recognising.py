@@ -1,6 +1,6 @@
-"""Which columns of a table probably say how it was sampled: a proposal with reasons, for somebody to confirm.
+"""Which variables of a dataset probably say how it was sampled: a proposal with reasons, for somebody to confirm.
 
-A name alone is never enough. A column called weight may hold kilograms, and one called cluster the result of an
+A name alone is never enough. A variable called weight may hold kilograms, and one called cluster the result of an
 analysis: values must fit the part, and where a name has two meanings they must speak for the one that is proposed.
 """
 
@@ -58,20 +58,20 @@ _CLUSTER_WORDS = re.compile(r"\b(primary sampling unit|psu)\b|\bcluster (number|
 _POPULATION_WORDS = re.compile(r"\bfinite population|\bpopulation size")
 _BODY_WORDS = re.compile(r"\b(kg|kilo\w*|lbs?|pounds?|grams?|body|birth|k(oe|ö)rper\w*|corporel\w*|corporal)\b|_kg|_lb")
 _BODY_COLUMNS = re.compile(r"(height|bmi|stature|taille|gr(oe|ö)(ss|ß)e|altura|waist|hgt|ht)(_?(cm|m|in))?")
-# Without a name that says so: numbers of people behind a record, a few different ones with many decimals, as what
+# Without a name that says so: numbers of respondents behind a record, a few different ones with many decimals, as what
 # divides a population by a sample has. Records of one weight are at least so many, and none counts as so many others.
 _ALIKE, _MOST_UNEVEN, _LEAST_EXPANSION = 5, 100.0, 2.0
 _LEAST_REPLICATES = 8
 _MOST_STRATA = 50
 # No body weighs so much in kilograms or in pounds, on average.
 _HEAVY = 400.0
-# The share of different values from which whole numbers look like those of people.
+# The share of different values from which whole numbers look like those of respondents.
 _NUMBERED = 0.9
 
 
 @dataclass(frozen=True)
 class Suggested:
-    """One part of a design: the columns that may have it, and why.
+    """One part of a design: the variables that may have it, and why.
 
     `taken` says whether it is in the proposal; `open`, that it is not and that a person has to decide what it is.
     """
@@ -85,9 +85,9 @@ class Suggested:
 
 @dataclass(frozen=True)
 class Recognised:
-    """A proposal: the design, None where no weight was found, and what speaks for and against each column.
+    """A proposal: the design, None where no weight was found, and what speaks for and against each variable.
 
-    Only names and reasons are in it, no value of the table. Somebody who knows the survey must confirm it.
+    Only names and reasons are in it, no value of the dataset. Somebody who knows the survey must confirm it.
     """
 
     design: SurveyDesign | None
@@ -102,12 +102,12 @@ class Recognised:
 
 
 def detect_design(data: Any) -> Recognised:
-    """Propose a survey design by names, labels and values of columns.
+    """Propose a survey design by names, labels and values of variables.
 
     Parameters
     ----------
     data
-        The table; of a `Table`, labels of columns are read too.
+        The dataset; of a `Table`, labels of variables are read too.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def _first(found: Iterable[Suggested], role: DesignRole) -> str | None:
 
 
 def _numbers(table: Table, name: str) -> Floats | None:
-    """The values of a column of numbers without gaps; None for another."""
+    """The values of a variable of numbers without gaps; None for another."""
     column = table.frame[name]
     if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         return None
@@ -204,13 +204,13 @@ def _body_reason(table: Table, plain: str, label: str) -> str:
 
 
 def _speaks_for(table: Table, values: Floats, replicates: list[Suggested]) -> str:
-    """Say what in a column whose name has two meanings speaks for a survey weight; empty if nothing does."""
+    """Say what in a variable whose name has two meanings speaks for a survey weight; empty if nothing does."""
     mean = float(values.mean())
     sizes = {other: _numbers(table, other) for other in table.frame.columns if _POPULATIONS.fullmatch(other.lower())}
     summed = [other for other, size in sizes.items() if size is not None and _adds_up(values, size, size)]
     # A scale shows one decimal, or two.
     fine = float(np.mean(np.abs(values * 100 - np.round(values * 100)) > 1e-6))
-    # Whole numbers that are nearly all different are those of people.
+    # Whole numbers that are nearly all different are those of respondents.
     numbered = bool((values == np.round(values)).all()) and len(np.unique(values)) > _NUMBERED * len(values)
     reasons = {
         "there are replicate weights beside it": bool(replicates),
@@ -247,7 +247,7 @@ def _adds_up(weights: Floats, sizes: Floats, groups: Any) -> bool:
 
 
 def _is_called(table: Table, name: str, names: re.Pattern[str], words: re.Pattern[str]) -> str:
-    """Say whether the name or the label of a column means a part of a design; empty if neither does."""
+    """Say whether the name or the label of a variable means a part of a design; empty if neither does."""
     if names.fullmatch(name.lower()):
         return "name"
     return "label" if words.search(table.column_labels.get(name, "").lower()) else ""

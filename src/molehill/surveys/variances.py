@@ -1,4 +1,4 @@
-"""Variances under a design: by linearisation, by replicates, and replicates by the bootstrap.
+"""Variances under a design: by linearization, by replicates, and replicates by the bootstrap.
 
 An estimate is nearly a sum over records of weight times influence. The variance of such a sum comes from how the totals
 of clusters vary within strata. Replicates need no influence: the estimate is done again with other weights.
@@ -27,7 +27,7 @@ def linearised(sample: Sample, scores: Floats) -> Floats:
     """
     columns = scores[:, None] if scores.ndim == 1 else scores
     factor = _unit_factors(sample)
-    # One after the other: all at once would be a table of units by estimates.
+    # One after the other: all at once would be a dataset of units by estimates.
     found = np.array([_centred_totals(sample, column) ** 2 @ factor for column in columns.T])
     return found[0] if scores.ndim == 1 else found
 

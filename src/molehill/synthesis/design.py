@@ -1,9 +1,9 @@
-"""From the predictors of a table to the numbers that a model multiplies with its coefficients.
+"""From the predictors of a dataset to the numbers that a model multiplies with its coefficients.
 
 A design matrix has one row per record: the intercept first, then one column per numeric predictor (a very skewed one in
 logarithms; centred, scaled to standard deviation 1) and one per level of a categorical predictor but the first, at last
 one that tells where a number is missing. What was learned (levels, centres, scales, groups) is kept beside the matrix,
-so that another table can be brought onto the same columns. Many rare levels are one, and of far too many predictors
+so that another dataset can be brought onto the same columns. Many rare levels are one, and of far too many predictors
 those that say least are left out: a model of hundreds of columns would take days and learn little.
 
 Formulaic parses the formulas and codes the interactions. It would also evaluate Python found in a formula; here only
@@ -56,7 +56,7 @@ _FORMULA_REMEDY = "Write column names joined by + : * - ^ and brackets, a name w
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A design matrix, and what was learned from the confidential table to make it.
+    """A design matrix, and what was learned from the confidential data to make it.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Design:
     formula
         The terms in words.
     terms
-        The columns of the table that each term multiplies; the intercept is the empty term.
+        The columns of the dataset that each term multiplies; the intercept is the empty term.
     levels
         For each categorical predictor its levels, the first being the reference; None stands for a missing value.
     centre, scale
@@ -104,7 +104,7 @@ class Design:
     logged: tuple[str, ...] = ()
 
     def again(self, table: Table) -> dict[str, Floats]:
-        """The input of a model that this design is, for a table with other values in the predictors."""
+        """The input of a model that this design is, for a dataset with other values in the predictors."""
         return {"design": apply_design(self, table)}
 
     @property
@@ -131,7 +131,7 @@ def learn_design(
     widest: int | None = None,
     complete: bool = True,
 ) -> Design:
-    """Make the design matrix of a table.
+    """Make the design matrix of a dataset.
 
     A categorical predictor with more than 50 levels keeps the 50 most frequent of those that have at least 10 records;
     the others are one level, "other". If the design would have more than 50 columns and more than a fifth of the
@@ -140,7 +140,7 @@ def learn_design(
     Parameters
     ----------
     table
-        The confidential table.
+        The confidential data.
     predictors
         Names of columns, or the right-hand side of a formula such as "age + education*earner", or None for the
         intercept alone. A column is categorical or numeric as `infer_schema` finds it. A missing value is a level of
@@ -335,7 +335,7 @@ class _Room:
 
 
 def apply_design(design: Design, table: Table) -> Floats:
-    """Bring another table onto the columns of a design.
+    """Bring another dataset onto the columns of a design.
 
     A level that the design has not seen is "other" where levels were pooled; a number or a group of numbers is the
     nearest one seen; anything else is an error. A missing number is the mean where none was missing.
@@ -410,7 +410,7 @@ def _places(column: pd.Series, levels: Sequence[Any], name: str, argument: str) 
 def _check_seen(found: NDArray[np.int64], name: str, argument: str) -> NDArray[np.int64]:
     if unseen := int((found < 0).sum()):
         problem = f"{name!r} has a level that was not there when the model learned, in {unseen:,} record(s)"
-        raise InputError(argument, problem, "Leave these records out, or learn from a table that has the level")
+        raise InputError(argument, problem, "Leave these records out, or learn from a dataset that has the level")
     return found
 
 
@@ -454,7 +454,7 @@ def _parse(table: Table, formula: str) -> list[tuple[str, ...]]:
         name = token["quoted"] or token["name"]
         if name and formula[token.end() :].lstrip().startswith("("):
             problem = f"the formula calls {name!r} like a function"
-            raise InputError("predictors", problem, "Formulas call none: add the transformed column to the table")
+            raise InputError("predictors", problem, "Formulas call none: add the transformed column to the dataset")
         if name and name not in names:
             names.append(name)
         neutral.append(f"x{names.index(name)}" if name else token[0])

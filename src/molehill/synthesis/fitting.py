@@ -1,4 +1,4 @@
-"""From a synthesizer and weights to a posterior, and from a posterior to synthetic tables."""
+"""From a synthesizer and weights to a posterior, and from a posterior to synthetic datasets."""
 
 import inspect
 import time
@@ -95,9 +95,9 @@ def fit(
     Parameters
     ----------
     synthesizer
-        One of `molehill.models`, or your own; a `SequentialSynthesizer` of them for several columns.
+        One of `molehill.models`, or your own; a `SequentialSynthesizer` of them for several variables.
     data
-        The confidential table.
+        The confidential data.
     weights
         One number per record, from 0 up, as from `risk_weights`; without them every record counts fully.
     survey
@@ -113,19 +113,19 @@ def fit(
         How many chains, and how many sweeps of each to tune and to keep; by default what the engine needs, and half as
         many to keep if those have converged.
     effective
-        The effective size that the draws must have; as many tables can be drawn.
+        The effective size that the draws must have; as many datasets can be drawn.
     patience
         A fit that has not converged goes on until it is twice as long, at most this many times. What it has so far
         then counts as warm-up, and of the rest `draws` are kept, evenly spaced.
     engine
         "default" for the synthesizer's own sampler, "nuts" for NUTS with Stan's warm-up.
     shards
-        How many devices of JAX share the records of every chain, for tables so large that one device is slow: 2, 4, 8
+        How many devices of JAX share the records of every chain, for datasets so large that one device is slow: 2, 4, 8
         or 16, and as many devices as that times the chains. The draws are the same but for rounding.
     checkpoint
         Folder for checkpoints: an interrupted call, made again, goes on where it stopped and ends with the same bytes.
     start_from
-        A posterior of the same synthesizer and table under other weights: its draws are a good place to start.
+        A posterior of the same synthesizer and dataset under other weights: its draws are a good place to start.
     progress
         Show a bar with the time left, on a terminal.
     """
@@ -149,7 +149,7 @@ def fit(
 
 
 def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> Posterior:
-    """Fit again to the table without a record: the truth that `molehill.synthesis.sampling.removal` is held against.
+    """Fit again to the dataset without a record: the truth that `molehill.synthesis.sampling.removal` is held against.
 
     Under a survey the record stays in the design, as one that counts for nothing: how the others were drawn, and how
     many each of them stands for, is not changed by it.
@@ -227,7 +227,7 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: How) -> P
 
 
 def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: How) -> Posterior:
-    """Fit the parts of one column, each on its own."""
+    """Fit the parts of one variable, each on its own."""
     fitted: dict[str, Posterior | None] = {}
     calls, parts = {}, synthesizer.parts(table)
     for number, (name, part) in enumerate(parts.items()):
@@ -264,7 +264,7 @@ def _sample_if_counting(table: Table, part: Synthesizer, weights: Any, how: How)
 
 
 def _fit_links(synthesizer: SequentialSynthesizer, table: Table, weights: Any, how: How) -> Posterior:
-    """Fit the columns of a chain, each given the true values of those before it.
+    """Fit the variables of a chain, each given the true values of those before it.
 
     A design weight that is replaced itself is drawn as it is in the sample, and so is what comes before it: only who is
     drawn given the weight can count by it. Otherwise the design would count twice.
@@ -275,9 +275,9 @@ def _fit_links(synthesizer: SequentialSynthesizer, table: Table, weights: Any, h
     first = drawn.index(True) + 1 if True in drawn else 0
     for number, link in enumerate(synthesizer.links):
         name = ", ".join(link.sensitive)
-        # The first column is fitted as it would be alone.
+        # The first variable is fitted as it would be alone.
         own_seed = derive_seed(how.seed, "link", name) if number else how.seed
-        # The name of a column may hold anything, and is no name of a folder.
+        # The name of a variable may hold anything, and is no name of a folder.
         own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
         own = own if number >= first else replace(own, survey=None)
         counted = _without_empty(synthesizer, link, table, weights)
@@ -290,7 +290,7 @@ def _fit_links(synthesizer: SequentialSynthesizer, table: Table, weights: Any, h
 
 
 def _fit_link(table: Table, chain: SequentialSynthesizer, place: int, weights: Any, how: How) -> Posterior:
-    """Fit one column of a chain; its posterior is of the whole table, which all of them share."""
+    """Fit one variable of a chain; its posterior is of the whole dataset, which all of them share."""
     with doing(f"variable {place + 1} of {len(chain.links)}"):
         fitted = _fit(chain.links[place], see_before(chain, place, table), weights, how)
     parts = {name: replace(part, table=table) for name, part in fitted.parts.items()}
@@ -298,7 +298,7 @@ def _fit_link(table: Table, chain: SequentialSynthesizer, place: int, weights: A
 
 
 def _without_empty(chain: SequentialSynthesizer, link: Link, table: Table, weights: Any) -> Any:
-    """Leave out the records in which a column is empty by a rule: that is not for a model to learn."""
+    """Leave out the records in which a variable is empty by a rule: that is not for a model to learn."""
     ruled = [name for name in link.sensitive if chain.rules.empties(name)]
     if not ruled:
         return weights
@@ -362,7 +362,7 @@ def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: How) -> P
 def _fit_to_few(synthesizer: Synthesizer, table: Table, weights: Any, how: How) -> Posterior | None:
     """Fit to some of very many records: what converges is found, and chains start where the mass is, at little cost.
 
-    The others have the weight 0 meanwhile, so that the design is that of the whole table.
+    The others have the weight 0 meanwhile, so that the design is that of the whole dataset.
     """
     checked = _check_weights(weights, table)
     counted = np.flatnonzero(_powers(checked, how.survey) > 0)
@@ -468,24 +468,24 @@ def draw(
     unconverged: Literal["error", "allow"] = "error",
     records: int | None = None,
 ) -> list[Any]:
-    """Draw synthetic tables: new sensitive values for every record, everything else as it was.
+    """Draw synthetic datasets: new sensitive values for every record, everything else as it was.
 
-    Each table is predicted from another draw, spread over the whole posterior. Columns, their order, types and labels
-    are those of the confidential table; whole numbers stay whole, and missing sensitive values stay missing.
+    Each dataset is predicted from another draw, spread over the whole posterior. Variables, their order, types and
+    labels are those of the confidential data; whole numbers stay whole, and missing sensitive values stay missing.
 
     Parameters
     ----------
     posterior
         From `fit`.
     datasets
-        How many tables; at most the effective sample size of the fit, unless its draws are independent.
+        How many datasets; at most the effective sample size of the fit, unless its draws are independent.
     seed
-        The same posterior and seed give the same tables.
+        The same posterior and seed give the same datasets.
     unconverged
         "error" refuses a fit that has not converged; "allow" draws from it all the same.
     records
-        How many records of new people every table has, of nothing but the replaced columns; for a synthesizer that
-        conditions on no other. Left out: the records of the confidential table, with new values.
+        How many records of new respondents every dataset has, of nothing but the synthesized variables; for a
+        synthesizer that conditions on no other. Left out: the records of the confidential data, with new values.
 
     Returns
     -------
@@ -508,7 +508,7 @@ def draw_to(
     ending: str = ".parquet",
     unconverged: Literal["error", "allow"] = "error",
 ) -> list[Path]:
-    """Draw synthetic tables straight to disk, one after the other: no more than one of them is in memory.
+    """Draw synthetic datasets straight to disk, one after the other: no more than one of them is in memory.
 
     Parameters
     ----------
@@ -518,14 +518,14 @@ def draw_to(
     posterior, datasets, unconverged
         As in `draw`.
     seed
-        The same posterior and seed give the same tables: others than `draw`, which makes all of them at once.
+        The same posterior and seed give the same datasets: others than `draw`, which makes all of them at once.
     ending
         The format of the files, as in `molehill.write_table`.
 
     Returns
     -------
     list
-        The paths of the tables.
+        The paths of the datasets.
     """
     _check_drawing(posterior, datasets, seed, unconverged)
     if Path(folder).exists():
@@ -549,7 +549,7 @@ def _check_drawing(posterior: Posterior, datasets: int, seed: int, unconverged: 
     if datasets > size and unconverged == "error" and not posterior.independent:
         raise InputError(
             "datasets",
-            f"{datasets} tables from {size:.0f} effective draws would repeat each other",
+            f"{datasets} datasets from {size:.0f} effective draws would repeat each other",
             f"Draw at most {int(size)}, or fit with more draws",
         )
 
@@ -559,14 +559,14 @@ def _single_parts(posterior: Posterior) -> list[Posterior]:
 
 
 def _check_nobody(posterior: Posterior) -> None:
-    """Refuse to make new people where something of them comes from the collected ones."""
+    """Refuse to make new respondents where something of them comes from the collected ones."""
     own = posterior.synthesizer.sensitive
     for part in _single_parts(posterior):
         design = part.learned.facts.get("design")
         given = [name for term in (design or {}).get("terms", ()) for name in term if name not in own]
         if design is None or given or posterior.options.get("component_draw") == "posterior":
             what = f"given {given[0]!r}" if given else "given what nobody can tell"
-            problem = f"values are drawn {what}, which new people do not have"
+            problem = f"values are drawn {what}, which new respondents do not have"
             raise InputError("records", problem, "Fit a synthesizer that conditions on nothing but what it replaces")
     frame, modelled = posterior.table.frame, modelled_columns(posterior)
     kept = [name for name in own if name not in modelled and frame[name].isna().any()]
@@ -576,7 +576,7 @@ def _check_nobody(posterior: Posterior) -> None:
 
 
 def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:
-    """Give a user's model the columns that its arguments name."""
+    """Give a user's model the variables that its arguments name."""
     names = list(inspect.signature(synthesizer.model).parameters)
     find_columns(table, names, "model")
     inputs, levels = {}, {}
@@ -586,7 +586,7 @@ def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:
             inputs[name] = column.to_numpy(dtype=np.float64, na_value=np.nan)
             refused = np.isinf(inputs[name]) if name in synthesizer.sensitive else ~np.isfinite(inputs[name])
             if refused.any():
-                problem = f"column {name!r} is missing or infinite in row {np.flatnonzero(refused)[0] + 1}"
+                problem = f"variable {name!r} is missing or infinite in row {np.flatnonzero(refused)[0] + 1}"
                 raise InputError("data", problem, "Correct it, or give the synthesizer a learn of its own")
             # A missing sensitive value has weight 0, but as NaN it would still spoil gradients: any other will do.
             filler = column.dropna().iloc[0] if column.notna().any() else 0.0
@@ -600,7 +600,7 @@ def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:
 
 
 def _observe_by_name(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> Observed:
-    """Give a user's model other values of the sensitive columns."""
+    """Give a user's model other values of the sensitive variables."""
     inputs, there = {}, np.ones(len(table.frame), dtype=bool)
     for name in set(synthesizer.sensitive) & set(inspect.signature(synthesizer.model).parameters):
         coded = name in levels
@@ -613,7 +613,7 @@ def _observe_by_name(synthesizer: Synthesizer, levels: Mapping[str, Any], table:
 
 
 def _learn_by_name_again(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Give a user's model the columns that its arguments name, of a table with other values in the predictors."""
+    """Give a user's model the variables that its arguments name, of a dataset with other values in the predictors."""
     inputs = {}
     for name in inspect.signature(synthesizer.model).parameters:
         if name not in synthesizer.sensitive:

@@ -24,7 +24,7 @@ def predict_by_model(
     assert isinstance(synthesizer, Synthesizer)
     predict = _compile(synthesizer.predict or _model_prediction(synthesizer), *synthesizer.options.items())
     shared = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
-    # Keys one by one: split and taken apart, they would be compiled for every number of tables.
+    # Keys one by one: split and taken apart, they would be compiled for every number of datasets.
     root, predictions = jax.random.key(seed), []
     for number, (chain, place) in enumerate(chosen):
         values = {name: jnp.asarray(array[chain, place]) for name, array in posterior.draws.items()}
@@ -34,7 +34,7 @@ def predict_by_model(
 
 
 def learn_again(name: str, learned: Learned, table: Table) -> dict[str, jax.Array]:
-    """The inputs that come from predictors, for a table in which some of these were replaced."""
+    """The inputs that come from predictors, for a dataset in which some of these were replaced."""
     return {name: jnp.asarray(value) for name, value in inputs_again(name, learned, table).items()}
 
 

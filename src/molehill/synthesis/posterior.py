@@ -1,4 +1,4 @@
-"""A fitted synthesizer, and new tables from it."""
+"""A fitted synthesizer, and new datasets from it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ from molehill.tables.resolution import column_unit, dates_like, holds_dates, rou
 from molehill.tables.table import Table, with_columns
 
 Values = Mapping[str, Any]
-# How often records that break a constraint are drawn again, and tables that their share is told from.
+# How often records that break a constraint are drawn again, and datasets that their share is told from.
 _TURNS, _TRIED = 50, 5
 # What differs from a multiple of its unit by less than this share of the unit is one.
 _ROUNDING = 1e-6
@@ -38,7 +38,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """What any way of fitting gives: draws of the parameters, whether they can be trusted, and tables from them.
+    """What any way of fitting gives: draws of the parameters, whether they can be trusted, and datasets from them.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Posterior:
         What was fitted, to what, and how each record counted: what its likelihood was raised to. Under a survey that is
         `risk_weights` times `survey_weights`.
     learned
-        Everything that the synthesizer took from the table.
+        Everything that the synthesizer took from the dataset.
     draws
         Sites to arrays (chains, draws, ...).
     diagnostics
@@ -121,14 +121,14 @@ class Posterior:
 
     @property
     def independent(self) -> bool:
-        """Whether the draws are independent: then any number of tables can be predicted from them."""
+        """Whether the draws are independent: then any number of datasets can be predicted from them."""
         if self.parts:
             return all(part.independent for part in self.parts.values())
         return isinstance(self.synthesizer, DirectSynthesizer)
 
     @property
     def units(self) -> dict[str, float]:
-        """The unit that each replaced amount or count is written in, cents or hundreds for instance; 0 for none."""
+        """The unit that each replaced amount or count is written in, cents or hundreds for example; 0 for none."""
         if self.parts:
             return {name: unit for part in self.parts.values() for name, unit in part.units.items()}
         frame = self.table.frame
@@ -155,18 +155,18 @@ class Posterior:
     def predict_tables(
         self, datasets: int, *, seed: int, at_once: int | None = None, records: int | None = None
     ) -> Iterator[list[Any]]:
-        """Draw tables from draws that are spread over the whole posterior, some at a time.
+        """Draw datasets from draws that are spread over the whole posterior, some at a time.
 
         Parameters
         ----------
         datasets
-            How many tables in all.
+            How many datasets in all.
         seed
-            The same posterior, seed and number at a time give the same tables.
+            The same posterior, seed and number at a time give the same datasets.
         at_once
-            How many tables to make at a time; by default all.
+            How many datasets to make at a time; by default all.
         records
-            How many new records every table has, of nothing but the replaced columns: see `draw`.
+            How many new records every dataset has, of nothing but the synthesized variables: see `draw`.
         """
         size = min(datasets, at_once or datasets)
         for start in range(0, datasets, size):
@@ -175,7 +175,7 @@ class Posterior:
     def predict_batch(
         self, datasets: int, start: int, *, seed: int, at_once: int, records: int | None = None
     ) -> list[Any]:
-        """Draw the tables from `start` on of `predict_tables`, as many as it makes at a time."""
+        """Draw the datasets from `start` on of `predict_tables`, as many as it makes at a time."""
         own = seed if at_once >= datasets else derive_seed(seed, "batch", start)
         batch = _Batch(datasets, start, min(start + at_once, datasets))
         how = {"levels": _levels(self), "modelled": modelled_columns(self), "emptied": _emptied(self)}
@@ -198,7 +198,7 @@ class Posterior:
         return remove_records(self, rows, datasets=datasets, releases=releases, seed=seed)
 
     def can_guess(self, column: str) -> bool:
-        """Whether it can be told what another value of a column would do, without fitting again."""
+        """Whether it can be told what another value of a variable would do, without fitting again."""
         return why_no_guess(self, column) is None
 
     def guesses(
@@ -209,7 +209,7 @@ class Posterior:
 
     @property
     def levels(self) -> Mapping[str, Any]:
-        """The levels of the categorical columns that are replaced, in the order of their codes."""
+        """The levels of the categorical variables that are replaced, in the order of their codes."""
         return _levels(self)
 
     def drawing_by(self, **options: Any) -> "Posterior":
@@ -224,7 +224,7 @@ class Posterior:
 
 
 def _join_turns(posterior: Posterior, turns: Sequence[Table], records: int) -> Table:
-    """Lay tables of one draw under each other, without what was not replaced, and cut them to so many records."""
+    """Lay datasets of one draw under each other, without what was not replaced, and cut them to so many records."""
     own = {*posterior.synthesizer.sensitive}
     names = [name for name in posterior.table.frame.columns if name in own]
     frame = pd.concat([table.frame[names] for table in turns], ignore_index=True)
@@ -233,7 +233,8 @@ def _join_turns(posterior: Posterior, turns: Sequence[Table], records: int) -> T
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A table as far as it is drawn, without the columns that are still to come, and which of its columns are new."""
+    """A dataset as far as it is drawn, without the variables that are still to come, and which of its variables are
+    new."""
 
     table: Table
     replaced: tuple[str, ...]
@@ -241,7 +242,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Tables `first` to `last` of so many in all."""
+    """Datasets `first` to `last` of so many in all."""
 
     datasets: int
     first: int
@@ -262,7 +263,7 @@ def predict_from(
     drawn: Sequence[Drawn] | None = None,
     supports: Sequence[Mapping[str, Support]] | None = None,
 ) -> list[Prediction]:
-    """Predict every record from each of the chosen draws; `drawn` are the tables as far as they are drawn already."""
+    """Predict every record from each of the chosen draws; `drawn` are the datasets as far as they are drawn already."""
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, DirectSynthesizer):
         return _predict_directly(posterior, synthesizer, chosen, seed, drawn, supports)
@@ -301,7 +302,7 @@ def _predict_directly(
             for number in range(first, len(chosen), step):
                 predict(number)
 
-    # Every table has random numbers of its own: which thread draws it makes no difference.
+    # Every dataset has random numbers of its own: which thread draws it makes no difference.
     step = min(workers(), len(chosen))
     in_threads(predict_every, [(first, step) for first in range(step)])
     return [predictions[number] for number in range(len(chosen))]
@@ -314,7 +315,7 @@ def _predict(
     drawn: Sequence[Drawn] | None,
     supports: Sequence[Mapping[str, Support]] | None = None,
 ) -> list[Values]:
-    """Give the new values of every table of a batch; within supports, where the synthesizer can."""
+    """Give the new values of every dataset of a batch; within supports, where the synthesizer can."""
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, SequentialSynthesizer):
         return _predict_links(posterior, batch, seed)
@@ -334,7 +335,7 @@ def _predict(
 
 
 def _in_units(posterior: Posterior, values: Values, units: Mapping[str, float]) -> Values:
-    """Write predicted amounts in the unit of their column, within the support that the model was given."""
+    """Write predicted amounts in the unit of their variable, within the support that the model was given."""
     facts = posterior.learned.facts
     low, high = facts.get("support", (-np.inf, np.inf))
     # Where a model speaks of logarithms, nothing is rounded to zero.
@@ -344,7 +345,7 @@ def _in_units(posterior: Posterior, values: Values, units: Mapping[str, float]) 
 
 
 def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Values]:
-    """Draw one column after the other; records that break a constraint all the same are drawn again, whole."""
+    """Draw one variable after the other; records that break a constraint all the same are drawn again, whole."""
     drawn, broken = _predict_links_once(posterior, batch, seed)
     for turn in range(1, _TURNS):
         if not broken.any():
@@ -357,7 +358,7 @@ def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Value
     if broken.any():
         number = int(broken.any(axis=0).sum())
         problem = f"{number:,} record(s) cannot be drawn so that they keep them"
-        raise InputError("constraints", problem, "Loosen one, replace more of their columns, or widen limits")
+        raise InputError("constraints", problem, "Loosen one, replace more of their variables, or widen limits")
     return list(drawn)
 
 
@@ -370,16 +371,17 @@ def share_accepted(posterior: Posterior, seed: int) -> float:
 
 
 def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple[list[dict[str, Any]], Booleans]:
-    """Draw one column after the other, each given those before it; the first as it would be drawn alone.
+    """Draw one variable after the other, each given those before it; the first as it would be drawn alone.
 
-    Also gives which records break a constraint, (tables, records).
+    Also gives which records break a constraint, (datasets, records).
     """
     chain = posterior.synthesizer
     assert isinstance(chain, SequentialSynthesizer)
     number = batch.last - batch.first
     drawn: list[dict[str, Any]] = [{} for _ in range(number)]
     columns = [name for link in chain.links for name in link.sensitive]
-    # Every table holds what is kept and what was drawn so far: what is still to come is not there to be conditioned on.
+    # Every dataset holds what is kept and what was drawn so far: what is still to come is not there to be conditioned
+    # on.
     kept = replace(posterior.table, frame=posterior.table.frame.drop(columns=columns))
     full = [kept] * number
     broken = np.zeros((number, len(posterior.table.frame)), dtype=bool)
@@ -407,7 +409,7 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
 
 
 def see_before(chain: SequentialSynthesizer, place: int, table: Table) -> Table:
-    """Give a table without the columns that are replaced after a link: these are not there to be conditioned on."""
+    """Give a dataset without the variables that are replaced after a link: these are not there to be conditioned on."""
     later = [column for after in chain.links[place + 1 :] for column in after.sensitive]
     return replace(table, frame=table.frame.drop(columns=later))
 
@@ -415,7 +417,7 @@ def see_before(chain: SequentialSynthesizer, place: int, table: Table) -> Table:
 def _find_supports(
     rules: Rules, columns: Sequence[str], frame: pd.DataFrame, order: Sequence[str]
 ) -> dict[str, Support]:
-    """Where the next columns may lie in every record, by column."""
+    """Where the next variables may lie in every record, by variable."""
     found = {}
     for column in columns:
         support = rules.support(column, frame, order[order.index(column) + 1 :])
@@ -437,7 +439,7 @@ def _keep_rules(
         near = np.abs(written - support.fixed) <= _ROUNDING * unit
         kept[known] = np.where(near, written, support.fixed)[known]
         empty = empty | support.empty
-        # Where no value was left to be drawn, any will do for the columns to come: the record is drawn again.
+        # Where no value was left to be drawn, any will do for the variables to come: the record is drawn again.
         nothing = support.impossible & (kept < 0 if coded else np.isnan(kept))
         kept[nothing] = 0 if coded else np.clip(0.0, *rules.limits.get(column, (-np.inf, np.inf)))
     kept[empty] = -1 if coded else np.nan
@@ -445,10 +447,10 @@ def _keep_rules(
 
 
 def inputs_again(name: str, learned: Learned, table: Table, *replaced: Sequence[str]) -> Mapping[str, Any]:
-    """The inputs that come from predictors, for a table in which some of these were replaced."""
+    """The inputs that come from predictors, for a dataset in which some of these were replaced."""
     if learned.again is None:
-        problem = f"what {name!r} is given cannot be made again from columns that were replaced before"
-        raise InputError("synthesizer", problem, "Give its Learned an `again`, or draw it before those columns")
+        problem = f"what {name!r} is given cannot be made again from variables that were replaced before"
+        raise InputError("synthesizer", problem, "Give its Learned an `again`, or draw it before those variables")
     return learned.again(table, *replaced)
 
 
@@ -461,9 +463,9 @@ def put_back(
     emptied: Collection[str] = (),
     before: Table | None = None,
 ) -> Table:
-    """Write predicted values into a copy of the table, in the columns' own types; `levels` by their codes.
+    """Write predicted values into a copy of the dataset, in the variables' own types; `levels` by their codes.
 
-    What was missing stays missing (in the table `before`, if that is another one), but for the columns that are
+    What was missing stays missing (in the dataset `before`, if that is another one), but for the variables that are
     `modelled`: there the prediction says what is. In those that are `emptied` what has no value becomes missing, too.
     """
     replaced = {}
@@ -485,7 +487,7 @@ def put_back(
             replaced[name] = dates_like(np.where(there, new, np.nan), column)
             continue
         made = pd.Series(new, index=column.index)
-        # A search puts back thousands of tables, most of them without a gap.
+        # A search puts back thousands of datasets, most of them without a gap.
         made = made if there.all() else made.where(there)
         replaced[name] = made.astype(_with_room(column.dtype, there))
     return with_columns(table, replaced)
@@ -497,7 +499,7 @@ def as_given(table: Table) -> Any:
 
 
 def _levels(posterior: Posterior) -> Mapping[str, Any]:
-    """The levels of the categorical columns that are replaced, in the order of their codes."""
+    """The levels of the categorical variables that are replaced, in the order of their codes."""
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, SequentialSynthesizer):
         return {name: found for part in posterior.parts.values() for name, found in _levels(part).items()}
@@ -509,7 +511,7 @@ def _levels(posterior: Posterior) -> Mapping[str, Any]:
 
 
 def modelled_columns(posterior: Posterior) -> set[str]:
-    """The columns of which the synthesizer says itself which values are missing."""
+    """The variables of which the synthesizer says itself which values are missing."""
     synthesizer = posterior.synthesizer
     if not isinstance(synthesizer, SequentialSynthesizer):
         return {*synthesizer.sensitive} if synthesizer.missing else set()
@@ -518,7 +520,7 @@ def modelled_columns(posterior: Posterior) -> set[str]:
 
 
 def _emptied(posterior: Posterior) -> set[str]:
-    """The columns that constraints say to be empty, whether a confidential value is missing or not."""
+    """The variables that constraints say to be empty, whether a confidential value is missing or not."""
     synthesizer = posterior.synthesizer
     rules = synthesizer.rules if isinstance(synthesizer, SequentialSynthesizer) else Rules()
     claims = [claim for one in rules.constraints for claim in one.conclusion if isinstance(claim, Empty)]
@@ -526,17 +528,17 @@ def _emptied(posterior: Posterior) -> set[str]:
 
 
 def _with_room(dtype: Any, there: Booleans) -> Any:
-    """The type of a column, or where a value is missing that it has no room for, one that has."""
+    """The type of a variable, or where a value is missing that it has no room for, one that has."""
     if there.all() or not isinstance(dtype, np.dtype) or dtype.kind not in "iub":
         return dtype
     return "boolean" if dtype.kind == "b" else dtype.name.replace("uint", "UInt").replace("int", "Int")
 
 
 def _check_fits(values: np.ndarray, column: pd.Series) -> None:
-    """Refuse values that the type of the column cannot hold: whole numbers would wrap around in silence."""
+    """Refuse values that the type of the variable cannot hold: whole numbers would wrap around in silence."""
     kind: Any = getattr(column.dtype, "numpy_dtype", column.dtype)
     if isinstance(kind, np.dtype) and kind.kind in "iuf":
         limits = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
         if not ((values >= float(limits.min)) & (values < float(limits.max) + 1.0)).all():
             problem = f"a value drawn for {column.name!r} does not fit into its type, {column.dtype}"
-            raise InputError("posterior", problem, "Declare a support (lower, upper), or give the column a wider type")
+            raise InputError("posterior", problem, "Declare a support (lower, upper), or give the variable a wider type")

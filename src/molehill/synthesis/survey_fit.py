@@ -63,7 +63,7 @@ class Corrected:
     Attributes
     ----------
     of
-        The part or the columns.
+        The part or the variables.
     corrected
         Whether its uncertainty is that of the design.
     how
@@ -117,8 +117,8 @@ def read_survey(given: Any, table: Table, *, sandwich: bool) -> Survey | None:
         raise InputError("survey", problem, "Give SurveyDesign(weight='...'), or what its read gives")
     sample = given.read(table) if isinstance(given, SurveyDesign) else given
     if sample.records != len(table.frame):
-        problem = f"it has {sample.records:,} records, and the table {len(table.frame):,}"
-        raise InputError("survey", problem, "Read the design from the table that is fitted")
+        problem = f"it has {sample.records:,} records, and the dataset {len(table.frame):,}"
+        raise InputError("survey", problem, "Read the design from the dataset that is fitted")
     return Survey(sample, freeze(sample.normalised), sandwich)
 
 

@@ -1,4 +1,4 @@
-"""What a synthesizer is: a NumPyro model of the sensitive columns, and how it predicts them.
+"""What a synthesizer is: a NumPyro model of the sensitive variables, and how it predicts them.
 
 The contract that `fit` and `draw` work by, and that every built-in of `molehill.models` meets. To extend is to pass
 functions. All of them are pure and written with `jax.numpy`; data are always arguments and never captured, because a
@@ -31,21 +31,21 @@ class Observed(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Learned:
-    """Everything that a synthesizer took from the confidential table: one value to inspect.
+    """Everything that a synthesizer took from the confidential data: one value to inspect.
 
     Attributes
     ----------
     inputs
         The arguments of the model by name, arrays with one row per record (the observed ones included) or scalars.
     facts
-        What the inputs were made with, in plain values: names of design columns, levels, centre and scale.
+        What the inputs were made with, in plain values: names of design variables, levels, centre and scale.
     applies
         Which records the model speaks of; the others have weight 0, and only their predictors are used.
     again
-        `(table) -> inputs`: those inputs that come from predictors, for a table with other values in these. Needed
+        `(table) -> inputs`: those inputs that come from predictors, for a dataset with other values in these. Needed
         where predictors are themselves replaced, see `SequentialSynthesizer`.
     observed
-        `(table) -> Observed`: those inputs that come from the sensitive columns, for a table with other values in
+        `(table) -> Observed`: those inputs that come from the sensitive variables, for a dataset with other values in
         these, by what was learned from this one. Needed to ask what else a person's value could have been, see
         `molehill.synthesis.sampling.guessing`.
     """
@@ -65,8 +65,8 @@ class Learned:
 class Prediction(NamedTuple):
     """New values for every record from one draw.
 
-    `values` maps each sensitive column to one number per record in the units of the data (codes of the levels for a
-    categorical column). `outside` is the share of the predictive mass, over all records, that lay outside the
+    `values` maps each sensitive variable to one number per record in the units of the data (codes of the levels for a
+    categorical variable). `outside` is the share of the predictive mass, over all records, that lay outside the
     declared support and was cut off.
     """
 
@@ -84,14 +84,14 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Synthesizer:
-    """A model that can replace sensitive columns.
+    """A model that can replace sensitive variables.
 
     Attributes
     ----------
     model
         A NumPyro model. Its arguments are `inputs`; each observed site has one term per record.
     sensitive
-        The columns that it replaces, one name or several.
+        The variables that it replaces, one name or several.
     name
         What it is called in settings and reports; by default the name of the model.
     words
@@ -101,10 +101,10 @@ class Synthesizer:
         search looks here for "membership".
     predict
         `(key, draw, inputs, **options) -> Prediction`. Without it the model itself is run with the sensitive arguments
-        None and the sites named like the sensitive columns are taken.
+        None and the sites named like the sensitive variables are taken.
     learn
         `(table, weights) -> Learned`: one weight per record; what has weight 0 must not shape the inputs of others.
-        Without it the inputs are the columns that the model's arguments name.
+        Without it the inputs are the variables that the model's arguments name.
     start
         `(key, inputs, weights) -> {site: value}`: a good place to start a chain, on the scale of the sites.
     functionals
@@ -113,10 +113,10 @@ class Synthesizer:
     engine
         `(synthesizer, data) -> molehill.synthesis.sampling.chains.Engine`, where another than NUTS is the default.
     levels
-        For a categorical sensitive column, its levels in the order of the codes: `(learned) -> {column: levels}`.
+        For a categorical sensitive variable, its levels in the order of the codes: `(learned) -> {column: levels}`.
     tolerances
-        How far apart chains in different modes may lie, by functional, so that no released table shows it: infinitely
-        for what no table depends on, such as a log-likelihood, and not at all for functionals that are not named.
+        How far apart chains in different modes may lie, by functional, so that no released dataset shows it: infinitely
+        for what no dataset depends on, such as a log-likelihood, and not at all for functionals that are not named.
     variant
         Which of several sizes of the model this is, in words: "10 components".
     simpler
@@ -164,8 +164,8 @@ class DirectSynthesizer:
     sensitive, name, words, options, levels, missing
         As in `Synthesizer`.
     learn
-        `(table, weights) -> Learned`, as in `Synthesizer`. Its `again` may take, after the table, the names of the
-        columns that were replaced, so that nothing else is made again.
+        `(table, weights) -> Learned`, as in `Synthesizer`. Its `again` may take, after the dataset, the names of the
+        variables that were replaced, so that nothing else is made again.
     sample
         `(learned, weights, seed, advance=...) -> {site: array (1, draws, ...)}`; `advance(n)` tells that n more are
         done.
@@ -181,7 +181,7 @@ class DirectSynthesizer:
         and design weights, and nothing is corrected.
     compare_releases
         `(draws, learned, weights, rows, places, releases, seed) -> array (releases, rows)`: how much likelier a release
-        whose tables begin with the draws at `places` would be without a record, as a logarithm, in so many releases
+        whose datasets begin with the draws at `places` would be without a record, as a logarithm, in so many releases
         simulated with it. One that is `surveyed` is given the survey, as it is to `sample`. See
         `molehill.synthesis.sampling.removal`.
     find_deciding
@@ -220,9 +220,9 @@ class Composite:
     Attributes
     ----------
     sensitive
-        The columns that it replaces, one name or several.
+        The variables that it replaces, one name or several.
     parts
-        `(table) -> {name: Synthesizer}`: which parts the table needs.
+        `(table) -> {name: Synthesizer}`: which parts the dataset needs.
     join
         `({name of part: values}, {name of part: Learned}) -> values`, both values as in `Prediction`.
     name, words, options
@@ -234,7 +234,7 @@ class Composite:
     missing
         As in `Synthesizer`: a value that is missing is NaN, or the code -1.
     coded_by
-        Of a categorical column the part whose codes its values are.
+        Of a categorical variable the part whose codes its values are.
     """
 
     sensitive: Sequence[str] | str
@@ -258,24 +258,24 @@ Link = Synthesizer | DirectSynthesizer | Composite
 def _check_sensitive(given: Any) -> tuple[str, ...]:
     names = check_names("sensitive", given)
     if not names:
-        raise InputError("sensitive", "no column is named", "Name the columns that the model replaces")
+        raise InputError("sensitive", "no variable is named", "Name the variables that the model replaces")
     return names
 
 
 @dataclass(frozen=True, eq=False)
 class SequentialSynthesizer:
-    """Synthesizers of several columns, drawn one after the other.
+    """Synthesizers of several variables, drawn one after the other.
 
     Each is fitted on its own, to the true values of its predictors. In drawing, a predictor that a synthesizer before
-    it replaces has its synthetic values: the inputs are made again from the table as far as it is drawn
-    (`Learned.again`). A column that is replaced later cannot be a predictor: what a synthesizer learns from is the
-    table without it. With independent priors the product of these conditionals, all raised to the record's weight, is
+    it replaces has its synthetic values: the inputs are made again from the dataset as far as it is drawn
+    (`Learned.again`). A variable that is replaced later cannot be a predictor: what a synthesizer learns from is the
+    dataset without it. With independent priors the product of these conditionals, all raised to the record's weight, is
     the pseudo posterior of the joint model.
 
     Attributes
     ----------
     links
-        The synthesizers in the order of drawing; no two replace the same column.
+        The synthesizers in the order of drawing; no two replace the same variable.
     rules
         What every drawn record keeps to: by construction where a synthesizer can draw within a support, and by drawing
         the record again where not.
@@ -299,7 +299,7 @@ class SequentialSynthesizer:
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The columns that it replaces, in the order of drawing."""
+        """The variables that it replaces, in the order of drawing."""
         return tuple(name for link in self.links for name in link.sensitive)
 
     @property

@@ -1,1 +1,2 @@
-"""Tables: frames and files to tables and back, what every column is, patterns, intervals, simulated populations."""
+"""Datasets: frames and files to datasets and back, what every variable is, patterns, intervals, simulated
+populations."""

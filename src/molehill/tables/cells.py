@@ -165,7 +165,7 @@ def _elect(columns: Mapping[str, pa.ChunkedArray], fitting: Mapping[str, _Fit], 
             thousands = bool(mark) and _has_round_thousands(columns[name], mark)
             votes.update([({".", ","} - {mark}).pop()] if thousands else [])
             # Whoever marks thousands marks all. In a file that commas separate, one that is no separator has to be
-            # quoted: there only people who write thousands by hand, some with a mark, go to that length.
+            # quoted: there only respondents who write thousands by hand, some with a mark, go to that length.
             bare = not thousands and mark and separator != "," and _has_bare_thousands(columns[name])
             votes.update([mark] if bare else [])
             unsure.update([mark] if mark and not thousands else [])
@@ -339,7 +339,7 @@ class StrayCells:
     rows
         Their rows; the first record is row 1.
     texts
-        What stands in them, each once, the most frequent first. Values of the table: not for messages.
+        What stands in them, each once, the most frequent first. Values of the dataset: not for messages.
     others
         What the other cells are: "numbers" or "dates".
     """
@@ -358,7 +358,7 @@ def stray_cells(table: Table, name: str) -> StrayCells:
     Parameters
     ----------
     table
-        The table.
+        The dataset.
     name
         A column of it.
 
@@ -459,7 +459,7 @@ def check_header(header: Sequence[str], records: Sequence[Sequence[str]]) -> Non
 
     One name is enough that is a date above dates, a number with a fraction or a sign above numbers, or an e-mail
     address. So are several, a third of all at least, that are whole numbers above numbers, or one of the values below.
-    Whole numbers in even steps, and years, are names as wide tables have them.
+    Whole numbers in even steps, and years, are names as wide datasets have them.
 
     Parameters
     ----------
@@ -526,7 +526,7 @@ def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
     Parameters
     ----------
     table
-        The table.
+        The dataset.
 
     Examples
     --------
@@ -554,7 +554,7 @@ def explain_missing_codes(table: Table) -> dict[str, dict[float | str, str]]:
     Parameters
     ----------
     table
-        The table.
+        The dataset.
 
     Examples
     --------
@@ -668,7 +668,7 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
     Parameters
     ----------
     table
-        The table.
+        The dataset.
     codes
         For every such column the cells that stand for a missing value, as they are in the file.
 

@@ -30,7 +30,7 @@ def short_label(text: str, longest: int = LONGEST) -> str:
 
 
 def align_rows(rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> list[str]:
-    """Set the cells of a table below each other, two spaces between the columns; to the right where that is said.
+    """Set the cells of a dataset below each other, two spaces between the variables; to the right where that is said.
 
     Examples
     --------

@@ -34,7 +34,7 @@ LEVELS = {
 }
 ORDERED = ("age", "education", "family_size")
 
-# Percentages. The last axis runs over the levels of the column drawn, the axes before it over the columns
+# Percentages. The last axis runs over the levels of the variable drawn, the axes before it over the variables
 # that it depends on.
 GENDER = np.array([53, 47])
 AGE = np.array([6.5, 16, 25.5, 27.5, 24.5])
@@ -123,12 +123,12 @@ def nb_mixture(n: int, seed: int) -> pd.DataFrame:
     n
         The number of records; the paper takes 1000.
     seed
-        The same ``n`` and ``seed`` give the same table under the same version of NumPy.
+        The same ``n`` and ``seed`` give the same dataset under the same version of NumPy.
 
     Returns
     -------
     pandas.DataFrame
-        One column of whole numbers, ``outcome``.
+        One variable of whole numbers, ``outcome``.
 
     Examples
     --------
@@ -148,12 +148,12 @@ def consumer_survey(n: int = 6208, seed: int = 2017) -> pd.DataFrame:
 
     Ten categorical predictors with the category counts of the paper's Table 1, and the family income: a mixture,
     more spread in some groups than in others, half of it told in round numbers, with zeros and losses. The defaults
-    give the table of every demonstration. No record of a real survey is used: the constants of this module
+    give the dataset of every demonstration. No record of a real survey is used: the constants of this module
     are invented, and tuned to published summaries only (mean 72 thousand, median 50, 90 percent quantile
     154, 97.5 percent quantile 270, range -7 to 1,800, 40 patterns of gender, age and region). The mixture and the
     shares of round numbers are chosen to be of the size that public surveys show, and fitted to none.
 
-    Each column is drawn given earlier ones: education given age; marital status given gender and age; family
+    Each variable is drawn given earlier ones: education given age; marital status given gender and age; family
     size given marital status and age; earner given age and education; urban status given region, and urban
     type and CBSA given that. Log income is a mixture of three regressions: full incomes (about three quarters), part
     incomes (one in ten earners, one in three of the others), lower and wider, and top incomes (one in twenty). Their
@@ -166,12 +166,12 @@ def consumer_survey(n: int = 6208, seed: int = 2017) -> pd.DataFrame:
     n
         The number of consumer units. In a small survey rare categories may be empty, but they stay declared.
     seed
-        The same ``n`` and ``seed`` give the same table under the same version of NumPy.
+        The same ``n`` and ``seed`` give the same dataset under the same version of NumPy.
 
     Returns
     -------
     pandas.DataFrame
-        Ten categorical columns and ``income`` in whole dollars.
+        Ten categorical variables and ``income`` in whole dollars.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def _predictors(n: int, rng: np.random.Generator) -> dict[str, NDArray[np.int8]]
 
 
 def _income(codes: dict[str, NDArray[np.int8]], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw whole dollars given the predictors, and round many of them as people do when asked."""
+    """Draw whole dollars given the predictors, and round many of them as respondents do when asked."""
     kind = _draw(INCOME_KIND_BY_EARNER, codes["earner"], rng=rng)
     few, zero, loss = (kind == INCOME_KINDS.index(name) for name in ("few dollars", "zero", "loss"))
     regular = np.where(kind < len(KIND_SHIFT), kind, 0)

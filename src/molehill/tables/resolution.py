@@ -61,7 +61,7 @@ def count_others(number: int) -> int:
 
 
 def column_unit(column: pd.Series) -> float:
-    """Give the unit that a column of numbers is written in, 0 for none: see `resolution`."""
+    """Give the unit that a variable of numbers is written in, 0 for none: see `resolution`."""
     if holds_dates(column):
         return resolution(days_of(column))
     kind: Any = getattr(column.dtype, "numpy_dtype", column.dtype)
@@ -105,7 +105,7 @@ def round_to_unit(values: ArrayLike, unit: float, lower: float = -np.inf, upper:
 
 
 def holds_dates(column: pd.Series) -> bool:
-    """Whether a column holds dates, with a time of day or without."""
+    """Whether a variable holds dates, with a time of day or without."""
     if column.dtype != object:
         return pd.api.types.is_datetime64_any_dtype(column.dtype)
     # Dates without a time of day lie in a frame as objects.
@@ -123,13 +123,13 @@ def days_of(column: pd.Series) -> Floats:
     """
     when = pd.to_datetime(column) if column.dtype == object else column
     zone = getattr(when.dtype, "tz", None)
-    # In the clock of the column: a day has its own midnight.
+    # In the clock of the variable: a day has its own midnight.
     plain = when.dt.tz_localize(None) if zone is not None else when
     return np.asarray((plain - pd.Timestamp(0)) / _DAY, dtype=np.float64)
 
 
 def dates_like(days: Floats, column: pd.Series) -> pd.Series:
-    """Give days as dates of the type of a column; whole seconds.
+    """Give days as dates of the type of a variable; whole seconds.
 
     Examples
     --------

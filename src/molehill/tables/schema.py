@@ -1,4 +1,4 @@
-"""What each column is for, and what kind of values it has."""
+"""What each variable is for, and what kind of values it has."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,18 +30,18 @@ _ZERO_SHARE = 0.005
 
 @dataclass(frozen=True)
 class Column:
-    """What is known of one column.
+    """What is known of one variable.
 
     Attributes
     ----------
     name
-        Its name in the table.
+        Its name in the dataset.
     roles
-        What it is for. A column can be both known and predictor; one without any use is carried along.
+        What it is for. A variable can be both known and predictor; one without any use is carried along.
     kind
         What its values are.
     reason
-        Why this kind, in words that repeat no value of the table.
+        Why this kind, in words that repeat no value of the dataset.
     breaks
         Where its groups begin, if it is grouped.
     missing
@@ -58,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, in its order: printing it shows what was decided of each, and why."""
+    """The variables of a dataset, in its order: printing it shows what was decided of each, and why."""
 
     columns: tuple[Column, ...]
 
@@ -67,10 +67,10 @@ class Schema:
             if column.name == name:
                 return column
         names = [column.name for column in self.columns]
-        raise InputError("name", f"there is no column {name!r}", nearest(str(name), names))
+        raise InputError("name", f"there is no variable {name!r}", nearest(str(name), names))
 
     def having(self, role: Role) -> tuple[str, ...]:
-        """Give the names of the columns that have a role, in the table's order."""
+        """Give the names of the variables that have a role, in the dataset's order."""
         return tuple(column.name for column in self.columns if role in column.roles)
 
     def __str__(self) -> str:
@@ -93,29 +93,29 @@ def infer_schema(
     missing: Missing = "error",
     columns: Sequence[str] | None = None,
 ) -> Schema:
-    """Settle what each column is for and what kind of values it has, and say why.
+    """Settle what each variable is for and what kind of values it has, and say why.
 
-    Roles are as given; a column without one is carried along. Kinds are as given in `kinds`, and inferred
-    by `infer_kind` otherwise. A missing value of a known column or a predictor is a category of its own.
+    Roles are as given; a variable without one is carried along. Kinds are as given in `kinds`, and inferred
+    by `infer_kind` otherwise. A missing value of a key variable or a predictor is a category of its own.
 
     Parameters
     ----------
     data
-        The table: anything that `as_table` takes.
+        The dataset: anything that `as_table` takes.
     known
-        The columns that an intruder has, one name or several.
+        The variables that an intruder has, one name or several.
     sensitive
-        The columns that will be replaced. None of them can be known or a predictor.
+        The variables that will be replaced. None of them can be known or a predictor.
     predictors
-        The columns that the model conditions on.
+        The variables that the model conditions on.
     kinds
-        The kind of a column, where the inferred one is wrong.
+        The kind of a variable, where the inferred one is wrong.
     breaks
-        For a numeric known column or predictor: where its groups begin. A break is in the group above it.
+        For a numeric key variable or predictor: where its groups begin. A break is in the group above it.
     missing
         What to do with a missing sensitive value: "error", or "keep" it missing.
     columns
-        The columns to describe, all by default: looking at a wide and long table takes time.
+        The variables to describe, all by default: looking at a wide and long dataset takes time.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def infer_schema(
         both = [name for name in role_names["sensitive"] if name in role_names[role]]
         if both:
             problem = f"{both[0]!r} is also {'known' if role == 'known' else 'a predictor'}"
-            raise InputError("sensitive", problem, "Give each such column one of the two roles")
+            raise InputError("sensitive", problem, "Give each such variable one of the two roles")
     if missing not in ("error", "keep"):
         raise InputError("missing", f"{missing!r} is not a choice", "Choose 'error' or 'keep'")
     given_kinds = _given_kinds(table, kinds or {})
@@ -159,7 +159,7 @@ def infer_schema(
 
 
 def _check_role(table: Table, name: str, roles: Sequence[Role]) -> None:
-    """Refuse text that cannot be what the column is for, whatever kind the caller says it is."""
+    """Refuse text that cannot be what the variable is for, whatever kind the caller says it is."""
     if "sensitive" in roles and not holds_dates(table.frame[name]):
         _check_cells(table, name)
         if numbers_as_text(table, name):
@@ -167,17 +167,17 @@ def _check_role(table: Table, name: str, roles: Sequence[Role]) -> None:
 
 
 def numbers_in_text(name: str) -> InputError:
-    """Make the error about a sensitive column of numbers that are written as text."""
+    """Make the error about a sensitive variable of numbers that are written as text."""
     problem = f"{name!r} holds numbers that are written as text"
     return InputError("sensitive", problem, f"Say that they are numbers: missing_codes={{{name!r}: []}}")
 
 
 def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
-    """Tell the kind of a column from its values, and why.
+    """Tell the kind of a variable from its values, and why.
 
     The rules, of which the first that fits decides:
 
-    - text, categories, true or false, dates, and a column that is missing throughout: categorical; but text of which
+    - text, categories, true or false, dates, and a variable that is missing throughout: categorical; but text of which
       at least four of five cells are numbers is an error that names the other cells: see `stray_cells`;
     - numbers that all have value labels: categorical;
     - whole numbers, at most 10 different ones, each five times or more on average: categorical;
@@ -194,12 +194,14 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
 
 
 def is_number(table: Table, name: str) -> bool:
-    """Whether a column is compared by size: numbers, and dates if there are many of them; by what `infer_kind` says."""
+    """Whether a variable is compared by size: numbers, and dates if there are many of them; by what `infer_kind`
+    says."""
     return infer_kind(table, name)[0] != "categorical" or has_many_dates(table.frame[name])
 
 
 def _carried_kind(table: Table, name: str) -> tuple[Kind, str]:
-    """Tell the kind of a column that nothing is made of: where `infer_kind` refuses, the reason says what is wrong."""
+    """Tell the kind of a variable that nothing is made of: where `infer_kind` refuses, the reason says what is
+    wrong."""
     try:
         return infer_kind(table, name)
     except InputError as error:
@@ -258,7 +260,7 @@ def _amount(what: str, zeros: float, *, both_signs: bool) -> tuple[Kind, str]:
 
 
 def _check_cells(table: Table, name: str) -> None:
-    """Refuse a column that is neither text nor numbers: numbers but for some cells, or what nobody can compare."""
+    """Refuse a variable that is neither text nor numbers: numbers but for some cells, or what nobody can compare."""
     stray = stray_cells(table, name)
     if stray.rows:
         raise stray_among(name, stray.others, len(stray.rows), stray.rows[:5])
@@ -267,17 +269,17 @@ def _check_cells(table: Table, name: str) -> None:
         return
     held = pd.api.types.infer_dtype(column, skipna=True)
     if held in ("integer", "floating", "decimal", "mixed-integer-float", "complex"):
-        problem = f"the column {name!r} holds numbers as objects"
-        raise InputError("data", problem, "Turn it into a column of numbers, for instance by pandas.to_numeric")
+        problem = f"the variable {name!r} holds numbers as objects"
+        raise InputError("data", problem, "Turn it into a variable of numbers, for example by pandas.to_numeric")
     if held not in ("string", "empty", "boolean", "time"):
         problem = (
-            f"the column {name!r} holds values that are neither all text, all numbers, all dates nor all true or false"
+            f"the variable {name!r} holds values that are neither all text, all numbers, all dates nor all true or false"
         )
-        raise InputError("data", problem, "Make them one kind, or leave the column out")
+        raise InputError("data", problem, "Make them one kind, or leave the variable out")
 
 
 def stray_among(name: str, others: str, number: int, rows: Sequence[int]) -> InputError:
-    """Make the error about a column of numbers or dates but for some cells, of which the first rows are told."""
+    """Make the error about a variable of numbers or dates but for some cells, of which the first rows are told."""
     shown = ", ".join(map(str, rows)) + (" and more" if number > len(rows) else "")
     cells = f"{number:,} cell{'' if number == 1 else 's'}"
     where = f"in row{'' if number == 1 else 's'} {shown} (the first record is row 1)"
@@ -285,7 +287,7 @@ def stray_among(name: str, others: str, number: int, rows: Sequence[int]) -> Inp
         f"Declare these cells missing by missing_codes (risk and evaluate: --missing-codes {name}=CODE), or "
         "correct them; a list of codes is categorical by kinds"
     )
-    return InputError("data", f"the column {name!r} holds {others}, but for {cells} {where}", remedy)
+    return InputError("data", f"the variable {name!r} holds {others}, but for {cells} {where}", remedy)
 
 
 def _reason_not_numeric(column: pd.Series) -> str | None:
@@ -303,7 +305,7 @@ def _reason_not_numeric(column: pd.Series) -> str | None:
 
 
 def has_many_dates(column: pd.Series) -> bool:
-    """Whether a column holds dates, and so many that they are no categories."""
+    """Whether a variable holds dates, and so many that they are no categories."""
     return holds_dates(column) and column.nunique() > _FEW_DATES
 
 
@@ -323,7 +325,7 @@ def group_labels(breaks: Sequence[float]) -> list[str]:
 def cut_into_groups(values: np.ndarray, breaks: Sequence[float], name: str) -> NDArray[np.int64]:
     """Number the group of every value: 0 below the first break, -1 where it is missing (NaN).
 
-    A value equal to a break is in the group above it. `name` is what to call the column in errors.
+    A value equal to a break is in the group above it. `name` is what to call the variable in errors.
 
     Examples
     --------
@@ -343,7 +345,7 @@ def _check_breaks(breaks: Sequence[float], name: str) -> tuple[float, ...]:
         ends = np.array([])
     if ends.ndim != 1 or not len(ends) or not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
         problem = f"those of {name!r} are not a list of rising, finite numbers"
-        raise InputError("breaks", problem, f"Write for instance breaks={{{name!r}: [25, 45, 65]}}")
+        raise InputError("breaks", problem, f"Write for example breaks={{{name!r}: [25, 45, 65]}}")
     return tuple(ends.tolist())
 
 
@@ -353,7 +355,7 @@ def _given_breaks(
     for name in find_columns(table, list(breaks), "breaks"):
         if name not in usable:
             problem = f"{name!r} is neither known nor a predictor"
-            raise InputError("breaks", problem, "Leave it out, or name the column in known or predictors")
+            raise InputError("breaks", problem, "Leave it out, or name the variable in known or predictors")
         if _reason_not_numeric(table.frame[name]) is not None:
             raise InputError("breaks", f"{name!r} is not numeric", "Only numbers can be grouped by breaks")
     return {name: _check_breaks(ends, name) for name, ends in breaks.items()}
@@ -370,31 +372,31 @@ def _given_kinds(table: Table, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
         numeric = kinds[name] == "date" or _reason_not_numeric(table.frame[name]) is None
         if kinds[name] != "categorical" and not numeric:
             problem = f"{name!r} is not numeric, so that it cannot be {kinds[name]}"
-            raise InputError("kinds", problem, "Turn the column into numbers, or call it categorical")
+            raise InputError("kinds", problem, "Turn the variable into numbers, or call it categorical")
     return dict(kinds)
 
 
 def column_numbers(table: Table, name: str, argument: str = "data") -> Floats:
-    """Give the values of a numeric column, dates as days, NaN where missing; an error if it is neither."""
+    """Give the values of a numeric variable, dates as days, NaN where missing; an error if it is neither."""
     column = table.frame[name]
-    # The usual case first: this is called for every table of a release.
+    # The usual case first: this is called for every dataset of a release.
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return column.to_numpy().astype(np.float64, copy=False)
     if holds_dates(column):
         return days_of(column)
     if not pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind == "c":
-        raise InputError(argument, f"the column {name!r} is not numeric", "Turn it into numbers")
+        raise InputError(argument, f"the variable {name!r} is not numeric", "Turn it into numbers")
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def refuse_infinite(values: Floats, name: str, argument: str = "data") -> None:
-    """Refuse the numbers of a column if one of them is infinite, naming its row and no value."""
+    """Refuse the numbers of a variable if one of them is infinite, naming its row and no value."""
     rows = np.flatnonzero(np.isinf(values))
     if len(rows):
         raise infinite_in(name, int(rows[0]), argument)
 
 
 def infinite_in(name: str, row: int, argument: str = "data") -> InputError:
-    """Make the error about an infinite number of a column, in a row counted from 0."""
-    problem = f"the column {name!r} is infinite in row {row + 1}"
+    """Make the error about an infinite number of a variable, in a row counted from 0."""
+    problem = f"the variable {name!r} is infinite in row {row + 1}"
     return InputError(argument, problem, "Correct it, or make it missing")

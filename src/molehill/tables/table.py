@@ -1,4 +1,4 @@
-"""A table in memory: a frame with what its file said about the columns."""
+"""A dataset in memory: a frame with what its file said about the columns."""
 
 import hashlib
 import re
@@ -28,7 +28,7 @@ _WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", ".": "point",
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file writes its table, found out while reading; a table is written in the dialect it came in.
+    """How a text file writes its dataset, found out while reading; a dataset is written in the dialect it came in.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Table:
 
 
 def as_table(data: object, *, argument: str = "data") -> Table:
-    """Take what the caller has as a table: a `Table`, or a frame of pandas, Polars or Arrow.
+    """Take what the caller has as a dataset: a `Table`, or a frame of pandas, Polars or Arrow.
 
     Only names and shape are looked at, never the values, so that it costs little to call it often.
     Records are numbered from 0; an index that says otherwise is left behind.
@@ -118,7 +118,7 @@ def as_table(data: object, *, argument: str = "data") -> Table:
     data
         A `Table`, or any frame in memory that Narwhals knows.
     argument
-        What to call the table in errors.
+        What to call the dataset in errors.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def as_table(data: object, *, argument: str = "data") -> Table:
     elif isinstance(data, pd.DataFrame):
         table = Table(data)
     elif isinstance(data, str | Path):
-        raise InputError(argument, "it is a path, not a table", f"Read it first: read_table({str(data)!r})")
+        raise InputError(argument, "it is a path, not a dataset", f"Read it first: read_table({str(data)!r})")
     else:
         unknown: Any = data
         try:
@@ -138,7 +138,7 @@ def as_table(data: object, *, argument: str = "data") -> Table:
         except TypeError:
             raise InputError(
                 argument,
-                f"it is of type {type(data).__name__}, not a table",
+                f"it is of type {type(data).__name__}, not a dataset",
                 "Give a Table, or a frame of pandas, Polars or Arrow that is in memory (collect a lazy one)",
             ) from None
         table = Table(from_arrow(native.to_arrow(), argument))
@@ -150,7 +150,7 @@ def as_table(data: object, *, argument: str = "data") -> Table:
 
 
 def hash_table(table: Table) -> str:
-    """Give the SHA-256 of the content of a table: names, types, labels and cells of its columns, in their order."""
+    """Give the SHA-256 of the content of a dataset: names, types, labels and cells of its columns, in their order."""
     digests = [[f"{name}", hash_column(table, name)] for name in table.frame.columns]
     return hashlib.sha256(repr([len(table.frame), digests]).encode(errors="surrogatepass")).hexdigest()
 
@@ -170,7 +170,7 @@ def hash_column(table: Table, name: str) -> str:
 
 
 def with_columns(table: Table, columns: Mapping[str, Any]) -> Table:
-    """Give the table with other values in some columns; what is known of the kinds of the others is kept.
+    """Give the dataset with other values in some columns; what is known of the kinds of the others is kept.
 
     Examples
     --------
@@ -183,26 +183,26 @@ def with_columns(table: Table, columns: Mapping[str, Any]) -> Table:
 
 
 def as_tables(released: Any) -> list[Table]:
-    """Take one released table or a sequence of them."""
+    """Take one released dataset or a sequence of them."""
     tables = list(released) if isinstance(released, list | tuple) else [released]
     if not tables:
-        raise InputError("released", "it holds no table", "Give one table or a sequence of tables")
+        raise InputError("released", "it holds no dataset", "Give one dataset or a sequence of datasets")
     return [as_table(table, argument="released") for table in tables]
 
 
 def _check_shape(frame: pd.DataFrame, argument: str) -> None:
-    # A column of text names needs no look at each: this is called for every table of a release.
+    # A column of text names needs no look at each: this is called for every dataset of a release.
     text = isinstance(frame.columns.dtype, pd.StringDtype) and not frame.columns.hasnans
     if not text and not all(isinstance(name, str) for name in frame.columns):
         problem = "some columns have names that are not text"
-        raise InputError(argument, problem, "Rename them, for instance by data.columns.astype(str)")
+        raise InputError(argument, problem, "Rename them, for example by data.columns.astype(str)")
     if not frame.columns.is_unique:
         check_unique(list(frame.columns), argument)
     if not len(frame.columns):
-        raise InputError(argument, "it has no columns", "Give a table with columns")
+        raise InputError(argument, "it has no columns", "Give a dataset with columns")
     check_width(len(frame.columns), argument)
     if not len(frame):
-        raise InputError(argument, "it has no records", "Give a table with at least one record")
+        raise InputError(argument, "it has no records", "Give a dataset with at least one record")
     # A line break in a name is harmless where names are shown as Python writes them; an escape is not meant at all.
     hidden = [name for name in frame.columns if _CONTROLS.search(name) and _CONTROLS.search(_BREAKS.sub(" ", name))]
     if hidden:
@@ -211,7 +211,7 @@ def _check_shape(frame: pd.DataFrame, argument: str) -> None:
 
 
 def check_width(columns: int, argument: str) -> None:
-    """Refuse a table of more columns than anybody decides on, before its values are looked at."""
+    """Refuse a dataset of more columns than anybody decides on, before its values are looked at."""
     if columns > MOST_COLUMNS:
         problem = f"it has {columns:,} columns, more than {MOST_COLUMNS:,}"
         raise InputError(
@@ -220,14 +220,14 @@ def check_width(columns: int, argument: str) -> None:
 
 
 def check_memory(size: int, argument: str, records: int = 0, columns: int = 0) -> None:
-    """Refuse a table of which is known, before it is read, that it needs more bytes than there are.
+    """Refuse a dataset of which is known, before it is read, that it needs more bytes than there are.
 
     Parameters
     ----------
     size
         The bytes that its values take.
     argument
-        What to call the table in errors.
+        What to call the dataset in errors.
     records, columns
         How many it has, as far as its file says.
     """
@@ -239,7 +239,7 @@ def check_memory(size: int, argument: str, records: int = 0, columns: int = 0) -
 
 
 def memory_needed(size: int, records: int, columns: int) -> int:
-    """Say about how many bytes it takes to work on a table whose values take so many."""
+    """Say about how many bytes it takes to work on a dataset whose values take so many."""
     return size + records * (_RECORD_BYTES + _CELL_BYTES * columns)
 
 
@@ -263,7 +263,7 @@ def show_names(names: Iterable[str]) -> str:
 
 
 def find_columns(table: Table, names: str | Sequence[str], argument: str) -> list[str]:
-    """Take one name or several; the table must have each of them, and none may be named twice.
+    """Take one name or several; the dataset must have each of them, and none may be named twice.
 
     `argument` is what the caller calls the names, for errors.
     """

@@ -1,8 +1,8 @@
-"""What users compute: summaries of a column, and regressions, whose formulas are read with care.
+"""What users compute: summaries of a variable, and regressions, whose formulas are read with care.
 
-Formulaic would run any Python that it finds in a formula. Only names of columns, numbers, operators and some functions
-are let through. Columns get neutral names before Formulaic sees them, so that a column may be called anything, and
-their own names again in the coefficients.
+Formulaic would run any Python that it finds in a formula. Only names of variables, numbers, operators and some
+functions are let through. Variables get neutral names before Formulaic sees them, so that a variable may be called
+anything, and their own names again in the coefficients.
 """
 
 import operator
@@ -26,7 +26,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _NEUTRAL = re.compile(r"column_(\d+)_")
-_REMEDY = "Write for instance 'income ~ age + C(region)'"
+_REMEDY = "Write for example 'income ~ age + C(region)'"
 # What a formula may come to: more takes long, or never ends, and tells a reader nothing.
 MOST_TERMS, MOST_COEFFICIENTS = 1_000, 1_000
 _LONGEST, _DEEPEST, _HIGHEST_POWER, _HIGHEST_DEGREE, _LARGEST = 2_000, 50, 20, 30, 1e15
@@ -47,11 +47,11 @@ class ReadFormula:
 
     @property
     def outcome(self) -> str:
-        """The column of the left-hand side."""
+        """The variable of the left-hand side."""
         return self.columns[0]
 
     def neutral(self, name: str) -> str:
-        """Give what a column is called in the text."""
+        """Give what a variable is called in the text."""
         return f"column_{self.columns.index(name)}_"
 
     def restore(self, term: str) -> str:
@@ -77,7 +77,7 @@ def read_formula(formula: str) -> ReadFormula:
     if not isinstance(formula, str):
         raise InputError("formula", f"it is of type {type(formula).__name__}, not text", _REMEDY)
     if len(formula) > _LONGEST:
-        raise InputError("formula", f"it is longer than {_LONGEST:,} signs", "Name fewer columns")
+        raise InputError("formula", f"it is longer than {_LONGEST:,} signs", "Name fewer variables")
     columns: list[str] = []
     pieces: list[str] = []
     outcomes = 0
@@ -173,7 +173,7 @@ class _Expansion:
     def _checked(self, many: int) -> None:
         if many > MOST_TERMS:
             problem = f"multiplied out it has more than {MOST_TERMS:,} terms"
-            raise self._refuse(problem, "Multiply fewer columns, or give a lower power")
+            raise self._refuse(problem, "Multiply fewer variables, or give a lower power")
 
     # Operators of formulas, on sets of terms.
 
@@ -216,7 +216,7 @@ class _Expansion:
             power = self._next()
             if not power.isdecimal() or not 1 <= len(power) <= 2 or int(power) > _HIGHEST_POWER or int(power) < 1:
                 problem = f"the power {power[:20]!r} is no whole number from 1 to {_HIGHEST_POWER}"
-                raise self._refuse(problem, "Give such a one; the square of a column is I(age**2)")
+                raise self._refuse(problem, "Give one; the square of a variable is I(age**2)")
             if self._ahead() in ("**", "^"):
                 raise self._refuse("it has the power of a power", "Multiply the two, or use brackets")
             # Formulaic makes all products before it drops those that are the same.
@@ -241,7 +241,7 @@ class _Expansion:
             self._read_call(sign)
         return {frozenset(("".join(self._signs[begun : self._place]),))}
 
-    # Python within a call: a number for what has no column in it, None for what has.
+    # Python within a call: a number for what has no variable in it, None for what has.
 
     def _read_call(self, function: str) -> None:
         self._enter()
@@ -314,7 +314,7 @@ def refuse_wide(frame: pd.DataFrame, formula: ReadFormula, argument: str = "form
 
 
 def _count_columns(frame: pd.DataFrame, formula: ReadFormula, factor: str) -> int:
-    """Count the columns that a factor of a term makes at least."""
+    """Count the variables that a factor of a term makes at least."""
     named = re.fullmatch(r"(C\()?column_(\d+)_\)?", factor)
     if named is None:
         return 1
@@ -337,13 +337,13 @@ class Analysis:
     name
         In words, such as "90% quantile of income".
     column
-        The column that it is about; of a regression, the outcome.
+        The variable that it is about; of a regression, the outcome.
     kind
         Which of the summaries it is.
     share
         Of a quantile: the share of the records below it.
     other
-        Of a correlation: the second column.
+        Of a correlation: the second variable.
     formula, family, terms
         Of a regression: its formula, its family, and the coefficients to report (none named: all).
     """
@@ -359,7 +359,7 @@ class Analysis:
 
 
 def mean(column: str) -> Analysis:
-    """The mean of a numeric column.
+    """The mean of a numeric variable.
 
     Examples
     --------
@@ -370,12 +370,12 @@ def mean(column: str) -> Analysis:
 
 
 def median(column: str) -> Analysis:
-    """The median of a numeric column."""
+    """The median of a numeric variable."""
     return Analysis(f"median of {column}", column, "quantile", share=0.5)
 
 
 def quantile(column: str, share: float) -> Analysis:
-    """The value that a share of a numeric column's values lie below (type 7: linear between order statistics).
+    """The value that a share of a numeric variable's values lie below (type 7: linear between order statistics).
 
     Examples
     --------
@@ -388,14 +388,14 @@ def quantile(column: str, share: float) -> Analysis:
 
 
 def sd(column: str) -> Analysis:
-    """The standard deviation of a numeric column, with denominator n - 1."""
+    """The standard deviation of a numeric variable, with denominator n - 1."""
     return Analysis(f"sd of {column}", column, "sd")
 
 
 def correlation(column: str, other: str) -> Analysis:
-    """The product-moment correlation of two numeric columns."""
+    """The product-moment correlation of two numeric variables."""
     if column == other:
-        raise InputError("other", f"it is {column!r} as well", "Name two different columns")
+        raise InputError("other", f"it is {column!r} as well", "Name two different variables")
     return Analysis(f"correlation of {column} and {other}", column, "correlation", other=other)
 
 

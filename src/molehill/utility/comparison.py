@@ -1,4 +1,4 @@
-"""What analyses find in the confidential table and in released ones, interval by interval."""
+"""What analyses find in the confidential data and in released ones, interval by interval."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ _LEAST_TABLES = 3
 
 
 class _Estimated(NamedTuple):
-    """An estimate of the confidential table, of the released ones, and of these without each in turn (arrays)."""
+    """An estimate of the confidential data, of the released ones, and of these without each in turn (arrays)."""
 
     name: str
     own: Estimate
@@ -67,20 +67,20 @@ def estimate(
     design: SurveyDesign | None = None,
     hidden: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Compare what analyses find in the confidential table and in released ones, with intervals.
+    """Compare what analyses find in the confidential data and in released ones, with intervals.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     analyses
         What to compute: `mean("income")`, `quantile("income", 0.9)`, `regression("income ~ age")`, one or several.
     interval
-        "combined": each table's own interval, and `combine` for the released ones. "bootstrap", as in the paper:
-        every table is resampled `replicates` times, the values of all released tables are pooled, and their mean and
-        quantiles are the point and the ends; regressions are combined in either case.
+        "combined": each dataset's own interval, and `combine` for the released ones. "bootstrap", as in the paper:
+        every dataset is resampled `replicates` times, the values of all released datasets are pooled, and their mean
+        and quantiles are the point and the ends; regressions are combined in either case.
     rule
         Of `combine`: "partial" or "full".
     level
@@ -88,18 +88,18 @@ def estimate(
     replicates, seed
         Of the bootstrap.
     groups
-        Columns within whose groups to do it all.
+        Variables within whose groups to do it all.
     missing
-        A missing value in a column of an analysis: "error", or "keep": the record takes no part in that analysis.
+        A missing value in a variable of an analysis: "error", or "keep": the record takes no part in that analysis.
     size
-        Of `combine`: for tables of new people, their records for each one of the confidential table.
+        Of `combine`: for datasets of new respondents, their records for each one of the confidential data.
     design
-        How the confidential table was drawn, if it is a sample of a survey: estimates are then those of
-        `molehill.surveys`, with variances from linearisation or replicate weights, and for "bootstrap" from resampled
-        clusters within strata; all are combined by the rule. A released table is read by as much of the design as it
+        How the confidential dataset was drawn, if it is a sample of a survey: estimates are then those of
+        `molehill.surveys`, with variances from linearization or replicate weights, and for "bootstrap" from resampled
+        clusters within strata; all are combined by the rule. A released dataset is read by as much of the design as it
         has, and as it is if it has no weight.
     hidden
-        Columns of the released tables that their users will not have, such as a stratum that is dropped.
+        Variables of the released datasets that their users will not have, such as a stratum that is dropped.
 
     Returns
     -------
@@ -108,8 +108,8 @@ def estimate(
         `confidential_high`, `released`, `released_low`, `released_high`; `overlap` of the two intervals (see
         `interval_overlap`); `width_ratio`, released over confidential; `relative_bias`, the difference of the points
         over the size of the confidential one. The last two are missing where that would divide by zero. Each of the
-        three has `_low` and `_high`: how far it would move if other tables had been drawn, by leaving out each of them
-        in turn (the jackknife, with Student's t); missing for fewer than three tables.
+        three has `_low` and `_high`: how far it would move if other datasets had been drawn, by leaving out each of
+        them in turn (the jackknife, with Student's t); missing for fewer than three datasets.
 
     References
     ----------
@@ -180,7 +180,7 @@ def interval_overlap(low: Any, high: Any, other_low: Any, other_high: Any) -> An
 def _read_analyses(analyses: Analysis | Sequence[Analysis]) -> list[Analysis]:
     several = [analyses] if isinstance(analyses, Analysis) else list(analyses)
     if not several or not all(isinstance(analysis, Analysis) for analysis in several):
-        raise InputError("analyses", "it holds something else, or nothing", "Give for instance [mean('income')]")
+        raise InputError("analyses", "it holds something else, or nothing", "Give for example [mean('income')]")
     return several
 
 
@@ -196,7 +196,7 @@ def _read_summary(analysis: Analysis, side: Side, missing: Missing) -> Floats:
     if analysis.kind == "correlation":
         for name, numbers in zip(columns, values, strict=True):
             if np.ptp(numbers) == 0:
-                problem = f"column {name!r} is the same for every record"
+                problem = f"variable {name!r} is the same for every record"
                 raise side.refuse(problem, "A constant has no correlation: leave the analysis out")
     return values
 
@@ -214,7 +214,7 @@ def _summarise(analysis: Analysis, values: Floats) -> tuple[Floats, Floats, floa
 
 
 def _estimate_side(analysis: Analysis, side: Side, missing: Missing) -> tuple[Any, Any, float]:
-    """The estimate of one table, its variance and degrees of freedom, under its design if it has one."""
+    """The estimate of one dataset, its variance and degrees of freedom, under its design if it has one."""
     if side.sample is None:
         return _summarise(analysis, _read_summary(analysis, side, missing))
     columns = _columns_of(analysis)
@@ -256,7 +256,7 @@ def _resample_designs(parts: Sequence[Part], replicates: int, seed: int) -> list
 
 
 class _Combining(NamedTuple):
-    """How estimates of tables are combined: see `combine`."""
+    """How estimates of datasets are combined: see `combine`."""
 
     rule: Rule
     level: float
@@ -273,7 +273,8 @@ def _combine_summary(analysis: Analysis, part: Part, how: _Combining, missing: M
 
 
 def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, how: _Combining) -> _Estimated:
-    """Combine one estimate of every table, the confidential one first, all at once and without each table in turn."""
+    """Combine one estimate of every dataset, the confidential one first, all at once and without each dataset in
+    turn."""
     settings: dict[str, Any] = {**how._asdict(), "degrees": degrees[1:].min()}
     own = around(points[0], variances[0], degrees[0], how.level)
     other = combine(points[1:], variances[1:], **settings)

@@ -1,4 +1,5 @@
-"""Shapes of a column: density, distribution function and tails on grids of round numbers, so that no value is told."""
+"""Shapes of a variable: density, distribution function and tails on grids of round numbers, so that no value is
+told."""
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d

@@ -1,4 +1,4 @@
-"""How far released tables lie from the confidential one: distributions, two-way tables, and a classifier."""
+"""How far released datasets lie from the confidential one: distributions, two-way tables, and a classifier."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -33,30 +33,30 @@ _KOLMOGOROV_MEAN = float(np.sqrt(np.pi / 2) * np.log(2))
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Measures of how far released tables lie from the confidential one.
+    """Measures of how far released datasets lie from the confidential one.
 
     Attributes
     ----------
     summary
-        One row per measure: `column`, `measure`, `value` (the mean over the tables) and its 95% interval from `low` to
-        `high`, missing for a single table; with groups, also `group`.
+        One row per measure: `column`, `measure`, `value` (the mean over the datasets) and its 95% interval from `low`
+        to `high`, missing for a single dataset; with groups, also `group`.
     by_dataset
-        The same measures of every table, numbered from 1 in the column `table`.
+        The same measures of every dataset, numbered from 1 in the variable `table`.
     """
 
     summary: pd.DataFrame
     by_dataset: pd.DataFrame
 
     def value(self, measure: str, *, column: str | None = None, group: str | None = None) -> float:
-        """Give one mean over the tables; say which column or group where there are several."""
+        """Give one mean over the datasets; say which variable or group where there are several."""
         rows = self.summary[self.summary["measure"] == measure]
         for name, wanted in (("column", column), ("group", group)):
             if wanted is not None and name in rows:
                 rows = rows[rows[name] == wanted]
         if len(rows) != 1:
             measures = ", ".join(map(repr, self.summary["measure"].unique()))
-            problem = f"{len(rows)} rows of the summary are {measure!r} with that column and group"
-            raise InputError("measure", problem, f"The measures are {measures}; name the column or the group as well")
+            problem = f"{len(rows)} rows of the summary are {measure!r} with that variable and group"
+            raise InputError("measure", problem, f"The measures are {measures}; name the variable or the group as well")
         return float(rows["value"].iloc[0])
 
 
@@ -70,22 +70,22 @@ def ecdf_distances(
     design: SurveyDesign | None = None,
     hidden: Sequence[str] = (),
 ) -> Distances:
-    """Compare the empirical distribution functions of one numeric column.
+    """Compare the empirical distribution functions of one numeric variable.
 
-    Over the pooled points z of the confidential and the released table, each as often as it occurs, `U_m` is the
+    Over the pooled points z of the confidential and the released dataset, each as often as it occurs, `U_m` is the
     largest |F(z) - F*(z)| and `U_a` the mean of (F(z) - F*(z))^2. `U_m_benchmark` and `U_a_benchmark` say what a fresh
-    sample of the same population, as large as the released table, is expected to show: no release needs to do better.
+    sample of the same population, as large as the released dataset, is expected to show: no release needs to do better.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     column
-        A numeric column.
+        A numeric variable.
     groups
-        Columns within whose groups to compare.
+        Variables within whose groups to compare.
     missing
         A missing value: "error", or "keep": the record takes no part.
     design, hidden
@@ -117,7 +117,7 @@ def ecdf_distances(
 
 
 def _read_weighted(side: Side, column: str, missing: Missing) -> tuple[Floats, Floats]:
-    """Give the values of a column and the weights of the records that take part."""
+    """Give the values of a variable and the weights of the records that take part."""
     values, rows = read_whole(side, [column], missing)
     return values[0, rows], side.weights[rows]
 
@@ -125,10 +125,10 @@ def _read_weighted(side: Side, column: str, missing: Missing) -> tuple[Floats, F
 def wasserstein(
     data: Any, released: Any, column: str, *, groups: GroupColumns = None, missing: Missing = "error"
 ) -> Distances:
-    """Measure how far the values of one numeric column must be moved to turn one distribution into the other.
+    """Measure how far the values of one numeric variable must be moved to turn one distribution into the other.
 
     The area between the two empirical distribution functions (the first Wasserstein distance), in the units of the
-    column and in standard deviations of the confidential one.
+    variable and in standard deviations of the confidential one.
 
     Parameters
     ----------
@@ -162,15 +162,15 @@ def table_difference(
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     pairs
-        Pairs of categorical columns, such as `[("region", "earner")]`.
+        Pairs of categorical variables, such as `[("region", "earner")]`.
     breaks
-        Groups for numeric columns, by name: `{"income": [20_000, 50_000]}`, left-closed.
+        Groups for numeric variables, by name: `{"income": [20_000, 50_000]}`, left-closed.
     groups
-        Columns within whose groups to compare.
+        Variables within whose groups to compare.
     design, hidden
         As in `estimate`: under a design the shares are those of the population.
 
@@ -184,14 +184,14 @@ def table_difference(
     listed = list(pairs)
     for pair in listed or [("", "")]:
         if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
-            raise InputError("pairs", "a pair is two different columns", "Write for instance [('region', 'earner')]")
+            raise InputError("pairs", "a pair is two different variables", "Write for example [('region', 'earner')]")
     names = list(dict.fromkeys(name for pair in listed for name in pair))
     about: dict[str, Any] = {"groups": groups, "missing": "keep", "design": design, "hidden": hidden}
     rows = []
     for part in read_parts(data, released, names, argument="pairs", **about):
         by_pair: dict[tuple[str, str], list[dict[str, Any]]] = {pair: [] for pair in listed}
         for number, side in enumerate(part.released, 1):
-            # A column is in many pairs.
+            # A variable is in many pairs.
             coded = {name: _code_column(part.confidential, side, name, (breaks or {}).get(name)) for name in names}
             for pair in listed:
                 cells = _cell_differences(part.confidential, side, *(coded[name] for name in pair))
@@ -203,7 +203,7 @@ def table_difference(
 
 
 def gather(rows: list[dict[str, Any]], *, grouped: bool) -> Distances:
-    """Make the result from rows with group, table, column, measure and value."""
+    """Make the result from rows with group, dataset, variable, measure and value."""
     by_dataset = pd.DataFrame(rows)
     summary = []
     for (group, column, measure), values in by_dataset.groupby(["group", "column", "measure"], sort=False)["value"]:
@@ -243,7 +243,7 @@ def _ecdf_measures(own: Floats, other: Floats) -> dict[str, float]:
 
 
 def expect_ecdf(spread: float, first: int, second: int) -> dict[str, float]:
-    """Say what a fresh sample would show of U_m and U_a, for tables with so many values.
+    """Say what a new sample would show of U_m and U_a, for datasets with so many values.
 
     `spread` is the mean, over the pooled points, of (points at or below) times (points above).
     """
@@ -264,24 +264,24 @@ def _wasserstein_measures(own: Floats, other: Floats) -> dict[str, float]:
 
 
 def _code_column(own: Side, other: Side, name: str, breaks: Sequence[float] | None) -> Patterns:
-    """Number the values of a column in both tables, one below the other."""
+    """Number the values of a variable in both datasets, one below the other."""
     own_values, other_values = (side.frame.loc[side.group, name] for side in (own, other))
     if breaks is None:
         values = own_values.drop_duplicates()
         if len(values) > MOST_LEVELS:
-            problem = f"column {name!r} has more than {MOST_LEVELS} different values"
-            raise InputError("pairs", problem, f"Group it, for instance by breaks={{{name!r}: [...]}}")
-        # What few people have may be drawn for nobody.
+            problem = f"variable {name!r} has more than {MOST_LEVELS} different values"
+            raise InputError("pairs", problem, f"Group it, for example by breaks={{{name!r}: [...]}}")
+        # What few respondents have may be drawn for nobody.
         if other_values.notna().any() and not other_values.isin(values).any():
-            problem = f"no value of column {name!r} occurs in the confidential table"
-            raise other.refuse(problem, "Code the column as it is coded there (the same labels, or the same numbers)")
+            problem = f"no value of variable {name!r} occurs in the confidential data"
+            raise other.refuse(problem, "Code the variable as it is coded there (the same labels, or the same numbers)")
     stacked = pd.concat([own_values.astype(object), other_values.astype(object)], ignore_index=True)
     stacked = stacked if breaks is None else stacked.astype(np.float64)
     return learn_patterns(Table(stacked.to_frame(name)), [name], {} if breaks is None else {name: breaks})
 
 
 def _cell_differences(own: Side, other: Side, first: Patterns, second: Patterns) -> Floats:
-    """Share of records in every cell that occurs in either table: released less confidential."""
+    """Share of records in every cell that occurs in either dataset: released less confidential."""
     cells = first.codes.astype(np.int64) * second.number + second.codes
     shares = []
     for side, codes in zip((own, other), np.split(cells, [int(own.group.sum())]), strict=True):
@@ -299,10 +299,11 @@ Method = Literal["logistic", "tree"]
 PERMUTATIONS = 100
 LEAST_LEAF = 20
 MOST_TERMS = 500
-# Of larger tables a sample is looked at: what a classifier tells from so many records is enough to judge by.
+# Of larger datasets a sample is looked at: what a classifier tells from so many records is enough to judge by.
 MOST_RECORDS = 20_000
 
-# So little shrinkage that it only matters where the tables can be told apart perfectly, and coefficients would run off.
+# So little shrinkage that it only matters where the datasets can be told apart perfectly, and coefficients would run
+# off.
 _SHRINKAGE = 1e-8
 _SINGULAR = 1e-9
 
@@ -323,48 +324,48 @@ def propensity(
 ) -> Distances:
     """Measure how well a classifier tells released records from confidential ones.
 
-    The two tables are stacked, N records of which a share c are released, and the classifier gives every record its
+    The two datasets are stacked, N records of which a share c are released, and the classifier gives every record its
     probability p of being released. "pmse" is the mean of (p - c)^2: 0 if nothing can be told, c (1 - c) if all can.
-    Some can be told by chance alone. "pmse_expected" is what a fresh sample of the same population would show, and
-    "pmse_ratio" is the one over the other: about 1 for a release that is as good as a fresh sample.
+    Some can be told by chance alone. "pmse_expected" is what a new sample of the same population would show, and
+    "pmse_ratio" is the one over the other: about 1 for a release that is as good as a new sample.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     columns
-        The columns to look at; categorical or numeric as `infer_schema` finds them. Of a category with more than 101
+        The variables to look at; categorical or numeric as `infer_schema` finds them. Of a category with more than 101
         levels the 100 commonest are told apart, and all others are one.
     method
         "logistic" regression, or a classification "tree" with at least 20 records a leaf.
     permutations
-        How many times to shuffle which records are released, to find the expectation; spread over the tables. None: 100
-        for a tree; none for logistic regression, where there is a formula.
+        How many times to shuffle which records are released, to find the expectation; spread over the datasets. None:
+        100 for a tree; none for logistic regression, where there is a formula.
     interactions
-        Whether the logistic regression has, beside every column, products of all pairs of columns and squares of
+        Whether the logistic regression has, beside every variable, products of all pairs of variables and squares of
         numbers. Without these it can only tell means and shares apart.
     pairs
-        For released tables in which only some of `columns` were replaced, row by row: whether the expectation shuffles
-        within the pairs of a confidential record and the released one in the same row. The columns that were kept then
-        stay alike in the expectation as they do in the release. None: where the tables have the same number of records
-        and one of the columns, but not all, is the same in every row.
+        For released datasets in which only some of `columns` were replaced, row by row: whether the expectation
+        shuffles within the pairs of a confidential record and the released one in the same row. The variables that were
+        kept then stay alike in the expectation as they do in the release. None: where the datasets have the same number
+        of records and one of the variables, but not all, is the same in every row.
     most_records
-        Of a table with more records so many are looked at, chosen at random, the same rows of both tables where they
-        stand in pairs; None: all, however many. The ratio grows with the number of records wherever the tables differ,
-        so that those of large tables can be compared with each other if as many are looked at.
+        Of a dataset with more records so many are looked at, chosen at random, the same rows of both datasets where
+        they stand in pairs; None: all, however many. The ratio grows with the number of records wherever the datasets
+        differ, so that those of large datasets can be compared with each other if as many are looked at.
     seed
         Of the permutations, and of the records that are looked at.
     groups
-        Columns within whose groups to do it all.
+        Variables within whose groups to do it all.
     missing
         A missing value: "error", or "keep": the record takes no part.
 
     References
     ----------
     Snoke, Raab, Nowok, Dibben and Slavkovic, General and Specific Utility Measures for Synthetic Data (2018). Their
-    expectation takes the confidential table as the truth, and is 1 - c times this one.
+    expectation takes the confidential data as the truth, and is 1 - c times this one.
 
     Examples
     --------
@@ -377,7 +378,7 @@ def propensity(
     most = None if most_records is None else check_whole("most_records", most_records, LEAST_LEAF)
     several = [columns] if isinstance(columns, str) else list(columns)
     if not several:
-        raise InputError("columns", "no column is named", "Name the columns to look at")
+        raise InputError("columns", "no variable is named", "Name the variables to look at")
     number = PERMUTATIONS if permutations is None else check_whole("permutations", permutations, 1)
     closed = permutations is None and method == "logistic"
     if pairs and missing == "keep":
@@ -408,21 +409,21 @@ def propensity(
 
 
 def _sample(frame: pd.DataFrame, most: int | None, seed: list[int]) -> pd.DataFrame:
-    """Records at random, in their order: with the same seed the same rows of tables that are as long."""
+    """Records at random, in their order: with the same seed the same rows of datasets that are as long."""
     if most is None or len(frame) <= most:
         return frame
     return frame.iloc[np.sort(np.random.default_rng(seed).choice(len(frame), most, replace=False))]
 
 
 def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side: Side, *, interactions: bool) -> Floats:
-    """Both tables in one, as numbers: standardised, or one column per category but the first."""
+    """Both datasets in one, as numbers: standardized, or one variable per category but the first."""
     blocks: list[Floats] = []
     for name in own.columns:
         if name in numeric:
             halves = [column_numbers(Table(own), name), column_numbers(Table(other), name, side.argument)]
             values = np.concatenate(halves)
             if not np.isfinite(values).all():
-                raise side.refuse(f"column {name!r} holds an infinite value", "Correct or remove the record")
+                raise side.refuse(f"variable {name!r} holds an infinite value", "Correct or remove the record")
             spread = values.std()
             blocks.append(((values - values.mean()) / spread)[:, None] if spread > 0 else np.empty((len(values), 0)))
         else:
@@ -445,18 +446,18 @@ def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side:
         raise InputError("columns", problem, "Name fewer, or use interactions=False, or method='tree'")
     design = np.concatenate(blocks, axis=1)
     if not design.shape[1]:
-        raise side.refuse("every column is the same for all records of both tables", "Name other columns")
+        raise side.refuse("every variable is the same for all records of both datasets", "Name other variables")
     return design
 
 
 def _on_all_cores(look: Callable[..., tuple[float, Any]], *tables: Sequence[Any]) -> list[tuple[float, Any]]:
-    """Look at every table, on all cores, so that there are no more designs at once than cores."""
-    # Here, because most commands do without, and should not wait for it to load.
+    """Look at every dataset, on all cores, so that there are no more designs at once than cores."""
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
 
     # Threads of BLAS within these would fight for the cores with each other, and with every other process.
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
-        # Where two tables can be told apart perfectly, the coefficients grow for ever, and the scores hardly change.
+        # Where two datasets can be told apart perfectly, the coefficients grow for ever, and the scores hardly change.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return list(pool.map(look, *tables))
 
@@ -473,7 +474,7 @@ def _look(
     interactions: bool,
     paired: bool | None,
 ) -> tuple[float, Any]:
-    """Give the pMSE of one table, and what it is expected to be by the formula, or that of each of the shuffles."""
+    """Give the pMSE of one dataset, and what it is expected to be by the formula, or that of each of the shuffles."""
     design = _stack(own, other, numeric, side, interactions=interactions and method == "logistic")
     found = _pmse(design, labels, method)
     if paired is not None:
@@ -482,7 +483,7 @@ def _look(
 
 
 def _pmse(design: Floats, labels: np.ndarray, method: Method) -> float:
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
 
@@ -511,10 +512,10 @@ def _expect(design: Floats, labels: np.ndarray, *, paired: bool) -> float:
 
 
 def _find_pairs(own: pd.DataFrame, others: Sequence[pd.DataFrame], sides: Sequence[Side], *, asked: bool) -> bool:
-    """Whether the records of all tables stand in pairs; an error if that was asked for and cannot be."""
+    """Whether the records of all datasets stand in pairs; an error if that was asked for and cannot be."""
     for other, side in zip(others, sides, strict=True):
         if asked and len(other) != len(own):
-            problem = f"it has {len(other):,} records where the confidential table has {len(own):,}"
+            problem = f"it has {len(other):,} records where the confidential dataset has {len(own):,}"
             raise side.refuse(problem, "Pairs need the same records in the same order: leave out `pairs`")
     if asked:
         return True

@@ -1,4 +1,4 @@
-"""Estimates with intervals: from one table, and combined from several released ones.
+"""Estimates with intervals: from one dataset, and combined from several released ones.
 
 Every summary works along the last axis, so that many samples of the same size are one call.
 """
@@ -33,40 +33,42 @@ def combine(
     degrees: Any = np.inf,
     size: float = 1.0,
 ) -> Estimate:
-    """Combine the estimates of several released tables into one, with an interval.
+    """Combine the estimates of several released datasets into one, with an interval.
 
-    With L tables, the point is the mean of their points, b the variance between these (denominator L - 1) and v the
+    With L datasets, the point is the mean of their points, b the variance between these (denominator L - 1) and v the
     mean of their variances. The interval is the point, more or less a t quantile times the root of T:
 
-    - "partial", for tables in which values of the confidential records were replaced:
-      T = v + b / L, degrees of freedom (L - 1) (1 + L v / b)^2. Of tables of new people, `size` times as many as in the
-      confidential table, size v takes the place of v: the confidential table is as uncertain as one of its own size;
-    - "full", for tables of records that are all made up, each table from a draw of the parameters of its own:
+    - "partial", for datasets in which values of the confidential records were replaced:
+      T = v + b / L, degrees of freedom (L - 1) (1 + L v / b)^2. Of datasets of new respondents, `size` times as many as
+      in the confidential data, size v takes the place of v: the confidential dataset is as uncertain as one of its own
+      size;
+    - "full", for datasets of records that are all made up, each dataset from a draw of the parameters of its own:
       T = (1 + 1 / L) b - v, degrees of freedom (L - 1) (1 - v / ((1 + 1 / L) b))^2, at least 1. Where that T is not
       positive, v takes its place with infinite degrees, as its inventors advise.
 
-    One table alone says nothing of b: "partial" then gives the interval of that table, too short if it is synthetic.
+    One dataset alone says nothing of b: "partial" then gives the interval of that dataset, too short if it is
+    synthetic.
 
     Parameters
     ----------
     points, variances
-        The estimates and their variances; the first axis runs over the tables.
+        The estimates and their variances; the first axis runs over the datasets.
     rule
         "partial" or "full".
     level
         Of the interval.
     degrees
-        Degrees of freedom of one table's own t interval, if it has such (records less coefficients, in a linear
+        Degrees of freedom of one dataset's own t interval, if it has such (records less coefficients, in a linear
         regression). Those of the rule, d, then become 1 / (1 / d + 1 / degrees).
     size
-        Records of a released table for each one of the confidential table.
+        Records of a released dataset for each one of the confidential data.
 
     References
     ----------
     Reiter, Inference for Partially Synthetic, Public Use Microdata Sets (2003). Raghunathan, Reiter and Rubin, Multiple
     Imputation for Statistical Disclosure Limitation (2003). Reiter, Satisfying Disclosure Restrictions with Synthetic
-    Data Sets (2002). Raab, Nowok and Dibben, Practical Data Synthesis for Large Samples (2016), for tables of new
-    people.
+    Data Sets (2002). Raab, Nowok and Dibben, Practical Data Synthesis for Large Samples (2016), for datasets of new
+    respondents.
 
     Examples
     --------
@@ -78,11 +80,11 @@ def combine(
     points, variances = np.asarray(points, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     if points.ndim == 0 or points.shape != variances.shape:
         problem = f"points have shape {points.shape}, variances {variances.shape}"
-        raise InputError("points", problem, "Give one of each for every table")
+        raise InputError("points", problem, "Give one of each for every dataset")
     if not (np.isfinite(points).all() and np.isfinite(variances).all() and (variances >= 0).all()):
         raise InputError("variances", "some are negative or not finite, or a point is not", "Check the estimates")
     if isinstance(size, bool) or not 0 < size < np.inf:
-        raise InputError("size", "it must be a number above 0", "1 for tables as large as the confidential one")
+        raise InputError("size", "it must be a number above 0", "1 for datasets as large as the confidential one")
     total, own = combined_variance(points, variances, rule, size)
     with np.errstate(divide="ignore"):
         all_degrees = 1 / (1 / own + 1 / np.asarray(degrees, dtype=np.float64))
@@ -90,15 +92,15 @@ def combine(
 
 
 def combined_variance(points: Floats, variances: Floats, rule: Rule, size: float = 1.0) -> tuple[Floats, Floats]:
-    """Give T and its degrees of freedom; the first axis runs over the tables."""
+    """Give T and its degrees of freedom; the first axis runs over the datasets."""
     check_choice("rule", rule, ("partial", "full"))
     tables = len(points)
     if tables == 0:
-        raise InputError("points", "there are none", "Give one for every table")
+        raise InputError("points", "there are none", "Give one for every dataset")
     within = variances.mean(axis=0) * (size if rule == "partial" else 1.0)
     if tables == 1:
         if rule == "full":
-            raise InputError("rule", "'full' needs at least two released tables", "Release more, or use 'partial'")
+            raise InputError("rule", "'full' needs at least two released datasets", "Release more, or use 'partial'")
         return within, np.full_like(within, np.inf)
     between = points.var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -156,7 +158,7 @@ def sd_and_variance(values: Floats) -> tuple[Floats, Floats]:
 def correlation_and_variance(values: Floats, others: Floats) -> tuple[Floats, Floats]:
     """Fisher's z = atanh(r), and its variance: of the influence of a record, over n, whatever the distribution.
 
-    With u and w the standardised columns, the influence on r is u w - r (u^2 + w^2) / 2, and on z that over 1 - r^2.
+    With u and w the standardized variables, the influence on r is u w - r (u^2 + w^2) / 2, and on z that over 1 - r^2.
     """
     u, w = _standardise(values), _standardise(others)
     r = np.clip((u * w).mean(axis=-1, keepdims=True), -1.0, 1.0)

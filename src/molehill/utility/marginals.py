@@ -1,8 +1,8 @@
-"""How well marginals agree: the shares of the combinations of values of any two or three columns.
+"""How well marginals agree: the shares of the combinations of values of any two or three variables.
 
-Relations between columns are what users come for, and what replacing values one column at a time loses. Every column is
-cut into a few levels once, by what is learned from the confidential table alone; every set of columns that contains a
-replaced one is then two tables of counts, one from each side.
+Relations between variables are what users come for, and what replacing values one variable at a time loses. Every
+variable is cut into a few levels once, by what is learned from the confidential dataset alone; every set of variables
+that contains a replaced one is then two datasets of counts, one from each side.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ WAYS = (2, 3)
 MOST_BINS = 20
 # A value that so many share means something of its own, as zero or a top code does.
 COMMON_SHARE = 0.02
-# So many of the 4,165 sets of four columns of NIST's table, for instance, give the same as all to half a point.
+# So many of the 4,165 sets of four variables of NIST's dataset, for example, give the same as all to half a point.
 MOST_SETS = 2_000
 
 # Counted in an array up to so many cells, in all or for every record, cheap to clear; larger ones are nearly empty.
@@ -48,28 +48,29 @@ class Agreement(Distances):
     Attributes
     ----------
     summary, by_dataset
-        As in `Distances`: the measures are "agreement_2", "agreement_2_benchmark" and so on, by the number of columns.
+        As in `Distances`: the measures are "agreement_2", "agreement_2_benchmark" and so on, by the number of
+        variables.
     sets
-        One row a set of columns, those first that lie farthest beyond a fresh sample: `ways` (how many columns),
-        `columns` (a tuple of their names), `distance` (total variation, the mean over the tables) and `fresh` (what a
-        fresh sample would be expected to show).
+        One row a set of variables, those first that lie farthest beyond a new sample: `ways` (how many variables),
+        `columns` (a tuple of their names), `distance` (total variation, the mean over the datasets) and `fresh` (what a
+        new sample would be expected to show).
     """
 
     sets: pd.DataFrame
 
     def worst(self, ways: int, number: int = 5) -> pd.DataFrame:
-        """Give the sets of so many columns whose relation is lost most."""
+        """Give the sets of so many variables whose relation is lost most."""
         return self.sets[self.sets["ways"] == ways].head(number).reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """How a column is cut into levels. After those named here come one for any other value, and one for missing.
+    """How a variable is cut into levels. After those named here come one for any other value, and one for missing.
 
     Attributes
     ----------
     name
-        Of the column.
+        Of the variable.
     values
         Values that are a level each: all of a category; of a number with bins, those that many records share.
     cuts
@@ -96,36 +97,36 @@ def agreement(
     breaks: Mapping[str, Sequence[float]] | None = None,
     most_sets: int = MOST_SETS,
 ) -> Agreement:
-    """Compare all marginals of two, three or more columns that contain a replaced one.
+    """Compare all marginals of two, three or more variables that contain a replaced one.
 
-    With pi(c) and pi*(c) the shares of the records of the confidential and of a released table in the cell c of a set
-    of columns, their distance is the total variation, half the sum of |pi(c) - pi*(c)| over the cells: the share of
+    With pi(c) and pi*(c) the shares of the records of the confidential and of a released dataset in the cell c of a set
+    of variables, their distance is the total variation, half the sum of |pi(c) - pi*(c)| over the cells: the share of
     the records that would have to change their cell. "agreement_k" is 1000 (1 - the mean distance of all sets of k
-    columns), from 0 to 1000. "agreement_k_fresh" is what a fresh sample would be expected to show: see
+    variables), from 0 to 1000. "agreement_k_fresh" is what a new sample would be expected to show: see
     `fresh_agreement`.
 
-    A number of more than 20 different values is cut into bins that are learned from the confidential table alone: a
+    A number of more than 20 different values is cut into bins that are learned from the confidential dataset alone: a
     value that at least 2% of the records share is a bin of its own, and the others are cut at their quantiles, into at
-    most 20 bins in all (one more than the common values, where these are 20 or more). Any other column is taken as it
-    is; a value that the confidential table does not have is one more level. A missing value is a level of its own. The
-    order of the records does not matter.
+    most 20 bins in all (one more than the common values, where these are 20 or more). Any other variable is taken as it
+    is; a value that the confidential dataset does not have is one more level. A missing value is a level of its own.
+    The order of the records does not matter.
 
     Of more than 2,000 sets a fixed choice of 2,000 is compared, spread evenly over all of them in order.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     replaced
-        The columns that were replaced: only sets that contain one of them are compared.
+        The variables that were replaced: only sets that contain one of them are compared.
     ways
-        How many columns a set has, one number or several; where there are fewer columns, as many as there are.
+        How many variables a set has, one number or several; where there are fewer variables, as many as there are.
     columns
-        The columns to look at, beside the replaced ones; all by default.
+        The variables to look at, beside the replaced ones; all by default.
     breaks
-        Where the bins of a number begin, by column, in place of those that are learned: `{"age": [18, 65]}`,
+        Where the bins of a number begin, by variable, in place of those that are learned: `{"age": [18, 65]}`,
         left-closed. An empty list takes the values as they are.
     most_sets
         How many sets are compared at most.
@@ -133,7 +134,7 @@ def agreement(
     References
     ----------
     The k-marginal score of NIST's challenges and of its SDNist library: Task, Bhagat and Howarth, SDNist v2:
-    Deidentified Data Report Tool (2023). There the sets are of all columns.
+    Deidentified Data Report Tool (2023). There the sets are of all variables.
 
     Examples
     --------
@@ -174,15 +175,15 @@ def fresh_agreement(
     most_sets: int = MOST_SETS,
     records: int | None = None,
 ) -> dict[int, float]:
-    """Give the agreement that a fresh sample would be expected to show, by the number of columns in a set.
+    """Give the agreement that a new sample would be expected to show, by the number of variables in a set.
 
     The sample is of the confidential records, with replacement. The mean over all such samples is exact, and needs
     none of them: of n records drawn, those in a cell with the share p are binomial, and their number is off by
 
         2 n p (1 - p) b(floor(n p); n - 1, p)
 
-    on average, where b is the binomial probability (De Moivre). All columns are drawn anew, the kept ones too: a
-    release that keeps these as they are can agree better than a fresh sample.
+    on average, where b is the binomial probability (De Moivre). All variables are drawn anew, the kept ones too: a
+    release that keeps these as they are can agree better than a new sample.
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ def fresh_agreement(
 
 
 def learn_levels(table: Table, name: str, breaks: Sequence[float] | None = None) -> Levels:
-    """Cut a column of the confidential table into levels; `breaks` as in `agreement`.
+    """Cut a variable of the confidential data into levels; `breaks` as in `agreement`.
 
     Examples
     --------
@@ -216,7 +217,7 @@ def learn_levels(table: Table, name: str, breaks: Sequence[float] | None = None)
     """
     column = table.frame[name]
     if breaks is not None and len(breaks):
-        # For its checks of the breaks: what it gives is found again with the other columns.
+        # For its checks of the breaks: what it gives is found again with the other variables.
         cut_into_groups(np.array([]), breaks, name)
         return Levels(name, pd.Index([], dtype=np.float64), tuple(map(float, breaks)))
     dated = has_many_dates(column) and breaks is None
@@ -237,7 +238,7 @@ def learn_levels(table: Table, name: str, breaks: Sequence[float] | None = None)
 
 
 def code_column(levels: Levels, table: Table, argument: str = "data") -> Codes:
-    """Number the level of every record of a table, the confidential one or another."""
+    """Number the level of every record of a dataset, the confidential one or another."""
     column, known = table.frame[levels.name], len(levels.values)
     if levels.cuts is not None:
         numbers = column_numbers(table, levels.name, argument)
@@ -259,10 +260,10 @@ def code_column(levels: Levels, table: Table, argument: str = "data") -> Codes:
 
 
 def list_sets(columns: int, replaced: int, ways: int, most: int = MOST_SETS) -> NDArray[np.int64]:
-    """List the sets of `ways` columns that contain one of the first few, which are the replaced ones: (sets, ways).
+    """List the sets of `ways` variables that contain one of the first few, which are the replaced ones: (sets, ways).
 
-    In order, the sets with a replaced column come before all others. If there are more than `most`, so many are taken,
-    the middle ones of as many equal stretches.
+    In order, the sets with a synthesized variable come before all others. If there are more than `most`, so many are
+    taken, the middle ones of as many equal stretches.
 
     Examples
     --------
@@ -292,7 +293,8 @@ def _find_set(rank: int, columns: int, ways: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class _Learned:
-    """The columns of the confidential table, the `replaced` ones first: their levels, and (columns, records) codes."""
+    """The variables of the confidential data, the `replaced` ones first: their levels, and (variables, records)
+    codes."""
 
     levels: list[Levels]
     replaced: int
@@ -307,10 +309,10 @@ class _Learned:
         return np.array([each.number for each in self.levels], dtype=np.int64)
 
     def list_sets(self, ways: Any, most: int) -> dict[int, NDArray[np.int64]]:
-        """List the sets to compare, by how many columns they were asked to have."""
+        """List the sets to compare, by how many variables they were asked to have."""
         several = list(dict.fromkeys(ways)) if isinstance(ways, Iterable) else [ways]
         if not several:
-            raise InputError("ways", "it holds no number", "Say how many columns a set has, such as 2 or (2, 3)")
+            raise InputError("ways", "it holds no number", "Say how many variables a set has, such as 2 or (2, 3)")
         check_whole("most_sets", most, 1)
         number = len(self.levels)
         return {k: list_sets(number, self.replaced, min(check_whole("ways", k, 1), number), most) for k in several}
@@ -324,7 +326,7 @@ def _learn(
 ) -> _Learned:
     first = find_columns(table, replaced, "replaced")
     if not first:
-        raise InputError("replaced", "no column is named", "Name the columns that were replaced")
+        raise InputError("replaced", "no variable is named", "Name the variables that were replaced")
     others = list(table.frame.columns) if columns is None else find_columns(table, columns, "columns")
     ends = breaks or {}
     find_columns(table, list(ends), "breaks")
@@ -347,7 +349,7 @@ def _score(distances: Floats) -> float:
 def _list_distances(
     names: Sequence[str], ways: int, sets: Integers, distances: Sequence[Floats], fresh: Floats
 ) -> pd.DataFrame:
-    """List sets with their distances, the mean over the tables, those first that lie farthest beyond a fresh sample."""
+    """List sets with their distances, the mean over the datasets, those first that lie farthest beyond a new sample."""
     distance = np.mean(distances, axis=0)
     order = np.argsort(fresh - distance, kind="stable")
     called = [tuple(names[int(column)] for column in chosen) for chosen in sets[order]]
@@ -355,7 +357,7 @@ def _list_distances(
 
 
 def _distances(learned: _Learned, other: Codes, sets: Integers) -> Floats:
-    """Total variation of two tables, for every set of columns."""
+    """Total variation of two datasets, for every set of variables."""
     own, radix = learned.codes, learned.radix
     # Every record of one counts as many as the other has: whole numbers, so that nothing is rounded before the end.
     steps = (other.shape[1], -own.shape[1])
@@ -368,7 +370,7 @@ def _distances(learned: _Learned, other: Codes, sets: Integers) -> Floats:
 
 
 def _fresh_distances(learned: _Learned, records: int, sets: Integers) -> Floats:
-    """The expectation of the same for so many records drawn from the table itself."""
+    """The expectation of the same for so many records drawn from the dataset itself."""
     own, radix = learned.codes, learned.radix
     shown = _expect_off(own.shape[1], records)
 
@@ -416,7 +418,7 @@ def _for_all(
 def _count_sparse(
     tables: Sequence[Codes], radix: Integers, chosen: Integers, steps: Sequence[int]
 ) -> NDArray[np.int64]:
-    """Count the cells that occur, where there may be far more: every record of a table counts its step."""
+    """Count the cells that occur, where there may be far more: every record of a dataset counts its step."""
     places = np.zeros(sum(codes.shape[1] for codes in tables), dtype=np.int64)
     for column in chosen:
         both = np.concatenate([codes[column] for codes in tables])
@@ -440,7 +442,8 @@ def _tally(
     cells: np.ndarray,
     step: int,
 ) -> None:
-    """Count the cells of set s; `places`, those of all columns but the last, often stay as the set before left them."""
+    """Count the cells of set s; `places`, those of all variables but the last, often stay as the set before left
+    them."""
     last = sets.shape[1] - 1
     changed = s == first
     for j in range(last):
@@ -468,7 +471,7 @@ def _count_apart(
     first: int,
     end: int,
 ) -> None:
-    """Sum up the differences of the cells of two tables, for the sets from `first` to `end`."""
+    """Sum up the differences of the cells of two datasets, for the sets from `first` to `end`."""
     cells = np.zeros(sizes.max(), dtype=np.int64)
     ours, theirs = np.zeros(own.shape[1], dtype=np.int64), np.zeros(other.shape[1], dtype=np.int64)
     for s in range(first, end):
@@ -492,7 +495,7 @@ def _count_fresh(
     first: int,
     end: int,
 ) -> None:
-    """Sum up what the cells of a table are expected to show, for the sets from `first` to `end`."""
+    """Sum up what the cells of a dataset are expected to show, for the sets from `first` to `end`."""
     cells = np.zeros(sizes.max(), dtype=np.int64)
     ours = np.zeros(own.shape[1], dtype=np.int64)
     for s in range(first, end):

@@ -1,7 +1,7 @@
-"""Regressions of the confidential and of released tables: designs by Formulaic, fits by statsmodels.
+"""Regressions of the confidential and of released datasets: designs by Formulaic, fits by statsmodels.
 
-The levels of categories, and what else a design learns, come from the confidential table, so that a coefficient means
-the same in every table.
+The levels of categories, and what else a design learns, come from the confidential data, so that a coefficient means
+the same in every dataset.
 """
 
 import warnings
@@ -29,10 +29,10 @@ _SINGULAR = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """The coefficients that were asked for, of every table, the confidential one first.
+    """The coefficients that were asked for, of every dataset, the confidential one first.
 
-    `points` and `variances` are (tables, coefficients); `degrees` are those of the residuals, one per table, infinite
-    where the family has no such.
+    `points` and `variances` are (datasets, coefficients); `degrees` are those of the residuals, one per dataset,
+    infinite where the family has no such.
     """
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Fits:
 
 
 def fit_regression(analysis: Analysis, part: Part, missing: Missing) -> Fits:
-    """Fit one regression to every table."""
+    """Fit one regression to every dataset."""
     formula = read_formula(analysis.formula)
     complete = [find_complete(side, formula.columns, missing, least=2) for side in part.sides]
     frames = [
@@ -70,7 +70,7 @@ def fit_regression(analysis: Analysis, part: Part, missing: Missing) -> Fits:
 
 
 def _levels(column: pd.Series) -> pd.Index | None:
-    """The categories of a column that occur, in their order; None for a column of numbers."""
+    """The categories of a variable that occur, in their order; None for a variable of numbers."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return None
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -79,7 +79,7 @@ def _levels(column: pd.Series) -> pd.Index | None:
 
 
 def _code(side: Side, frame: pd.DataFrame, formula: ReadFormula, levels: dict[str, pd.Index | None]) -> pd.DataFrame:
-    """Columns under neutral names: numbers as numbers, all others with the categories of the confidential table."""
+    """Variables under neutral names: numbers as numbers, all others with the categories of the confidential data."""
     coded: dict[str, Any] = {}
     for name, categories in levels.items():
         if categories is None:
@@ -90,7 +90,7 @@ def _code(side: Side, frame: pd.DataFrame, formula: ReadFormula, levels: dict[st
             continue
         places = categories.get_indexer(pd.Index(frame[name]))
         if (places < 0).any():
-            problem = f"column {name!r} has a category that the confidential records do not have"
+            problem = f"variable {name!r} has a category that the confidential records do not have"
             raise side.refuse(problem, "Code it as it is coded there, or leave it out of the formula")
         coded[formula.neutral(name)] = pd.Categorical.from_codes(places, categories=categories)
     return pd.DataFrame(coded)
@@ -105,11 +105,11 @@ def _design(
             warnings.simplefilter("error", DataMismatchWarning)
             made: Any = model_matrix(spec or formula.text, coded, context=_CONTEXT, na_action="ignore")
     except DataMismatchWarning:
-        problem = "a column within C() has a value that the confidential records do not have"
+        problem = "a variable within C() has a value that the confidential records do not have"
         raise side.refuse(problem, "Code it as it is coded there, or leave it out of the formula") from None
     except (FormulaicError, SyntaxError, TypeError, ValueError):
         # Not chained: the words of Formulaic may quote values.
-        raise InputError("formula", "it cannot be evaluated", "Write for instance 'income ~ age + C(region)'") from None
+        raise InputError("formula", "it cannot be evaluated", "Write for example 'income ~ age + C(region)'") from None
     outcome, design = pd.DataFrame(made.lhs), pd.DataFrame(made.rhs)
     if not (np.isfinite(outcome.to_numpy(np.float64)).all() and np.isfinite(design.to_numpy(np.float64)).all()):
         problem = f"the formula {formula.restore(formula.text)!r} gives a value that is not finite"
@@ -137,7 +137,7 @@ def _check_outcome(side: Side, outcome: pd.DataFrame, analysis: Analysis) -> Flo
 
 def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tuple[Floats, Floats, float]:
     """Coefficients, their variances and the degrees of freedom."""
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from statsmodels.genmod import families  # noqa: PLC0415
     from statsmodels.genmod.generalized_linear_model import GLM  # noqa: PLC0415
     from statsmodels.regression.linear_model import OLS  # noqa: PLC0415
@@ -185,7 +185,7 @@ def _check_rank(side: Side, design: Floats) -> None:
     sizes = np.sqrt((design**2).sum(axis=0))
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
-        # By its number: its name may hold a level, which is a value of the table.
+        # By its number: its name may hold a level, which is a value of the dataset.
         problem = f"no record says anything of the coefficient number {empty[0] + 1} of the formula"
         raise side.refuse(problem, "Leave the term out, or join rare categories")
     unit = design / sizes
@@ -197,7 +197,7 @@ def _check_rank(side: Side, design: Floats) -> None:
 def _choose(names: Sequence[str], terms: Sequence[str], columns: Sequence[str]) -> list[int]:
     for term in terms:
         if term not in names:
-            # Of the columns alone: the names of coefficients hold levels, which are values of the table.
+            # Of the variables alone: the names of coefficients hold levels, which are values of the dataset.
             remedy = f"{nearest(term.partition('[')[0], columns)}; a level of a category is written name[level]"
             raise InputError("terms", f"there is no coefficient {term!r}", remedy)
     return [names.index(term) for term in terms] or list(range(len(names)))

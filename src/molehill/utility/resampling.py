@@ -1,8 +1,8 @@
 """The bootstrap, many resamples at a time.
 
-Resamples are drawn with replacement, as large as the table. A moment of a resample needs its records, which a compiled
-loop adds up from random bits. A quantile needs only one or two of its order statistics: the k-th smallest of n draws
-from n records is the record at place n U, where U is the k-th smallest of n uniform numbers, and that has a beta
+Resamples are drawn with replacement, as large as the dataset. A moment of a resample needs its records, which a
+compiled loop adds up from random bits. A quantile needs only one or two of its order statistics: the k-th smallest of n
+draws from n records is the record at place n U, where U is the k-th smallest of n uniform numbers, and that has a beta
 distribution. So a resampled quantile costs two random numbers, and has exactly the distribution that resampling gives.
 """
 

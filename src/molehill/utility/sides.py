@@ -1,4 +1,4 @@
-"""Confidential and released tables side by side, whole or group by group, as the measures of utility read them."""
+"""Confidential and released datasets side by side, whole or group by group, as the measures of utility read them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ GroupColumns = str | Sequence[str] | None
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Some columns of one table, or of one group of it, and what to call that in an error.
+    """Some variables of one dataset, or of one group of it, and what to call that in an error.
 
     Attributes
     ----------
     argument, where
         What to call it.
     frame
-        The columns. Under a survey's design, of the whole table: a group of it is not a sample of its own.
+        The variables. Under a survey's design, of the whole dataset: a group of it is not a sample of its own.
     sample
         How the records were drawn, where that counts.
     rows
@@ -56,7 +56,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One group (or all) of the confidential table and of every released one; `group` is its name in words."""
+    """One group (or all) of the confidential data and of every released one; `group` is its name in words."""
 
     group: str
     confidential: Side
@@ -79,13 +79,13 @@ def read_parts(
     design: SurveyDesign | None = None,
     hidden: Sequence[str] = (),
 ) -> list[Part]:
-    """Read the columns that are needed, and split the records into groups if there are any.
+    """Read the variables that are needed, and split the records into groups if there are any.
 
-    A group is a pattern of the confidential table's group columns, a missing value being a value of its own; the
-    records of a released table are sorted into groups by its own columns. Every group must occur in every table. Under
-    a design the confidential table is the sample that it says, and a released one as far as it has the columns that
-    say so as they were collected, those that are hidden from its users left out; one without the weight, which may be
-    another, is read as it is.
+    A group is a pattern of the confidential data's group variables, a missing value being a value of its own; the
+    records of a released dataset are sorted into groups by its own variables. Every group must occur in every dataset.
+    Under a design the confidential dataset is the sample that it says, and a released one as far as it has the
+    variables that say so as they were collected, those that are hidden from its users left out; one without the weight,
+    which may be another, is read as it is.
     """
     check_choice("missing", missing, ("error", "keep"))
     names = list(dict.fromkeys(columns))
@@ -108,7 +108,7 @@ def read_parts(
     labels = patterns.labels().agg(", ".join, axis=1)
     parts = []
     for number, pattern in enumerate(np.argsort(labels.to_numpy(dtype=object), kind="stable"), 1):
-        # In errors a group is a number: its label is a value of the table.
+        # In errors a group is a number: its label is a value of the dataset.
         group = f"group {number} of {', '.join(map(repr, by))}"
         own = _cut("data", f"in {group}, ", table.frame[names], samples[0], patterns.codes == pattern)
         sides = []
@@ -122,13 +122,13 @@ def read_parts(
 
 
 def read_numbers(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> Floats:
-    """Give numeric columns, (columns, records), of the records that have them all; at least so many records."""
+    """Give numeric variables, (variables, records), of the records that have them all; at least so many records."""
     values, rows = read_whole(side, columns, missing, least=least)
     return values if rows.all() else values[:, rows]
 
 
 def read_whole(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> tuple[Floats, Booleans]:
-    """Give numeric columns, (columns, records), of all records, and which of them are of the group and have them all.
+    """Give numeric variables, (variables, records), of all records, and which of them are of the group and have them all.
 
     Records without a weight do not count.
     """
@@ -136,21 +136,21 @@ def read_whole(side: Side, columns: Sequence[str], missing: Missing, *, least: i
     values = np.stack([column_numbers(table, name, side.argument) for name in columns])
     for name, numbers in zip(columns, values, strict=True):
         if np.isinf(numbers).any():
-            raise side.refuse(f"column {name!r} holds an infinite value", "Correct or remove the record")
+            raise side.refuse(f"variable {name!r} holds an infinite value", "Correct or remove the record")
     rows = _take_part(side, columns, np.asarray(~np.isnan(values).any(axis=0)), missing)
     _check_number(side, int((rows & (side.weights > 0)).sum()), least)
     return values, rows
 
 
 def read_complete(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> pd.DataFrame:
-    """Give columns of any kind, of the records that have them all; at least so many records."""
+    """Give variables of any kind, of the records that have them all; at least so many records."""
     rows = find_complete(side, columns, missing, least=least)
     frame = side.frame[list(columns)]
     return frame if rows.all() else frame[rows].reset_index(drop=True)
 
 
 def find_complete(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> Booleans:
-    """Say which records are of the group and have all of some columns of any kind; at least so many records."""
+    """Say which records are of the group and have all of some variables of any kind; at least so many records."""
     present = np.asarray(side.frame[list(columns)].notna().to_numpy().all(axis=1))
     rows = _take_part(side, columns, present, missing)
     _check_number(side, int((rows & (side.weights > 0)).sum()), least)
@@ -160,12 +160,12 @@ def find_complete(side: Side, columns: Sequence[str], missing: Missing, *, least
 def _read_samples(
     table: Table, others: Sequence[Table], design: SurveyDesign | None, hidden: Sequence[str]
 ) -> list[Sample | None]:
-    """Read how the records of all tables were drawn, the confidential one first."""
+    """Read how the records of all datasets were drawn, the confidential one first."""
     if design is None:
         return [None] * (1 + len(others))
     if not isinstance(design, SurveyDesign):
         problem = f"it is of type {type(design).__name__}, not a SurveyDesign"
-        raise InputError("design", problem, "Write for instance SurveyDesign(weight='weight')")
+        raise InputError("design", problem, "Write for example SurveyDesign(weight='weight')")
     own = design.read(table)
     samples: list[Sample | None] = [own]
     for other in others:
@@ -183,7 +183,7 @@ def _read_samples(
 
 
 def _cut(argument: str, where: str, frame: pd.DataFrame, sample: Sample | None, rows: Booleans) -> Side:
-    """Cut a group out of a table or, under a design, say which it is."""
+    """Cut a group out of a dataset or, under a design, say which it is."""
     if sample is None:
         return Side(argument, where, frame[rows].reset_index(drop=True))
     return Side(argument, where, frame, sample, rows)

@@ -1,21 +1,21 @@
-"""A forest: any kind of column, from trees that are grown on draws of the pseudo posterior. No chains, no convergence.
+"""A forest: any kind of variable, from trees that are grown on draws of the pseudo posterior. No chains, no convergence.
 
 With nothing assumed but that records are draws from one distribution, and each record's likelihood raised to its weight
 a_i, the distribution has the pseudo posterior Dirichlet(a_1, ..., a_n) over the records: the limit of a Dirichlet
 process with a vanishing prior. A draw of it gives every record a mass g_i ~ Gamma(a_i). Masses of a record that stands
-in the table twice add up to Gamma(2 a_i), and a record of weight 0 has none.
+in the dataset twice add up to Gamma(2 a_i), and a record of weight 0 has none.
 
 Every tree is grown on masses of its own: the records are parted by one predictor after the other (of half of them, by
-chance), so that the levels of the column differ most between the parts, as long as either part has a mass of at least
-`leaf`. The distribution of the column in a part is that of its masses, shrunk to that of the part before:
+chance), so that the levels of the variable differ most between the parts, as long as either part has a mass of at least
+`leaf`. The distribution of the variable in a part is that of its masses, shrunk to that of the part before:
 (m_k + c p_k) / (m + c). What parts the records last, or only few differ in, is then lost: so every tree leans to how
-the column goes together with each predictor by itself, by factors for every cell of a predictor (codes of at least the
-mass of a part) and group of levels, fitted one predictor after the other to what the masses show. A new value is drawn
-from one of a few trees, chosen at random for every record: from the mean of their distributions.
+the variable goes together with each predictor by itself, by factors for every cell of a predictor (codes of at least
+the mass of a part) and group of levels, fitted one predictor after the other to what the masses show. A new value is
+drawn from one of a few trees, chosen at random for every record: from the mean of their distributions.
 
 Under a survey design a record stands for d_i others, and masses say how many: see `masses`. What is drawn is then the
-population's, but what protects people, the least mass of a part, of a cell, of a bin and of a value that many share,
-counts records by their weights a_i alone: a record that stands for many is one record.
+population's, but what protects respondents, the least mass of a part, of a cell, of a bin and of a value that many
+share, counts records by their weights a_i alone: a record that stands for many is one record.
 
 Numbers are cut into levels (see `Grid`): a value that many records share is one of its own, the others are drawn anew
 within their bin. No value is released because a part of a tree held only that.
@@ -60,7 +60,7 @@ from molehill.tables.table import Table, find_columns
 _FEW = 20
 # What a tree is made of.
 SITES = ("feature", "left", "child", "shares", "lean")
-# From how many trees of a forest a table is drawn.
+# From how many trees of a forest a dataset is drawn.
 WINDOW = 20
 # Share of the predictors that a part is tried to be parted by, chosen by chance: trees that differ make a finer mean.
 TRIED = 0.5
@@ -89,25 +89,25 @@ def forest(
     min_level_records: int = 1,
     seed: int | None = None,
 ) -> DirectSynthesizer:
-    """Replace a column of any kind by draws from a forest.
+    """Replace a variable of any kind by draws from a forest.
 
     Parameters
     ----------
     column
-        The sensitive column: an amount, a count or a category.
+        The sensitive variable: an amount, a count or a category.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.synthesis.design.learn_design`. Of a formula only the columns
+        What the model conditions on: see `molehill.synthesis.design.learn_design`. Of a formula only the variables
         count: trees find by themselves which go together.
     min_leaf_size
         The least mass of a part, about how many records of weight 1 it has: of a number; of a category, which has fewer
-        levels, a fifth of it. Larger parts tell less of a person. With a least mass as large as the table, the column
-        depends on nothing.
+        levels, a fifth of it. Larger parts tell less of a person. With a least mass as large as the dataset, the
+        variable depends on nothing.
     trees
         How many are grown, at least 20; by default 200, of more than 25,000 records fewer, down to 40.
     lower, upper
-        The public support of a number, for instance from a codebook; never the confidential extremes.
+        The public support of a number, for example from a codebook; never the confidential extremes.
     levels
-        Of a category that has an order, all its levels in that order; an ordered column of pandas says it itself.
+        Of a category that has an order, all its levels in that order; an ordered variable of pandas says it itself.
     missing
         Whether the forest also says which values are missing, as one level more; otherwise those that are stay so.
     min_level_records
@@ -262,7 +262,7 @@ class Coding:
     ends
         Of a number, where its bins begin after the first.
     base
-        The codes of the table that was learned from.
+        The codes of the dataset that was learned from.
     """
 
     design: Design
@@ -296,7 +296,7 @@ class Coding:
         return np.column_stack(columns) if columns else np.zeros((len(table.frame), 0), dtype=np.uint8)
 
     def again(self, table: Table, replaced: Sequence[str] | None = None) -> dict[str, Any]:
-        """The codes for a table with other values in some predictors, or in those that are named alone."""
+        """The codes for a dataset with other values in some predictors, or in those that are named alone."""
         if replaced is None:
             return {"codes": self.apply(table)}
         codes = self.base.copy()
@@ -433,7 +433,7 @@ def _grow(
 
     def grow(first: int, last: int) -> None:
         for tree in range(first, last):
-            # Tables are drawn with [seed, table]: the same numbers must not do both.
+            # Datasets are drawn with [seed, dataset]: the same numbers must not do both.
             random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(tree,)))
             masses = draw_masses(random, weights, survey)[counted]
             feature, left, child, shares = grow_tree(

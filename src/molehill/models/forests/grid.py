@@ -41,8 +41,9 @@ class Grid:
     bin a value that enough records share, a heap, is drawn as often as it was collected, and all others evenly between
     the ends of the bin; of numbers that are written in a unit, every multiple that is neither spike nor heap as often,
     but for multiples of coarser units, which are drawn as much more often as they were collected. The outermost bins
-    have no ends of their own, which would be the extremes of the table: distances from their inner end are exponential,
-    on a scale of logarithms or roots where the bin lies on one side of zero. They do not pass zero where no value does.
+    have no ends of their own, which would be the extremes of the dataset: distances from their inner end are
+    exponential, on a scale of logarithms or roots where the bin lies on one side of zero. They do not pass zero where
+    no value does.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """What a release of a forest shows of one value: how much likelier its values are with a guess than with the truth.
 
 As in `without` it is released values that are compared, leaf by leaf, and not trees. Let record i of weight a have the
-level k and come to a leaf; with a guess it has the level g, or comes to another leaf, where the guessed column is a
+level k and come to a leaf; with a guess it has the level g, or comes to another leaf, where the guessed variable is a
 predictor. Shares of the levels of a leaf are about Dirichlet, those of two levels with the parameters
 
     A_k + c e_k,      A_g + c e_g           with the truth

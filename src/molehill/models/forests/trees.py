@@ -9,7 +9,7 @@ import numpy as np
 
 from molehill.sorting import order_of
 
-# Trees of a forest. Of more records fewer are grown, so that the time of a fit grows no faster than the table.
+# Trees of a forest. Of more records fewer are grown, so that the time of a fit grows no faster than the dataset.
 TREES, MANY_RECORDS, FEWEST_TREES = 200, 25_000, 40
 # How often a tree goes through all predictors to lean to them. A design weight among them tells so much that three
 # sweeps bias what others tell: see benchmarks/surveys.py.
@@ -43,7 +43,7 @@ def grow_tree(
         One a node: the predictor it is parted by, the codes that go to the left as a set of bits, and its left child
         (the right one follows it); of a leaf -1, nothing, and minus its number minus 1.
     shares
-        (leaves, levels): the distribution of the column in every leaf.
+        (leaves, levels): the distribution of the variable in every leaf.
     """
     np.random.seed(seed)
     records, predictors = codes.shape
@@ -254,7 +254,7 @@ def lean_tree(
     shrinkage,
     effective=None,
 ):
-    """Find factors by which a tree leans to how the column goes together with each predictor by itself.
+    """Find factors by which a tree leans to how the variable goes together with each predictor by itself.
 
     A tree parts by what tells most; what a predictor tells that only few records differ in gets lost below. For every
     cell of a predictor (`cells`: its number by predictor and code, -1 for none) and group of levels the tree's own

@@ -1,8 +1,8 @@
 """What a release of a forest shows of one record: how much likelier its values are without the record than with it.
 
-Every tree is a draw of the pseudo posterior, and twenty tables show something of two hundred trees: to whoever saw the
-trees themselves, every record would be plain. What is released are values, a few from every leaf, so it is these that
-are compared.
+Every tree is a draw of the pseudo posterior, and twenty datasets show something of two hundred trees: to whoever saw
+the trees themselves, every record would be plain. What is released are values, a few from every leaf, so it is these
+that are compared.
 
 Let record i of weight a come to a leaf in which records of weight A have its level, all have B, and e is the share of
 the level in the part before. Masses are Gamma, so the share of the level in the leaf, shrunk by c, is about
@@ -10,7 +10,7 @@ the level in the part before. Masses are Gamma, so the share of the level in the
     q ~ Beta(A + c e, B - A + c (1 - e))        with the record
     q ~ Beta(A - a + c e', B - A + c (1 - e'))  without it, e' the share without it
 
-whose ratio is q^a, the likelihood of the record, but for e. J values are drawn from the leaf in all tables, N of them
+whose ratio is q^a, the likelihood of the record, but for e. J values are drawn from the leaf in all datasets, N of them
 of the level: the number is beta-binomial, and given it the other levels are as likely with the record as without. So
 the ratio of the two chances of N is that of all values of the leaf, and trees multiply. A record of a level of its own
 is still told from the others by N alone: q is nothing without it but what the leaf is shrunk to.
@@ -74,9 +74,9 @@ def compare_releases(
     rows
         The records that are asked about.
     places, window
-        The first tree of every table, and from how many trees after it a table is drawn.
+        The first tree of every dataset, and from how many trees after it a dataset is drawn.
     releases
-        How many releases are simulated; each begins at a tree by chance, its tables as far apart as `places`.
+        How many releases are simulated; each begins at a tree by chance, its datasets as far apart as `places`.
     shrinkage
         Mass that a part is shrunk to the one before it by.
     survey
@@ -113,7 +113,7 @@ def compare_releases(
 def find_company(codes, outcome, weights, rows, feature, left, child, number, shrinkage, company):
     """Find whom records share a leaf of a tree with.
 
-    `company` gets, one row a line and one column a record: alpha and beta of the share of its level with the record,
+    `company` gets, one row a line and one variable a record: alpha and beta of the share of its level with the record,
     both without it, and how many records draw from the leaf.
     """
     nodes, records = len(child), len(codes)

@@ -29,7 +29,7 @@ from molehill.synthesis.sampling.checkpoints import DECIDING, Store, open_store,
 
 State = Any
 Pytree = Any
-# Sweeps of a chunk, and numbers of the data times sweeps: a kill costs a second or two, on large tables some ten.
+# Sweeps of a chunk, and numbers of the data times sweeps: a kill costs a second or two, on large datasets some ten.
 LONGEST_CHUNK = 25
 LARGEST_CHUNK = 25_000_000
 # The axis along which devices share the records of a chain, and how many of them may.

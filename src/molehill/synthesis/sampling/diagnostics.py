@@ -15,7 +15,7 @@ HIGHEST_RHAT = 1.02
 LEAST_BULK = 200
 LEAST_TAIL = 100
 LARGEST_DIVERGENT_SHARE = 0.01
-# Functionals that must mix by themselves, before others may lie in modes that a released table does not show.
+# Functionals that must mix by themselves, before others may lie in modes that a released dataset does not show.
 LEAST_MIXED = 0.5
 
 
@@ -30,7 +30,7 @@ class Diagnostics:
     Attributes
     ----------
     table
-        One row a functional: mean, sd, R-hat (rank-normalised, split), bulk and tail effective size, the Monte Carlo
+        One row a functional: mean, sd, R-hat (rank-normalized, split), bulk and tail effective size, the Monte Carlo
         standard error of the mean; how far `apart` the means of half chains lie, the `tolerance` for that, and whether
         the functional `decides`. It does, unless it has not mixed, but lies within its tolerance.
     divergent
@@ -85,8 +85,8 @@ def diagnose(run: "Run", *, tolerances: Mapping[str, float] = {}, effective: int
     run
         Its functionals are (chains, draws, number).
     tolerances
-        How far apart the means of half chains may lie, by functional, so that no released table shows it: infinitely
-        for one that no table depends on, not at all for those that are not named. This counts where chains lie in
+        How far apart the means of half chains may lie, by functional, so that no released dataset shows it: infinitely
+        for one that no dataset depends on, not at all for those that are not named. This counts where chains lie in
         different modes, and at least half of the functionals mix all the same.
     effective
         The least bulk effective size.

@@ -7,15 +7,15 @@ of record i, whose likelihood is raised to a_i, parameters have the density
     p(theta | y) r_g(theta),   r_g(theta) = p(g | x_i, theta)^a_i / p(y | x_i, theta)^a_i   up to a factor,
 
 and the factor makes r_g have the mean 1 over draws of the fit. An intruder who is told the parameters that each of L
-tables was drawn from, all guesses being as likely before, finds by Bayes
+datasets was drawn from, all guesses being as likely before, finds by Bayes
 
     p(guess is g) proportional to r_g(theta_1) ... r_g(theta_L).
 
-Hornby and Hu's own intruder sees the tables alone, and has the mean of r_g over draws weighted by p(table | theta) for
-r_g(theta_l). A table of n records says so much of theta that hardly any draw but that which made the table counts, so
-that this mean is close to its value at one draw, and not to be trusted unless parameters are few. Who is told theta
-knows more than the tables say: the mean, over guesses that are true in turn, of what is given to the truth is no
-smaller.
+Hornby and Hu's own intruder sees the datasets alone, and has the mean of r_g over draws weighted by p(dataset | theta)
+for r_g(theta_l). A dataset of n records says so much of theta that hardly any draw but that which made the dataset
+counts, so that this mean is close to its value at one draw, and not to be trusted unless parameters are few. Who is
+told theta knows more than the datasets say: the mean, over guesses that are true in turn, of what is given to the truth
+is no smaller.
 
 The largest r_g are smoothed as in `molehill.synthesis.sampling.removal`. Held to be the same for all guesses is what
 was learned beside the parameters (centre and scale, bins), and the weights of the records.
@@ -70,7 +70,7 @@ class Guessing:
 
 
 def why_no_guess(posterior: "Posterior", column: str) -> Reason | None:
-    """Say why it cannot be told what another value of a column would do; None if it can."""
+    """Say why it cannot be told what another value of a variable would do; None if it can."""
     reason = why_not(posterior) or _why_ruled(posterior, column)
     if reason is not None:
         return reason
@@ -94,7 +94,7 @@ def why_no_guess(posterior: "Posterior", column: str) -> Reason | None:
 
 
 def _why_ruled(posterior: "Posterior", column: str) -> Reason | None:
-    """Say that a constraint names a column: what that rules out was known before, whatever is released."""
+    """Say that a constraint names a variable: what that rules out was known before, whatever is released."""
     chain = posterior.synthesizer
     if not isinstance(chain, SequentialSynthesizer) or not any(
         column in one.columns for one in chain.rules.constraints
@@ -115,20 +115,20 @@ def guess_records(
 ) -> list[Guessing]:
     """Say for every single part of a posterior what other values of some records would do.
 
-    A part that is not of the column, nor has it for a predictor, says nothing of it.
+    A part that is not of the variable, nor has it for a predictor, says nothing of it.
 
     Parameters
     ----------
     posterior
-        From `fit`; its tables must depend on a person's values only through parameters.
+        From `fit`; its datasets must depend on a person's values only through parameters.
     rows
         The records, from 0 on.
     column
-        The column that is guessed; of all other columns the intruder knows the true values.
+        The variable that is guessed; of all other variables the intruder knows the true values.
     guesses
-        (rows, guesses): values of the column, none of them missing.
+        (rows, guesses): values of the variable, none of them missing.
     datasets, releases
-        Tables of a release, and how many releases to simulate, where releases are compared.
+        Datasets of a release, and how many releases to simulate, where releases are compared.
     seed
         Of the simulation.
     """
@@ -145,7 +145,7 @@ def guess_records(
 
 
 def _put(table: Table, rows: Integers, column: str, values: Any) -> Table:
-    """The table with other values of one column in some rows."""
+    """The dataset with other values of one variable in some rows."""
     old = table.frame[column]
     levels = values.dtype == object
     new = old.astype(object if levels else np.float64)
@@ -168,7 +168,7 @@ def _single_parts(posterior: "Posterior", powers: Floats) -> "list[tuple[Posteri
 
 
 def _depends(posterior: "Posterior", column: str) -> bool:
-    """Whether a part is of a column, or may have it for a predictor."""
+    """Whether a part is of a variable, or may have it for a predictor."""
     if column in posterior.synthesizer.sensitive:
         return True
     design = posterior.learned.facts.get("design")

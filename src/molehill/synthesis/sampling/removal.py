@@ -7,7 +7,7 @@ they have the density
 
 so that draws with the record, weighted by p(y_i | x_i, theta)^-a_i, are draws without it. Their largest weights are
 smoothed by a Pareto distribution whose shape says whether they can be trusted: below .7 they can (Vehtari and others).
-Parts of a column and columns of a chain have parameters of their own: their ratios multiply.
+Parts of a variable and variables of a chain have parameters of their own: their ratios multiply.
 
 Under a survey the likelihood is raised to a_i d_i, and so is what is divided by. With the correction for the design
 what is released are not the draws theta but m + (theta - m) W, with m their mean (see `molehill.synthesis.sandwich`).
@@ -16,8 +16,8 @@ that are released is then that of two pseudo posteriors at two places, m' + (u -
 m + (u - m) W^-1 with it.
 
 Where a posterior is not drawn from parameters of a density, as that of a forest, the synthesizer compares releases
-itself. What was learned beside the parameters, such as centre and scale of a column, is held to be the same, and so are
-the design weights of the others: a record that is taken out stays in the design, as one that counts for nothing.
+itself. What was learned beside the parameters, such as centre and scale of a variable, is held to be the same, and so
+are the design weights of the others: a record that is taken out stays in the design, as one that counts for nothing.
 
 References
 ----------
@@ -148,11 +148,11 @@ def remove_records(posterior: "Posterior", rows: Integers, *, datasets: int, rel
     Parameters
     ----------
     posterior
-        From `fit`; its tables must depend on a person's values only through parameters.
+        From `fit`; its datasets must depend on a person's values only through parameters.
     rows
         The records, from 0 on.
     datasets, releases
-        Tables of a release, and how many releases to simulate, where releases are compared.
+        Datasets of a release, and how many releases to simulate, where releases are compared.
     seed
         Of the simulation.
     """

@@ -303,7 +303,7 @@ def _inert_back(name: str) -> str:
 
 
 def write_csv(table: Table, path: Path, *, private: bool) -> None:
-    """Write a table in its dialect such that `read_csv` gives it back: text in quotes, all else bare.
+    """Write a dataset in its dialect such that `read_csv` gives it back: text in quotes, all else bare.
 
     Without a dialect it is UTF-8 with commas, and tabs in a .tsv. Text that a spreadsheet would take for a formula
     begins with an apostrophe, which `read_csv` takes away again.
@@ -323,7 +323,7 @@ def write_csv(table: Table, path: Path, *, private: bool) -> None:
                     file.write(text)
         except UnicodeEncodeError:
             problem = f"it has characters that the encoding of its file, {dialect.encoding}, does not have"
-            raise InputError("data", problem, "Write .parquet, or give the table no dialect") from None
+            raise InputError("data", problem, "Write .parquet, or give the dataset no dialect") from None
 
 
 def _lines(columns: Sequence[pa.ChunkedArray], separator: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Excel workbooks: one sheet is one table, its first row the names of the columns."""
+"""Excel workbooks: one sheet is one dataset, its first row the names of the columns."""
 
 import datetime
 import re
@@ -182,7 +182,7 @@ def _as_text(value: Any) -> str:
 
 
 def write_excel(table: Table, path: Path, *, private: bool) -> None:
-    """Write a table as the only sheet of a workbook: text as text, so that no formula runs, and dates as dates."""
+    """Write a dataset as the only sheet of a workbook: text as text, so that no formula runs, and dates as dates."""
     arrow = to_arrow(table.frame)
     if arrow.num_rows > _MOST_ROWS or arrow.num_columns > _MOST_COLUMNS:
         problem = f"a sheet has at most {_MOST_ROWS:,} records and {_MOST_COLUMNS:,} columns"
@@ -194,7 +194,7 @@ def write_excel(table: Table, path: Path, *, private: bool) -> None:
         written_whole(path, private=private) as temporary,
         xlsxwriter.Workbook(temporary, {"in_memory": True}) as workbook,
     ):
-        # The same table gives the same bytes.
+        # The same dataset gives the same bytes.
         workbook.set_properties({"created": datetime.datetime(2000, 1, 1)})
         sheet = workbook.add_worksheet("table")
         forms = {only: workbook.add_format({"num_format": form}) for only, form in _FORMS.items()}

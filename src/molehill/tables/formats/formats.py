@@ -1,4 +1,4 @@
-"""Tables, and the files they come from: CSV, Excel, Parquet, Stata, SPSS and SAS, all listed in `FORMATS`."""
+"""Datasets, and the files they come from: CSV, Excel, Parquet, Stata, SPSS and SAS, all listed in `FORMATS`."""
 
 import os
 import stat
@@ -39,7 +39,7 @@ class Format:
     options
         What callers may say about such a file: fields of `Given`.
     instead
-        The ending that a release of such a table has if it cannot be written.
+        The ending that a release of such a dataset has if it cannot be written.
     """
 
     read: Callable[[Path, Given], Table]
@@ -58,7 +58,7 @@ def read_table(
     thousands: str | None = None,
     sheet: str | None = None,
 ) -> Table:
-    r"""Read a table from a file; its ending says how: .csv, .tsv, .xlsx, .parquet, .dta, .sav, ... (see `FORMATS`).
+    r"""Read a dataset from a file; its ending says how: .csv, .tsv, .xlsx, .parquet, .dta, .sav, ... (see `FORMATS`).
 
     Whole numbers with missing values come as pandas' Int64, also from the packages that store every
     number with a fraction. Codes stay codes; their labels are in `value_labels`. What users of SPSS, Stata
@@ -132,7 +132,7 @@ def _check_file(source: Path) -> None:
 
 
 def write_table(data: object, path: str | Path, *, private: bool = False) -> None:
-    """Write a table to a file; its ending says how: .csv, .tsv, .xlsx, .parquet, .dta, .sav or .xpt (see `FORMATS`).
+    """Write a dataset to a file; its ending says how: .csv, .tsv, .xlsx, .parquet, .dta, .sav or .xpt (see `FORMATS`).
 
     The file appears whole or not at all. Reading it back gives the same values, except that: text files hold no
     labels, and true/false as text; Excel holds no labels, 15 digits, and no difference between empty and missing text;
@@ -141,14 +141,14 @@ def write_table(data: object, path: str | Path, *, private: bool = False) -> Non
     of text. Labels longer than the format allows are cut. Stata has value labels for whole numbers only,
     SAS transport files have none. Parquet keeps everything, categories if they are text.
 
-    A text file is written in the dialect that the table was read in. What a spreadsheet would run as a formula is text
-    in Excel, and begins with an apostrophe in text files, which `read_table` takes away. Categories that no record
+    A text file is written in the dialect that the dataset was read in. What a spreadsheet would run as a formula is
+    text in Excel, and begins with an apostrophe in text files, which `read_table` takes away. Categories that no record
     has are not written, and their order is the alphabet's unless they are ordered.
 
     Parameters
     ----------
     data
-        The table: anything that `as_table` takes.
+        The dataset: anything that `as_table` takes.
     path
         The file. An existing one is replaced.
     private
@@ -162,7 +162,7 @@ def write_table(data: object, path: str | Path, *, private: bool = False) -> Non
 
 
 def released_ending(path: str | Path | None) -> str:
-    """Say how the file of a released table ends: like that of the confidential one, where such files can be written.
+    """Say how the file of a released dataset ends: like that of the confidential one, where such files can be written.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def _with_plain_categories(frame: pd.DataFrame) -> pd.DataFrame:
 def _format(path: str | Path) -> Format:
     known = FORMATS.get(Path(path).suffix.lower())
     if known is None:
-        problem = f"{Path(path).name!r} does not end like a table"
+        problem = f"{Path(path).name!r} does not end like a dataset"
         raise InputError("path", problem, f"The endings known are {', '.join(FORMATS)}")
     return known
 

@@ -124,7 +124,7 @@ SAS = Package(
 )
 
 
-# Where a file says when it was written, and what it says instead: the same table is the same bytes on any day.
+# Where a file says when it was written, and what it says instead: the same dataset is the same bytes on any day.
 _WRITTEN = {".dta": (122,), ".sav": (92,), ".xpt": (144, 160, 464, 480)}
 _NO_DAY = {".dta": b"01 Jan 1980 00:00", ".sav": b"01 Jan 8000:00:00", ".xpt": b"01JAN80:00:00:00"}
 

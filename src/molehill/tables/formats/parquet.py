@@ -1,4 +1,4 @@
-"""Parquet files: the table with all its labels."""
+"""Parquet files: the dataset with all its labels."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def read_parquet(source: Path, _given: Given) -> Table:
 
 
 def write_parquet(table: Table, path: Path, *, private: bool) -> None:
-    """Write a table with its labels."""
+    """Write a dataset with its labels."""
     # Pairs, because the keys of a JSON object would turn the code 1 into the text "1".
     values = {name: [(plain_code(c), codes[c]) for c in codes] for name, codes in table.value_labels.items()}
     labels = json.dumps({"column_labels": dict(table.column_labels), "value_labels": values})
