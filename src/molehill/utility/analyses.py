@@ -1,8 +1,8 @@
-"""What users compute: summaries of a variable, and regressions, whose formulas are read with care.
+"""Analyses that users compute: summaries of a variable, and regressions with checked formulas.
 
-Formulaic would run any Python that it finds in a formula. Only names of variables, numbers, operators and some
-functions are let through. Variables get neutral names before Formulaic sees them, so that a variable may be called
-anything, and their own names again in the coefficients.
+Formulaic would evaluate any Python code in a formula. Only names of variables, numbers, operators and some functions
+are accepted. Variables get neutral names before Formulaic sees them, so that they may have any name, and their own
+names again in the coefficients.
 """
 
 import operator
@@ -47,15 +47,15 @@ class ReadFormula:
 
     @property
     def outcome(self) -> str:
-        """The variable of the left-hand side."""
+        """The variable on the left-hand side."""
         return self.columns[0]
 
     def neutral(self, name: str) -> str:
-        """Give what a variable is called in the text."""
+        """The neutral name of a variable."""
         return f"column_{self.columns.index(name)}_"
 
     def restore(self, term: str) -> str:
-        """Give a coefficient its name in the words of the caller.
+        """Restore the names of variables in a coefficient.
 
         Examples
         --------
@@ -67,7 +67,7 @@ class ReadFormula:
 
 
 def read_formula(formula: str) -> ReadFormula:
-    """Take a formula apart, or say what in it cannot be used.
+    """Parse a formula, or raise an error about what is not allowed in it.
 
     Examples
     --------
@@ -77,23 +77,23 @@ def read_formula(formula: str) -> ReadFormula:
     if not isinstance(formula, str):
         raise InputError("formula", f"it is of type {type(formula).__name__}, not text", _REMEDY)
     if len(formula) > _LONGEST:
-        raise InputError("formula", f"it is longer than {_LONGEST:,} signs", "Name fewer variables")
+        raise InputError("formula", f"it is longer than {_LONGEST:,} characters", "Use fewer variables")
     columns: list[str] = []
     pieces: list[str] = []
     outcomes = 0
     for token in _TOKEN.finditer(formula):
         name = token["quoted"] or token["name"]
         if token["bad"] is not None:
-            raise InputError("formula", f"the sign {token['bad']!r} cannot be used in it", _remedy_for_signs())
+            raise InputError("formula", f"the character {token['bad']!r} is not allowed", _remedy_for_signs())
         if token["call"] and token["call"] not in FUNCTIONS:
-            raise InputError("formula", f"{token['call']!r} is not a function that can be used", _remedy_for_signs())
+            raise InputError("formula", f"the function {token['call']!r} is not allowed", _remedy_for_signs())
         if token["tilde"]:
             outcomes = outcomes + len(columns) if "~" not in pieces else -1
         if name and name not in columns:
             columns.append(name)
         pieces.append(f"column_{columns.index(name)}_" if name else token[0])
     if "~" not in pieces or outcomes != 1:
-        raise InputError("formula", "it does not have one outcome, then '~', then predictors", _REMEDY)
+        raise InputError("formula", "it must have the form 'outcome ~ predictors'", _REMEDY)
     text = "".join(pieces).strip()
     left, right = text.split("~")
     expand_terms(left, "formula")
@@ -102,23 +102,18 @@ def read_formula(formula: str) -> ReadFormula:
 
 def _remedy_for_signs() -> str:
     functions: Sequence[str] = FUNCTIONS
-    return f"Use column names (between backticks if need be), + - * : / ^ and {', '.join(functions)}"
+    return f"Use names of variables (in backticks if necessary), + - * : / ^ and {', '.join(functions)}"
 
 
 def expand_terms(text: str, argument: str, remedy: str = _REMEDY) -> tuple[Term, ...]:
-    """Multiply one side of a formula out, as Formulaic will, or refuse one that would take too long.
+    """Expand one side of a formula into the factors of its terms, or raise an error if that would take too long.
 
     Parameters
     ----------
     text
         The side, of neutral names, numbers, operators and calls.
     argument, remedy
-        What a problem is named by, and what to do about one that cannot be read.
-
-    Returns
-    -------
-    tuple
-        The factors of every term; of the intercept there are none.
+        The argument to name in errors, and the remedy for one that cannot be parsed.
 
     Examples
     --------
@@ -304,17 +299,17 @@ class _Expansion:
 
 
 def refuse_wide(frame: pd.DataFrame, formula: ReadFormula, argument: str = "formula") -> None:
-    """Refuse a formula whose categories alone make more coefficients than anybody reads, before they are made."""
+    """Raise an error if a formula has too many coefficients, before its design matrix is built."""
     most = 0
     for term in formula.terms:
         most += prod(_count_columns(frame, formula, factor) for factor in term)
         if most > MOST_COEFFICIENTS:
-            problem = f"it has more than {MOST_COEFFICIENTS:,} coefficients, as a category has one for every level"
-            raise InputError(argument, problem, "Leave out products of categories, or name coarser ones")
+            problem = f"it has more than {MOST_COEFFICIENTS:,} coefficients"
+            raise InputError(argument, problem, "Leave out products of categories, or use coarser ones")
 
 
 def _count_columns(frame: pd.DataFrame, formula: ReadFormula, factor: str) -> int:
-    """Count the variables that a factor of a term makes at least."""
+    """Minimum number of columns of a factor in the design matrix."""
     named = re.fullmatch(r"(C\()?column_(\d+)_\)?", factor)
     if named is None:
         return 1
@@ -330,22 +325,22 @@ AnalysisKind = Literal["mean", "quantile", "sd", "correlation", "regression"]
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a user of the data would compute: made by `mean`, `quantile`, `regression` and the like.
+    """An estimate that users of the data compute: made by `mean`, `quantile`, `regression` and the like.
 
     Attributes
     ----------
     name
-        In words, such as "90% quantile of income".
+        Description, for example "90% quantile of income".
     column
-        The variable that it is about; of a regression, the outcome.
+        The variable; the outcome of a regression.
     kind
-        Which of the summaries it is.
+        The type of estimate.
     share
         Of a quantile: the share of the records below it.
     other
         Of a correlation: the second variable.
     formula, family, terms
-        Of a regression: its formula, its family, and the coefficients to report (none named: all).
+        Of a regression: its formula, its family, and the coefficients to report (empty: all).
     """
 
     name: str
@@ -375,7 +370,7 @@ def median(column: str) -> Analysis:
 
 
 def quantile(column: str, share: float) -> Analysis:
-    """The value that a share of a numeric variable's values lie below (type 7: linear between order statistics).
+    """A quantile of a numeric variable (type 7: linear between order statistics).
 
     Examples
     --------
@@ -405,14 +400,14 @@ def regression(formula: str, family: RegressionFamily = "linear", terms: str | S
     Parameters
     ----------
     formula
-        Such as "log(income) ~ age + C(region)". Text is categorical, a number is a number unless it is within C();
-        C, I, log, log10, log1p, exp, sqrt, center, scale, poly and bs are the functions that may be used. A name
-        with other signs stands between backticks.
+        For example "log(income) ~ age + C(region)". Text is categorical; a number is categorical within C(). Functions
+        allowed: C, I, log, log10, log1p, exp, sqrt, center, scale, poly and bs. Names with other characters stand in
+        backticks.
     family
-        "linear" (ordinary least squares), "logit" (an outcome of 0 and 1, or of two categories, of which the second
-        in their order is modelled) or "poisson" (log link).
+        "linear" (ordinary least squares), "logit" (outcome 0 or 1, or two categories, of which the second in their
+        order is modelled) or "poisson" (log link).
     terms
-        Coefficients to report, such as "region[south]"; all by default.
+        Coefficients to report, for example "region[south]"; all by default.
 
     Examples
     --------

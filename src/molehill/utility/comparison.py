@@ -1,4 +1,4 @@
-"""What analyses find in the confidential data and in released ones, interval by interval."""
+"""Comparison of estimates and their confidence intervals between confidential and released data."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,14 +36,14 @@ from molehill.utility.sides import GroupColumns, Part, Side, read_numbers, read_
 
 Interval = Literal["combined", "bootstrap"]
 
-# How a released interval compares with the confidential one, and what each measure cannot pass.
+# Measures of a released interval against the confidential one, with their possible range.
 _MEASURES = {"overlap": (0.0, 1.0), "width_ratio": (0.0, np.inf), "relative_bias": (-np.inf, np.inf)}
-# Without one of them there must still be several, or nothing could be said of the spread between them.
+# Minimum number of datasets for the jackknife.
 _LEAST_TABLES = 3
 
 
 class _Estimated(NamedTuple):
-    """An estimate of the confidential data, of the released ones, and of these without each in turn (arrays)."""
+    """An estimate from the confidential data, from all released datasets, and leaving each of these out (arrays)."""
 
     name: str
     own: Estimate
@@ -67,7 +67,7 @@ def estimate(
     design: SurveyDesign | None = None,
     hidden: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Compare what analyses find in the confidential data and in released ones, with intervals.
+    """Compare estimates and confidence intervals between confidential and released data.
 
     Parameters
     ----------
@@ -76,30 +76,29 @@ def estimate(
     released
         One released dataset, or a sequence of them.
     analyses
-        What to compute: `mean("income")`, `quantile("income", 0.9)`, `regression("income ~ age")`, one or several.
+        One or several estimates: `mean("income")`, `quantile("income", 0.9)`, `regression("income ~ age")`.
     interval
-        "combined": each dataset's own interval, and `combine` for the released ones. "bootstrap", as in the paper:
-        every dataset is resampled `replicates` times, the values of all released datasets are pooled, and their mean
-        and quantiles are the point and the ends; regressions are combined in either case.
+        "combined": estimates and variances are combined over the released datasets by `combine`. "bootstrap", as in
+        the paper: every dataset is resampled `replicates` times, the values of all released datasets are pooled, and
+        the interval is their mean and quantiles; regressions are combined in either case.
     rule
-        Of `combine`: "partial" or "full".
+        Combining rule, "partial" or "full", see `combine`.
     level
-        Of the intervals.
+        Confidence level.
     replicates, seed
         Of the bootstrap.
     groups
-        Variables within whose groups to do it all.
+        Variables that define groups; estimates are computed within each group.
     missing
-        A missing value in a variable of an analysis: "error", or "keep": the record takes no part in that analysis.
+        Missing values: "error", or "keep" (the record is left out of the estimate).
     size
-        Of `combine`: for datasets of new respondents, their records for each one of the confidential data.
+        For fully synthetic data, the number of released records per confidential record, see `combine`.
     design
-        How the confidential dataset was drawn, if it is a sample of a survey: estimates are then those of
-        `molehill.surveys`, with variances from linearization or replicate weights, and for "bootstrap" from resampled
-        clusters within strata; all are combined by the rule. A released dataset is read by as much of the design as it
-        has, and as it is if it has no weight.
+        Survey design of the confidential data: estimates are then those of `molehill.surveys`, with variances from
+        linearization, replicate weights or, for "bootstrap", resampled clusters within strata. Of a released dataset,
+        the design variables it contains are used; without the weight it is analysed unweighted.
     hidden
-        Variables of the released datasets that their users will not have, such as a stratum that is dropped.
+        Variables of the released datasets that users will not have, for example a stratum that is not released.
 
     Returns
     -------
@@ -107,9 +106,8 @@ def estimate(
         One row per analysis (and coefficient, and group): `analysis`, `column`, `confidential`, `confidential_low`,
         `confidential_high`, `released`, `released_low`, `released_high`; `overlap` of the two intervals (see
         `interval_overlap`); `width_ratio`, released over confidential; `relative_bias`, the difference of the points
-        over the size of the confidential one. The last two are missing where that would divide by zero. Each of the
-        three has `_low` and `_high`: how far it would move if other datasets had been drawn, by leaving out each of
-        them in turn (the jackknife, with Student's t); missing for fewer than three datasets.
+        over the absolute confidential one. The last two are missing where they would divide by zero. Each of the three
+        has `_low` and `_high`, a jackknife interval over the datasets (Student's t); missing for fewer than three.
 
     References
     ----------
@@ -157,10 +155,10 @@ def estimate(
 
 
 def interval_overlap(low: Any, high: Any, other_low: Any, other_high: Any) -> Any:
-    """Measure how far two intervals overlap, from 0 to 1.
+    """Confidence-interval overlap (Karr et al.), from 0 to 1.
 
-    The length that they share, as a share of the first and as a share of the second: the mean of the two. Intervals
-    that do not meet give 0. One without width counts as all shared if it lies in the other, and as nothing if not.
+    The mean of the shared length as a share of the first and of the second interval; 0 for disjoint intervals. An
+    interval of width 0 counts as fully shared if it lies within the other.
 
     Examples
     --------
@@ -180,7 +178,7 @@ def interval_overlap(low: Any, high: Any, other_low: Any, other_high: Any) -> An
 def _read_analyses(analyses: Analysis | Sequence[Analysis]) -> list[Analysis]:
     several = [analyses] if isinstance(analyses, Analysis) else list(analyses)
     if not several or not all(isinstance(analysis, Analysis) for analysis in several):
-        raise InputError("analyses", "it holds something else, or nothing", "Give for example [mean('income')]")
+        raise InputError("analyses", "it must be one or more analyses", "For example [mean('income')]")
     return several
 
 
@@ -197,7 +195,7 @@ def _read_summary(analysis: Analysis, side: Side, missing: Missing) -> Floats:
         for name, numbers in zip(columns, values, strict=True):
             if np.ptp(numbers) == 0:
                 problem = f"variable {name!r} is the same for every record"
-                raise side.refuse(problem, "A constant has no correlation: leave the analysis out")
+                raise side.refuse(problem, "A constant has no correlation: remove the analysis")
     return values
 
 
@@ -214,12 +212,12 @@ def _summarise(analysis: Analysis, values: Floats) -> tuple[Floats, Floats, floa
 
 
 def _estimate_side(analysis: Analysis, side: Side, missing: Missing) -> tuple[Any, Any, float]:
-    """The estimate of one dataset, its variance and degrees of freedom, under its design if it has one."""
+    """Estimate from one dataset, its variance and degrees of freedom, under its survey design if there is one."""
     if side.sample is None:
         return _summarise(analysis, _read_summary(analysis, side, missing))
     columns = _columns_of(analysis)
     values, rows = read_whole(side, columns, missing, least=2 if len(columns) == 1 else 4)
-    # Whether a value is missing has been seen to: the records that have none are outside of the group.
+    # Missing values were checked: records without a value are outside the group.
     how: dict[str, Any] = {"within": rows, "missing": "keep"}
     try:
         if analysis.kind == "mean":
@@ -238,7 +236,7 @@ def _estimate_side(analysis: Analysis, side: Side, missing: Missing) -> tuple[An
 
 
 def _resample_designs(parts: Sequence[Part], replicates: int, seed: int) -> list[Part]:
-    """Give every sample replicate weights by the bootstrap, once for all groups."""
+    """Add bootstrap replicate weights to every sample, once for all groups."""
     made: dict[int, Sample] = {}
 
     def resampled(side: Side) -> Side:
@@ -256,7 +254,7 @@ def _resample_designs(parts: Sequence[Part], replicates: int, seed: int) -> list
 
 
 class _Combining(NamedTuple):
-    """How estimates of datasets are combined: see `combine`."""
+    """Arguments of `combine`."""
 
     rule: Rule
     level: float
@@ -273,8 +271,7 @@ def _combine_summary(analysis: Analysis, part: Part, how: _Combining, missing: M
 
 
 def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, how: _Combining) -> _Estimated:
-    """Combine one estimate of every dataset, the confidential one first, all at once and without each dataset in
-    turn."""
+    """Combine one estimate over all datasets, and leaving each out; the first entry is the confidential one."""
     settings: dict[str, Any] = {**how._asdict(), "degrees": degrees[1:].min()}
     own = around(points[0], variances[0], degrees[0], how.level)
     other = combine(points[1:], variances[1:], **settings)
