@@ -1,7 +1,7 @@
-"""Surveys: estimates under a sampling design, and how rare records are in the population.
+"""Surveys: estimates and variances under a sampling design, and population uniqueness.
 
-`SurveyDesign` names the variables of a design, and `read` makes a `Sample` of them. The estimates of a sample know
-their variances; `population_risk` and `weighted_distances` use its weights; `detect_design` proposes a design.
+`SurveyDesign` names the design variables, and `read` makes a `Sample` of them. Estimates of a sample have design-based
+variances; `population_risk` and `weighted_distances` use its weights; `detect_design` proposes a design.
 """
 
 from molehill.surveys.design import Sample, SurveyDesign

@@ -26,8 +26,8 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _NEUTRAL = re.compile(r"column_(\d+)_")
-_REMEDY = "Write for example 'income ~ age + C(region)'"
-# What a formula may come to: more takes long, or never ends, and tells a reader nothing.
+_REMEDY = "For example 'income ~ age + C(region)'"
+# Limits that keep a formula from taking long or never ending.
 MOST_TERMS, MOST_COEFFICIENTS = 1_000, 1_000
 _LONGEST, _DEEPEST, _HIGHEST_POWER, _HIGHEST_DEGREE, _LARGEST = 2_000, 50, 20, 30, 1e15
 _SIGN = re.compile(r"\*\*|\d+(?:\.\d+)?|\w+|[-+:*/^(),~]")

@@ -350,9 +350,8 @@ def propensity(
         with the released record of the same row, so that unchanged variables remain equal. None: if all datasets have
         the same number of records and some, but not all, of the variables are equal in every row.
     most_records
-        Of a dataset with more records so many are looked at, chosen at random, the same rows of both datasets where
-        they stand in pairs; None: all, however many. The ratio grows with the number of records wherever the datasets
-        differ, so that those of large datasets can be compared with each other if as many are looked at.
+        Maximum number of records, sampled at random (the same rows of paired datasets); None for all. Where the
+        datasets differ, the ratio grows with the number of records: compare ratios for equal numbers only.
     seed
         Of the permutations and of the sample of records.
     groups

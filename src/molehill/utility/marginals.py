@@ -115,16 +115,16 @@ def agreement(
     released
         One released dataset, or a sequence of them.
     replaced
-        The variables that were replaced: only sets that contain one of them are compared.
+        The synthesized variables: only sets that contain one of them are compared.
     ways
-        How many variables a set has, one number or several; where there are fewer variables, as many as there are.
+        Number of variables per set, one number or several.
     columns
-        The variables to look at, beside the replaced ones; all by default.
+        The other variables to use; all by default.
     breaks
-        Where the bins of a number begin, by variable, in place of those that are learned: `{"age": [18, 65]}`,
-        left-closed. An empty list takes the values as they are.
+        Bins by variable, left-closed, instead of the learned ones: `{"age": [18, 65]}`. An empty list uses the values
+        as they are.
     most_sets
-        How many sets are compared at most.
+        Maximum number of sets.
 
     References
     ----------

@@ -158,10 +158,10 @@ def _log_density(logs: Floats, shape: float, scales: Floats) -> Floats:
 
 
 def _reach(random: np.random.Generator, tail: _Tail | None, number: int) -> Ends:
-    """Ends of the largest distance of so many new values, over the largest that was collected."""
+    """Range of the largest distance among `number` new values, relative to the largest collected one."""
     if tail is None or not tail.farthest > 0:
         return _UNKNOWN
-    # The share that lies beyond the largest of them is that of the first of so many points on a line: exponential.
+    # The survival probability of the largest of many values is approximately exponential.
     beyond = random.exponential(size=(_DRAWS, _LARGEST)) / number
     return _ends(tail.distance(beyond / tail.share[:, None]), tail.farthest, REACH_LEVEL)
 
