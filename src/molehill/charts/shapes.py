@@ -171,7 +171,9 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
     shapes = evaluation.shapes
     rows = shapes[(shapes["curve"] == "pair") & (shapes["scheme"] == scheme)]
     if rows.empty:
-        raise InputError("scheme", f"{scheme!r} has no pairs of variables", "Give a release whose variables were compared")
+        raise InputError(
+            "scheme", f"{scheme!r} has no pairs of variables", "Give a release whose variables were compared"
+        )
     # Two samples differ by the root of 2 times what a sample differs from its population.
     ratio = rows["value"] / (np.sqrt(2) * rows["at"]).where(rows["at"] > 0)
     told = pd.DataFrame(

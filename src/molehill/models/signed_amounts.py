@@ -102,7 +102,9 @@ def semicontinuous(
         for name in (name for name in found if name != "zero"):
             if name not in about:
                 problem = f"{column!r} is {name} in {found[name]:,} record(s), and the support ends at zero"
-                raise InputError("lower" if name == "negative" else "upper", problem, "Widen it, or correct the dataset")
+                raise InputError(
+                    "lower" if name == "negative" else "upper", problem, "Widen it, or correct the dataset"
+                )
             sizes = np.abs(values[signs == SIGNS[name]])
             scale = usual_transform(sizes) if transform == "auto" else transform
             inner = made[name, scale] if found[name] >= LEAST_FOR_MIXTURE else simple[name]

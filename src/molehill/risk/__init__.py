@@ -1,2 +1,1 @@
-"""Identification risk of confidential and released data: intruder model, close neighbours, match rates, risk
-weights."""
+"""Identification risk of confidential and released data: intruder model, close neighbours, match rates, weights."""

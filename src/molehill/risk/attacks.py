@@ -315,7 +315,8 @@ def guess_values(
     `|guess - y| / |y|`, at most 1; a wrong guess of zero has error 1. Rates are computed by dataset and averaged. With
     several datasets they are also computed with all datasets combined: the guess is then the median (or mode) over the
     datasets of a record's values.
-Parameters
+
+    Parameters
     ----------
     data, released, intruder, key
         As in `release_risk`, with one sensitive variable.
@@ -480,8 +481,7 @@ def _guess_by_others(
 
 
 def _column_values(table: Table, column: str, levels: pd.Index | None, argument: str) -> Floats:
-    """Numbers, 0 where missing, or level codes; a level that does not occur in the confidential data is never
-    correct."""
+    """Numbers, 0 where missing, or level codes; an unknown level is never correct."""
     if levels is None:
         return np.nan_to_num(column_numbers(table, column, argument))
     codes = levels.get_indexer(pd.Index(table.frame[column]))

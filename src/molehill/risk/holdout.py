@@ -47,7 +47,8 @@ class Holdout:
     nearer: Floats
 
     def __repr__(self) -> str:
-        return f"Holdout(closer to participants: {self.members().value:.3f}, released records nearer: {self.share().value:.3f})"
+        members, share = self.members().value, self.share().value
+        return f"Holdout(closer to participants: {members:.3f}, released records nearer: {share:.3f})"
 
     def members(self, chosen: Booleans | None = None) -> Figure:
         """The share of records to which datasets made with them lie nearer than datasets without; 1/2 = no evidence.

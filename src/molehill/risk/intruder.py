@@ -429,7 +429,9 @@ def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp]
     for index, name in ((ours, "the confidential data"), (theirs, "a released dataset")):
         if not index.is_unique or index.hasnans:
             raise InputError(
-                "id_column", f"variable {key!r} of {name} has repeated or missing values", "Use a variable with unique values"
+                "id_column",
+                f"variable {key!r} of {name} has repeated or missing values",
+                "Use a variable with unique values",
             )
     return theirs.get_indexer(ours)
 

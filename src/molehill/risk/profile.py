@@ -43,13 +43,36 @@ class RiskProfile:
     histogram
         Bounds of every bin of risk, number and share of its records.
     patterns
+        The patterns with the highest mean risk: key variables, number of records, mean and highest risk, and for every
+        numeric sensitive variable the range of values of the riskiest tenth.
+    policies
+        Special cases that occurred, and their number of records.
+    """
+
+    distribution: pd.DataFrame
+    above: pd.DataFrame
+    histogram: pd.DataFrame
+    patterns: pd.DataFrame
+    policies: pd.DataFrame
+
+
+def profile_risk(risk: ConfidentialRisk, data: Any, *, patterns: int = 10) -> RiskProfile:
+    """Summarize the risk of the confidential data.
+
+    Parameters
+    ----------
+    risk
+        The result of `confidential_risk`.
+    data
         The data from which it was computed.
     patterns
         Number of the riskiest patterns to list.
     """
     table = as_table(data)
     if len(table.frame) != len(risk.risk):
-        raise InputError("data", "it has another number of records than the risk", "Give the data from which it was computed")
+        raise InputError(
+            "data", "it has another number of records than the risk", "Give the data from which it was computed"
+        )
     values = risk.risk[~np.isnan(risk.risk)]
     columns = numeric_columns(risk, table)
     ends = {name: range_ends(column[~np.isnan(risk.risk)]) for name, column in columns.items()}
@@ -219,8 +242,63 @@ def profile_release(by_dataset: Floats) -> dict[str, Figure]:
 
     Returns
     -------
+    dict
+        "mean", the names of `QUANTILES`, and those of `ABOVE` (numbers of records above a threshold).
+
+    Examples
+    --------
+    >>> profile_release(np.array([[0.0, 0.5, 1.0]]))["median"].value
+    0.5
+    """
+    risk = by_dataset[:, ~np.isnan(by_dataset).any(axis=0)]
+    shares = list(QUANTILES.values())
+
+    def measure(records: Floats) -> Floats:
+        return np.concatenate([np.quantile(records, shares), [(records > threshold).sum() for threshold in THRESHOLDS]])
+
+    most = [1.0] * len(shares) + [float(risk.shape[1])] * len(THRESHOLDS)
+    found = resample(measure, risk, least=0.0, most=most)
+    mean = mean_over_tables(risk.mean(axis=1), least=0.0, most=1.0)
+    return {"mean": mean} | dict(zip((*QUANTILES, *ABOVE), found, strict=True))
+
+
+def pattern_groups(risk: ConfidentialRisk) -> Groups:
+    """Group the records by their pattern."""
+    labels = risk.patterns.labels()
+    names = [", ".join(f"{name} {value}" for name, value in row.items()) for row in labels.to_dict("records")]
+    column = ", ".join(risk.schema.having("sensitive"))
+    return Groups("pattern", column, names if len(labels.columns) else ["all records"], risk.patterns.codes)
+
+
+def size_groups(risk: ConfidentialRisk, table: Table) -> list[Groups]:
+    """Group the records by the size of each numeric sensitive variable, in ranges between round numbers."""
+    groups = []
+    for column, values in numeric_columns(risk, table).items():
+        present = ~np.isnan(values)
+        ends = range_ends(values[present])
+        places = np.searchsorted(ends, values, side="right")
+        occupied, codes = np.unique(places[present], return_inverse=True)
+        names = [value_range(ends[[place - 1]], ends) for place in occupied]
+        every = np.full(len(values), -1)
+        every[present] = codes
+        groups.append(Groups("size", column, names, every))
+    return groups
+
+
+def describe_groups(groups: Groups, measures: Mapping[str, Floats]) -> pd.DataFrame:
+    """Average measures within groups, with intervals over the datasets.
+
+    Parameters
+    ----------
+    groups
+        From `pattern_groups` or `size_groups`.
+    measures
+        By name, (datasets, records); NaN for a record left out.
+
+    Returns
+    -------
     pandas.DataFrame
-        variable, by, group, records, measure, value, low, high.
+        column, by, group, records, measure, value, low, high.
     """
     rows = []
     for measure, by_dataset in measures.items():

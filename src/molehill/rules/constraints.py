@@ -272,7 +272,9 @@ def tell(claim: Claim, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
 def _tell_sum(claim: Sum, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
     for name in claim.columns:
         if spots[name].codes is not None:
-            raise InputError("frame", f"the variable {name!r} holds text where {claim.sign} needs numbers", "Correct it")
+            raise InputError(
+                "frame", f"the variable {name!r} holds text where {claim.sign} needs numbers", "Correct it"
+            )
     bound = float(claim.bound)
     least, largest, off_least, off_largest = range_of(claim.terms, spots, bound)
     if claim.sign == "<":

@@ -430,7 +430,9 @@ def _numbers(sample: Sample, column: Any) -> Floats:
         problem = f"there are {len(values):,} for {sample.records:,} records"
         raise InputError("values", problem, "Give one per record of the sample; select a group by `within`")
     if np.isinf(values).any():
-        raise InputError("values", f"row {int(np.isinf(values).argmax()) + 1} is infinite", "Correct or remove the value")
+        raise InputError(
+            "values", f"row {int(np.isinf(values).argmax()) + 1} is infinite", "Correct or remove the value"
+        )
     return values
 
 

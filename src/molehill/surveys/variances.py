@@ -69,7 +69,9 @@ def replicated(
     `again` gives the estimates, (replicates,) or (replicates, estimates), of weights (replicates, records of `rows`).
     """
     if sample.replicates is None:
-        raise InputError("sample", "it has no replicate weights", "Name them in the design, or create them by `bootstrap`")
+        raise InputError(
+            "sample", "it has no replicate weights", "Name them in the design, or create them by `bootstrap`"
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.concatenate([again(block) for block in _blocks(sample.replicates, rows)])
     lost = int((~np.isfinite(found.reshape(len(found), -1)).all(axis=1)).sum())

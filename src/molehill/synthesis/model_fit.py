@@ -1,4 +1,4 @@
-"""Chains for a model that runs on JAX: what `fit` calls for every synthesizer that has one."""
+"""MCMC for synthesizers with a NumPyro model."""
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 def sample_model(
     synthesizer: Synthesizer, table: Table, learned: Learned, counted: Floats, how: "How"
 ) -> tuple[Mapping[str, np.ndarray], Diagnostics]:
-    """Run chains until they converge, or long enough to say that they do not.
+    """Run chains until they converge, or up to the maximum length.
 
     Parameters
     ----------
     synthesizer, table, learned
         The model, the confidential data, and what the synthesizer learned from them.
     counted
-        What the likelihood of every record is raised to; 0 for records that do not count.
+        Exponents of the records' likelihoods; 0 for records that are left out.
     how
         The arguments of `fit`.
 
@@ -41,10 +41,10 @@ def sample_model(
     draws
         Sites to arrays (chains, draws, ...).
     diagnostics
-        Whether the draws can be trusted.
+        Convergence diagnostics.
     """
     with double_precision():
-        # Whatever drawing will need is tried before hours of sampling, not after.
+        # What drawing needs is tried first, not after hours of sampling.
         if synthesizer.predict is None:
             check_blind(synthesizer, learned.inputs)
         if how.after_others:
@@ -55,7 +55,7 @@ def sample_model(
         lengths: dict[str, Any] = {
             name: n for name, n in (("warmup", how.warmup), ("draws", how.draws)) if n is not None
         }
-        # One run is asked about several times.
+        # A run is judged several times.
         judge = lru_cache(1)(partial(diagnose, tolerances=synthesizer.tolerances, effective=how.effective))
 
         def hopeless(run: Run, longer: float) -> bool:
@@ -69,7 +69,7 @@ def sample_model(
             shards=how.shards,
             checkpoint=how.checkpoint,
             enough=lambda run: not judge(run).problems,
-            # Where there is something simpler, it is tried as soon as this will not do.
+            # If there is a simpler model, it is tried as soon as this one is hopeless.
             hopeless=None if synthesizer.simpler is None else hopeless,
             early=how.draws is None,
             patience=how.patience if synthesizer.simpler is None else min(how.patience, 1),
@@ -80,7 +80,7 @@ def sample_model(
 
 
 def _starting_draws(posterior: Posterior | None, learned: Learned) -> dict[str, jax.Array]:
-    """Give some draws of another posterior as inputs, if its design has the same form; a chain starts from one."""
+    """Draws of another posterior as starting values, if its inputs have the same shapes."""
     if posterior is None or _forms(posterior.learned) != _forms(learned):
         return {}
     chain, place = np.transpose(spread_draws(posterior, START_DRAWS))

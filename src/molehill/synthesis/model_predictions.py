@@ -1,4 +1,4 @@
-"""Predictions of a model that runs on JAX: new values of every record from draws of its parameters."""
+"""Predictions of synthesizers with a NumPyro model: new values of every record from draws of the parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -19,12 +19,12 @@ from molehill.tables.table import Table
 def predict_by_model(
     posterior: Posterior, chosen: Sequence[tuple[int, int]], seed: int, tables: Sequence[Table] | None
 ) -> list[Prediction]:
-    """Predict every record from each of the chosen draws; `tables` have new values in the predictors, if given."""
+    """Predict every record from each of the chosen draws; `tables` have synthesized predictors, if given."""
     synthesizer = posterior.synthesizer
     assert isinstance(synthesizer, Synthesizer)
     predict = _compile(synthesizer.predict or _model_prediction(synthesizer), *synthesizer.options.items())
     shared = {name: jnp.asarray(value) for name, value in posterior.learned.inputs.items()}
-    # Keys one by one: split and taken apart, they would be compiled for every number of datasets.
+    # Keys one by one: a split would be compiled for every number of datasets.
     root, predictions = jax.random.key(seed), []
     for number, (chain, place) in enumerate(chosen):
         values = {name: jnp.asarray(array[chain, place]) for name, array in posterior.draws.items()}
@@ -34,22 +34,22 @@ def predict_by_model(
 
 
 def learn_again(name: str, learned: Learned, table: Table) -> dict[str, jax.Array]:
-    """The inputs that come from predictors, for a dataset in which some of these were replaced."""
+    """Inputs computed from predictors, for a dataset in which some of these were synthesized."""
     return {name: jnp.asarray(value) for name, value in inputs_again(name, learned, table).items()}
 
 
 @lru_cache(maxsize=128)
 def _compile(predict: Callable[..., Prediction], *options: tuple[str, Any]) -> Callable[..., Prediction]:
-    """Compile a prediction with its options, once for each choice of these."""
+    """Compile a prediction, once per choice of options."""
     return jax.jit(partial(predict, **dict(options)))
 
 
 @lru_cache(maxsize=128)
 def _model_prediction(synthesizer: Synthesizer) -> Callable[[jax.Array, Draw, Inputs], Prediction]:
-    """Run the model itself with the sensitive arguments left out."""
+    """Prediction by the model with the sensitive arguments None."""
 
     def predict(key: jax.Array, values: Draw, inputs: Inputs) -> Prediction:
-        # Only what the model samples: a deterministic site may have been computed from confidential values.
+        # Sampled sites only: a deterministic site may depend on confidential values.
         def choose(site: Mapping[str, Any]) -> Any:
             return values.get(site["name"]) if site["type"] == "sample" else None
 
@@ -61,7 +61,7 @@ def _model_prediction(synthesizer: Synthesizer) -> Callable[[jax.Array, Draw, In
 
 
 def check_blind(synthesizer: Synthesizer, inputs: Inputs) -> None:
-    """See that the model can predict: before hours of sampling, not after."""
+    """Check that the model can predict, before sampling."""
 
     def run(key: jax.Array, inputs: Inputs) -> None:
         seeded = handlers.seed(synthesizer.model, key)
@@ -71,15 +71,15 @@ def check_blind(synthesizer: Synthesizer, inputs: Inputs) -> None:
 
 
 def _run_blind(synthesizer: Synthesizer, model: Callable[..., Any], inputs: Inputs) -> Mapping[str, Any]:
-    """Run a model without its sensitive arguments, and see that nothing of them is left in what it gives."""
+    """Run a model without its sensitive arguments, and check that it samples every sensitive variable."""
     arguments = {name: None if name in synthesizer.sensitive else value for name, value in inputs.items()}
     sites = handlers.trace(model).get_trace(**arguments)
     for name in synthesizer.sensitive:
         if name not in sites:
-            problem, remedy = f"it has no site {name!r}", "Name the site like the sensitive column, or give predict"
+            problem, remedy = f"it has no site {name!r}", "Name the site like the sensitive variable, or give `predict`"
             raise InputError("model", problem, remedy)
     for name, site in sites.items():
         if site["type"] == "sample" and site["is_observed"]:
             problem = f"its site {name!r} is observed even when the sensitive arguments are None"
-            raise InputError("model", problem, "Observe only what the sensitive arguments give, or give predict")
+            raise InputError("model", problem, "Use obs= with sensitive arguments only, or give `predict`")
     return sites

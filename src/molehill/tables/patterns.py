@@ -114,7 +114,9 @@ def occurs(patterns: Patterns, table: Table) -> dict[str, bool]:
 def coded_otherwise(name: str, argument: str) -> InputError:
     """Make the error about a variable that has no value in common with the confidential one."""
     problem = f"no value of variable {name!r} occurs in the confidential data"
-    return InputError(argument, problem, "Code the variable as it is coded there (the same labels, or the same numbers)")
+    return InputError(
+        argument, problem, "Code the variable as it is coded there (the same labels, or the same numbers)"
+    )
 
 
 def _join(codes: Codes, number: int, column: np.ndarray, levels: int) -> tuple[Codes, NDArray[np.int64]]:

@@ -272,9 +272,7 @@ def _check_cells(table: Table, name: str) -> None:
         problem = f"the variable {name!r} holds numbers as objects"
         raise InputError("data", problem, "Turn it into a variable of numbers, for example by pandas.to_numeric")
     if held not in ("string", "empty", "boolean", "time"):
-        problem = (
-            f"the variable {name!r} holds values that are neither all text, all numbers, all dates nor all true or false"
-        )
+        problem = f"the variable {name!r} holds values that are neither all text, all numbers, all dates nor all true or false"
         raise InputError("data", problem, "Make them one kind, or leave the variable out")
 
 

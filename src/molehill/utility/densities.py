@@ -1,5 +1,4 @@
-"""Densities, distribution functions and tails of a variable for charts, on grids of round numbers that show no
-value."""
+"""Densities, distribution functions and tails for charts, on grids of round numbers that show no value."""
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d

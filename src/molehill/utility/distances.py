@@ -191,7 +191,6 @@ def table_difference(
     for part in read_parts(data, released, names, argument="pairs", **about):
         by_pair: dict[tuple[str, str], list[dict[str, Any]]] = {pair: [] for pair in listed}
         for number, side in enumerate(part.released, 1):
-
             coded = {name: _code_column(part.confidential, side, name, (breaks or {}).get(name)) for name in names}
             for pair in listed:
                 cells = _cell_differences(part.confidential, side, *(coded[name] for name in pair))
@@ -471,7 +470,7 @@ def _look(
     interactions: bool,
     paired: bool | None,
 ) -> tuple[float, Any]:
-    """pMSE of one dataset, and its expectation by the formula or the pMSE of every permutation."""
+    """The pMSE of one dataset, and its expectation by the formula or the pMSE of every permutation."""
     design = _stack(own, other, numeric, side, interactions=interactions and method == "logistic")
     found = _pmse(design, labels, method)
     if paired is not None:

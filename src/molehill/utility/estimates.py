@@ -112,7 +112,7 @@ def combined_variance(points: Floats, variances: Floats, rule: Rule, size: float
 
 
 def around(point: Any, variance: Any, degrees: Any, level: float) -> Estimate:
-    """t interval around a point; normal for infinite degrees of freedom."""
+    """The t interval around a point; normal for infinite degrees of freedom."""
     upper = (1 + level) / 2
     degrees = np.asarray(degrees, dtype=np.float64)
     finite = np.isfinite(degrees)

@@ -128,7 +128,9 @@ def _check_outcome(side: Side, outcome: pd.DataFrame, analysis: Analysis) -> Flo
         problem = f"the outcome {analysis.column!r} has values other than 0 and 1"
         raise side.refuse(problem, "Use an outcome of 0 and 1, or of two categories")
     if analysis.family == "poisson" and (values < 0).any():
-        raise side.refuse(f"the outcome {analysis.column!r} has negative values", "Use an outcome of counts, 0 or larger")
+        raise side.refuse(
+            f"the outcome {analysis.column!r} has negative values", "Use an outcome of counts, 0 or larger"
+        )
     if np.ptp(values) == 0:
         problem = f"the outcome {analysis.column!r} is the same for every record"
         raise side.refuse(problem, "Use another outcome, or more records")

@@ -1,4 +1,4 @@
-"""A forest: any kind of variable, from trees that are grown on draws of the pseudo posterior. No chains, no convergence.
+"""A forest: any kind of variable, from trees that are grown on draws of the pseudo posterior, without MCMC.
 
 With nothing assumed but that records are draws from one distribution, and each record's likelihood raised to its weight
 a_i, the distribution has the pseudo posterior Dirichlet(a_1, ..., a_n) over the records: the limit of a Dirichlet
