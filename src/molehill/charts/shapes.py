@@ -1,6 +1,6 @@
-"""Charts of the shape of a variable, confidential against released: curves, tails, spread within groups, levels.
+"""Charts of the distribution of a variable, confidential and released: curves, tails, quantiles by group, levels.
 
-They are drawn from `Evaluation.shapes`, whose curves lie on round numbers. For the agency alone.
+Data: `Evaluation.shapes`, whose curves lie on round numbers. For internal use only.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,7 +38,7 @@ _AXES = {
     "above": "share above (logarithmic)",
     "beneath": "share below (logarithmic)",
 }
-# Narrow enough for a small window, for two side by side on paper, and for three on a screen.
+# Two fit side by side on paper, three on a screen.
 _WIDTH, _HEIGHT, _PANEL = 250, 190, (120, 80)
 _BAR = 11
 _QUANTILES = {1: "lowest", 5: "low", 25: "quarter", 50: "median", 75: "upper", 95: "high", 99: "highest"}
@@ -47,19 +47,18 @@ _QUANTILES = {1: "lowest", 5: "low", 25: "quarter", 50: "median", 75: "upper", 9
 def shape_curve(
     evaluation: "Evaluation", column: str, scheme: str, *, curve: CurveKind, by: str = ""
 ) -> alt.TopLevelMixin:
-    """Draw a curve of a numeric variable in the confidential data and in a release, whose datasets are taken together.
+    """Draw a curve of a numeric variable in the confidential data and in a release, whose datasets are combined.
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     column, scheme
-        Which variable of which release.
+        The variable and the release.
     curve
-        "density", "below" (distribution function), "above" or "beneath": a tail, both axes logarithmic, as far as there
-        is a record.
+        "density", "below" (distribution function), "above" or "beneath" (upper or lower tail on logarithmic axes).
     by
-        A key variable, for a panel a level of it.
+        A key variable, for one panel per level.
     """
     check_choice("curve", curve, tuple(_TITLES))
     looks = evaluation_looks(evaluation, (CONFIDENTIAL, scheme))
@@ -71,7 +70,7 @@ def shape_curve(
     legend = scheme_legend(looks.values(), lines=True)
     encoded["color"] = by_scheme(looks.values(), "color", legend=legend)
     base = alt.Chart(rows).transform_filter(is_shown())
-    # Wide and pale, so that it is seen under a curve that agrees with it.
+    # Wide and pale, to be visible under a curve that agrees with it.
     below = base.transform_filter(f"datum.scheme == '{CONFIDENTIAL}'").mark_line(strokeWidth=5, opacity=0.35)
     above = base.transform_filter(f"datum.scheme != '{CONFIDENTIAL}'").mark_line(strokeWidth=2)
     chart: Any = alt.layer(below.encode(**encoded), above.encode(**encoded), data=rows)
@@ -85,14 +84,14 @@ def shape_curve(
     return dress(
         chart,
         title,
-        subtitle=["Wide grey line: the confidential table."],
-        description=f"{title}: the confidential table and {looks[scheme].label}. {_tell_gap(rows, looks[scheme])}",
+        subtitle=["Wide grey line: confidential data."],
+        description=f"{title}: confidential data and {looks[scheme].label}. {_tell_gap(rows, looks[scheme])}",
         shown=looks.values(),
     )
 
 
 def group_spread(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopLevelMixin:
-    """Draw where the values of a variable lie within groups: median, middle half, and 1% to 99% quantile."""
+    """Draw quantiles of a variable by group: median, interquartile range, and 1% to 99% quantile."""
     looks = evaluation_looks(evaluation, (CONFIDENTIAL, scheme))
     rows = _rows(evaluation, column, looks, "quantile", None)
     rows = rows.assign(
@@ -126,21 +125,23 @@ def group_spread(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
     chart = alt.layer(*layers).properties(width=_WIDTH - 70, height=alt.Step(_BAR))
     return dress(
         chart,
-        f"{name} within groups",
-        subtitle=["Thin: 1% to 99% quantile. Thick: the middle half. Gap: median."],
-        description=f"Quantiles of {name} within groups, to three digits. Medians: {_tell_medians(wide)}",
+        f"{name} by group",
+        subtitle=["Thin: 1% to 99% quantile. Thick: interquartile range. White: median."],
+        description=f"Quantiles of {name} by group, to three digits. Medians: {_tell_medians(wide)}",
         shown=looks.values(),
     )
 
 
 def level_shares(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopLevelMixin:
-    """Draw the share of every level of a category, with the difference in hundredths beside it."""
+    """Draw the shares of the levels of a category, with differences in percentage points."""
     looks = evaluation_looks(evaluation, (CONFIDENTIAL, scheme))
     rows = _rows(evaluation, column, looks, "level", "")
     rows = rows.assign(level=[short_label(level, 30) for level in rows["level"]])
     wide = rows.pivot_table(index="level", columns="scheme", values="value", sort=False)
     gaps = wide[looks[scheme].label] - wide[CONFIDENTIAL]
-    told = pd.DataFrame({"level": wide.index, "most": wide.max(axis=1), "told": [f"{100 * gap:+.1f}" for gap in gaps]})
+    labels = pd.DataFrame(
+        {"level": wide.index, "most": wide.max(axis=1), "told": [f"{100 * gap:+.1f}" for gap in gaps]}
+    )
     place = alt.Y("level:N", title=None, sort=list(wide.index), axis=alt.Axis(labelLimit=150))
     share = alt.X("value:Q", title="share of records", axis=alt.Axis(format="%", tickCount=4))
     colour = by_scheme(looks.values(), "color", legend=scheme_legend(looks.values(), lines=False))
@@ -148,25 +149,25 @@ def level_shares(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
     tooltip = [alt.Tooltip("level:N"), alt.Tooltip("scheme:N"), alt.Tooltip("value:Q", title="share", format=".1%")]
     bars = alt.Chart(rows).transform_filter(is_shown()).mark_bar(opacity=0.75)
     bars = bars.encode(x=share, y=place, yOffset=beside, color=colour, tooltip=tooltip)
-    texts = alt.Chart(told).mark_text(align="left", dx=6).encode(x=alt.X("most:Q"), y=place, text="told:N")
+    texts = alt.Chart(labels).mark_text(align="left", dx=6).encode(x=alt.X("most:Q"), y=place, text="told:N")
     name = short_label(column)
     return dress(
         alt.layer(bars, texts).properties(width=_WIDTH - 90, height=2.5 * _BAR * len(wide)),
         f"Levels of {name}",
-        subtitle=["Beside the bars: released less confidential, in hundredths."],
-        description=f"Shares of the levels of {name}; differences in hundredths: "
-        + ", ".join(f"{row.level} {row.told}" for row in told.itertuples()),
+        subtitle=["Numbers: released minus confidential share, in percentage points."],
+        description=f"Shares of the levels of {name}; differences in percentage points: "
+        + ", ".join(f"{row.level} {row.told}" for row in labels.itertuples()),
         shown=looks.values(),
     )
 
 
 def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
-    """Draw how far every pair of variables lies apart, by what two samples of one population would show: 1 is no loss.
+    """Draw the distance of every two-way marginal relative to the sampling benchmark: 1 is no loss.
 
     Parameters
     ----------
     evaluation, scheme
-        Of `molehill.evaluate`, and which release.
+        Of `molehill.evaluate`, and the release.
     """
     shapes = evaluation.shapes
     rows = shapes[(shapes["curve"] == "pair") & (shapes["scheme"] == scheme)]
@@ -174,7 +175,7 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
         raise InputError(
             "scheme", f"{scheme!r} has no pairs of variables", "Give a release whose variables were compared"
         )
-    # Two samples differ by the root of 2 times what a sample differs from its population.
+    # Two samples differ by sqrt(2) times the difference of a sample from its population.
     ratio = rows["value"] / (np.sqrt(2) * rows["at"]).where(rows["at"] > 0)
     told = pd.DataFrame(
         {
@@ -185,7 +186,7 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
             "fresh": rows["at"],
         }
     )
-    # In the order of the variables, and not of how far they lie apart.
+    # In the order of the variables.
     order = [short_label(name, 18) for name in dict.fromkeys([*shapes["column"], *rows["by"]])]
     across, down = ([name for name in order if name in set(told[axis])] for axis in ("other", "column"))
     axis: dict[str, Any] = {"title": None, "axis": alt.Axis(labelLimit=120, labelAngle=-60)}
@@ -195,7 +196,7 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
     }
     colour = alt.Color(
         "ratio:Q",
-        title="distance of the pair, two samples of one population: 1",
+        title="distance relative to the sampling benchmark",
         scale=alt.Scale(domain=[0.5, 1, 2, 4], range=["#ffffff", "#f0ede8", "#fdae6b", "#a63603"], clamp=True),
         legend=alt.Legend(orient="bottom", gradientLength=220, titleLimit=420, values=[0.5, 1, 2, 4], format="~g"),
     )
