@@ -422,19 +422,21 @@ def run(
     little: the same command with --resume goes on, to the same bytes.
     """
     from molehill.cli.progress import watched
-    from molehill.plan.plan import plan_settings
 
     chosen, table = _read(settings, given or [])
     chosen = chosen if scheduler is None else chosen.but(scheduler=scheduler)
     folder = out or Path(f"{settings.stem}-release")
-    planned = None if quiet and progress is None else plan_settings(table, chosen)
-    if not quiet:
-        typer.echo(f"{planned}\n", err=True)
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": not quiet}
     how["release_anyway"] = release_anyway
-    expected = 0.0 if planned is None else planned.seconds
-    with _stages(quiet=quiet) as said, watched(progress, said, estimate=expected) as on_stage:
-        release = molehill.run(table, chosen, folder, on_stage=on_stage, **how)
+    with _stages(quiet=quiet) as said, watched(progress, said) as (on_stage, write_seconds):
+
+        def show_plan(planned: Any) -> None:
+            write_seconds(planned.seconds)
+            if not quiet:
+                typer.echo(f"{planned}\n", err=True)
+
+        on_plan = None if quiet and progress is None else show_plan
+        release = molehill.run(table, chosen, folder, on_stage=on_stage, on_plan=on_plan, **how)
     _report_release(release, folder, as_json=as_json, quiet=quiet, release_anyway=release_anyway)
 
 

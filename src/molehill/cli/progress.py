@@ -75,10 +75,12 @@ def heartbeat(
 
 
 @contextmanager
-def watched(path: Path | None, tell: Callable[[str], None], *, estimate: float) -> Iterator[Callable[[str], None]]:
-    """Give a function that tells every stage, and writes it to a file for its owner only; without a path it only tells.
+def watched(
+    path: Path | None, tell: Callable[[str], None]
+) -> Iterator[tuple[Callable[[str], None], Callable[[float], None]]]:
+    """Give functions for every stage and for the estimated seconds; both write to a file for its owner only, if any.
 
-    The first line has the estimated `seconds`, the others `stage`, and with it the figures of a `point` if there is
+    A line has the estimated `seconds`, the others `stage`, and with it the figures of a `point` if there is
     one, or, every ten seconds of a stage that goes on, what is `doing`; the last has `ended`: true, if nothing went
     wrong. All have the time `at` which they were written.
 
@@ -88,11 +90,9 @@ def watched(path: Path | None, tell: Callable[[str], None], *, estimate: float) 
         The file, which is begun anew.
     tell
         What else to do with the name of every stage.
-    estimate
-        Seconds that the plan expects.
     """
     if path is None:
-        yield tell
+        yield tell, lambda _: None
         return
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -110,9 +110,8 @@ def watched(path: Path | None, tell: Callable[[str], None], *, estimate: float) 
         write(stage=f"{stage}", **({} if point is None else {"point": _plain(point)}))
 
     try:
-        write(seconds=estimate)
         with heartbeat(tell_and_write, lambda now, stage, _: write(doing=now or stage), PATIENCE) as told:
-            yield told
+            yield told, lambda seconds: write(seconds=seconds)
         write(ended=True)
     except BaseException:
         write(ended=False)

@@ -141,7 +141,11 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     findings = check_columns(settings, table, own=settings.synthesizer == "custom")
     table, pooled = pool_levels(write_in_units(table, settings), settings)
     settings = complete_settings(settings, table)
-    plan = make_plan(settings, settings.intruder.view(table), findings, pooled=pooled)
+    return complete_plan(make_plan(settings, settings.intruder.view(table), findings, pooled=pooled), settings, table)
+
+
+def complete_plan(plan: Plan, settings: Settings, table: Table) -> Plan:
+    """Add to a plan what only its readers need: the estimated time, measured on this machine, and the ties."""
     if all(model == "forest" for model in plan.columns.loc[plan.columns["fate"] == "synthesize", "model"]):
         plan = replace(plan, seconds=estimate_seconds(settings, table))
     stated = [{*one.columns} for one in read_constraints(settings.constraints, table)] if settings.constraints else []

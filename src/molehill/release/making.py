@@ -29,6 +29,7 @@ from molehill.plan.derivable import refuse_derivable
 from molehill.plan.plan import (
     Plan,
     check_columns,
+    complete_plan,
     complete_settings,
     find_rules,
     make_plan,
@@ -55,7 +56,6 @@ from molehill.synthesis.posterior import Posterior, as_given
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.synthesis.synthesizer import AnySynthesizer, SequentialSynthesizer
 from molehill.tables.resolution import column_unit
-from molehill.tables.schema import infer_schema
 from molehill.tables.table import Table, as_table, whole_if_whole
 from molehill.utility import Analysis, correlation, estimate, regression
 
@@ -191,6 +191,7 @@ def prepare(
     synthesizer: AnySynthesizer | None = None,
     analyses: Sequence[Analysis] | None = None,
     measures: Sequence[Measure] = MEASURES,
+    on_plan: Callable[[Plan], None] | None = None,
 ) -> Job:
     """Read the table once, complete the settings, and check everything that only the table can tell."""
     if not isinstance(settings, Settings):
@@ -202,15 +203,6 @@ def prepare(
     table, pooled = pool_levels(write_in_units(table, settings), settings)
     settings = _complete(settings, table, synthesizer)
     view = settings.intruder.view(table)
-    infer_schema(
-        table,
-        known=settings.known,
-        sensitive=settings.intruder.sensitive,
-        predictors=settings.predictors or (),
-        kinds=settings.kinds,
-        breaks=settings.breaks,
-        missing=settings.absent,
-    )
     if analyses is None:
         # Nobody asks for the mean of a weight.
         own = [
@@ -229,6 +221,8 @@ def prepare(
         problem = f"it replaces {', '.join(map(repr, model.sensitive))}, and the settings {settings.column!r}"
         raise InputError("synthesizer", problem, "Name the same columns in both")
     plan = make_plan(settings, view, findings, rules, pooled=pooled)
+    if on_plan is not None:
+        on_plan(complete_plan(plan, settings, table))
     refuse_derivable(plan.derivable, settings)
     return Job(settings, view, model, own, wanted, measures, plan, rules, hash_source(as_table(data)))
 

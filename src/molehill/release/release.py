@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -118,10 +119,15 @@ class Release:
         """Whether `save` writes what may be published: there are such tables, and they are not to be withheld."""
         return self.is_found and self.verdict.decision != "do not release"
 
-    @property
+    @cached_property
+    def dossier(self) -> Dossier:
+        """The evidence, as it is saved. Not for publication."""
+        return make_dossier(self)
+
+    @cached_property
     def verdict(self) -> Verdict:
         """What to do with it, and why, in a sentence: as the internal report says it."""
-        return judge_release(make_dossier(self), Teller("internal", len(self.weights)))
+        return judge_release(self.dossier, Teller("internal", len(self.weights)))
 
     def save(self, folder: str | Path, *, overwrite: bool = False, release_anyway: bool = False) -> Path:
         """Write `release/`, to publish, and `internal/`, to keep, into a new folder: see `save_release`."""
@@ -160,7 +166,7 @@ def save_release(
 
 def write_release(release: Release, target: Path, *, release_anyway: bool = False) -> None:
     """Write a release in place of whatever is there; the caller holds the target (see `molehill.release.locks`)."""
-    dossier = _settle(make_dossier(release), release_anyway=release_anyway)
+    dossier = _settle(release, release_anyway=release_anyway)
     with folder_written_whole(target) as temporary:
         public, internal = temporary / "release", temporary / "internal"
         internal.mkdir(mode=0o700)
@@ -177,11 +183,11 @@ def write_release(release: Release, target: Path, *, release_anyway: bool = Fals
         _write_json(temporary / TIMES, {**_tell_times(release), "manifest": manifest})
 
 
-def _settle(dossier: Dossier, *, release_anyway: bool) -> Dossier:
+def _settle(release: Release, *, release_anyway: bool) -> Dossier:
     """Settle what becomes of the datasets, by the recommendation; it stays so when a report is made again."""
-    verdict = judge_release(dossier, Teller("internal", int(dossier.facts["records"])))
+    dossier = release.dossier
     settled: Publication = dossier.publication
-    if settled == "released" and verdict.decision == "do not release":
+    if settled == "released" and release.verdict.decision == "do not release":
         settled = "released against the recommendation" if release_anyway else "not recommended"
     return replace(dossier, facts={**dossier.facts, "publication": settled})
 

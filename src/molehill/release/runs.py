@@ -1,8 +1,10 @@
 """A run that can be interrupted: a release made and saved, with its seed and checkpoints kept until it is whole."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from molehill.plan.plan import Plan
 from molehill.plan.settings import Settings
 from molehill.release.locks import held
 from molehill.release.making import Tell
@@ -23,6 +25,7 @@ def run(
     release_anyway: bool = False,
     progress: bool = True,
     on_stage: Tell | None = None,
+    on_plan: Callable[[Plan], None] | None = None,
 ) -> Release:
     """Make the release that settings describe, and save it: `synthesize`, then `Release.save`.
 
@@ -47,18 +50,18 @@ def run(
         Replace a folder that holds an earlier release.
     release_anyway
         Write `release/` also against the recommendation; report, dossier and manifest then say so.
-    progress, tell
+    progress, on_stage, on_plan
         As in `molehill.synthesize`.
     """
-    target = Path(out)
+    target, table = Path(out), as_table(data)
     check_target(target, overwrite=overwrite)
     with held(target) as folder:
         take_back(target, on_stage)
         check_target(target, overwrite=overwrite)
-        seeded = begin(settings, as_table(data), folder, resume=resume)
+        seeded = begin(settings, table, folder, resume=resume)
         try:
-            how: dict[str, Any] = {"checkpoint": folder / "checkpoints", "progress": progress, "on_stage": on_stage}
-            release = synthesize(data, seeded, **how)
+            how: dict[str, Any] = {"progress": progress, "on_stage": on_stage, "on_plan": on_plan}
+            release = synthesize(table, seeded, checkpoint=folder / "checkpoints", **how)
             if on_stage is not None:
                 on_stage("writing the report")
             with doing("writing the report"):

@@ -43,6 +43,17 @@ class Scheme:
     step: float = FEEDBACK
     leaf: float = 0.0
 
+    @property
+    def seed_key(self) -> str:
+        """What seeds are derived from. Its words are fixed: another wording would change the bytes of every release."""
+        key = {0: "unweighted", 1: "marginal", 2: "pairwise"}.get(self.order, f"order {self.order}")
+        if self.order:
+            key += f", scale {self.scale:g}" if self.scale != 1 else ""
+            key += f", shift {self.shift:g}" if self.shift != 0 else ""
+        if self.rounds:
+            key += f", {self.rounds} round{'s' if self.rounds > 1 else ''} of feedback by {self.step:.0%}"
+        return f"{key}, parts of {self.leaf:g}" if self.leaf else key
+
     def __str__(self) -> str:
         if self.order == 0:
             words = "unweighted"
@@ -52,7 +63,7 @@ class Scheme:
             words += f", shift {self.shift:g}" if self.shift != 0 else ""
         if self.rounds:
             words += f", {self.rounds} round{'s' if self.rounds > 1 else ''} of feedback by {self.step:.0%}"
-        return f"{words}, parts of {self.leaf:g}" if self.leaf else words
+        return f"{words}, minimum leaf size {self.leaf:g}" if self.leaf else words
 
 
 def along_path(order: int, strength: float, leaf: float = 0.0) -> Scheme:

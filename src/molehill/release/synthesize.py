@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from molehill.cluster import connect
 from molehill.errors import InputError
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.measures import MEASURES
+from molehill.plan.plan import Plan
 from molehill.plan.settings import Settings
 from molehill.release.making import PAPER, Job, Tell, assemble, fit_quietly, make_baselines, prepare, timed_stage
 from molehill.release.measuring import evaluate_new_people, evaluate_schemes
@@ -42,6 +43,7 @@ def synthesize(
     checkpoint: str | Path | None = None,
     progress: bool = True,
     on_stage: Tell | None = None,
+    on_plan: Callable[[Plan], None] | None = None,
 ) -> Release:
     """Make synthetic tables of a confidential one, and measure what they give away and what they keep.
 
@@ -71,14 +73,16 @@ def synthesize(
         Folder for checkpoints: an interrupted call, made again with the same seed, goes on where it stopped.
     progress
         Show bars with the time left, on a terminal.
-    tell
+    on_stage
         Called with the name of every stage as it begins.
+    on_plan
+        Called with the release plan, once it is made and before anything is fitted.
     """
     impossible = find_impossible(settings)
     if impossible:
         raise InputError("release_criteria", f"no release can meet them: {'; '.join(impossible)}", "Ask for less")
     with doing("checking settings and data"):
-        job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures)
+        job = prepare(data, settings, synthesizer=synthesizer, analyses=analyses, measures=measures, on_plan=on_plan)
     with connect(settings.scheduler):
         return call_alone(partial(_make, job, checkpoint=checkpoint, progress=progress, on_stage=on_stage))
 

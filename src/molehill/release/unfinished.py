@@ -16,7 +16,7 @@ from molehill.errors import InputError, is_whole
 from molehill.files import write_text
 from molehill.plan.settings import Settings
 from molehill.synthesis.sampling.checkpoints import DECIDING
-from molehill.tables.table import Table, hash_column, show_names
+from molehill.tables.table import Table, show_names
 
 _SEED, _BEGUN = "seed.json", "begun.json"
 _RECORDS, _ORDER = "the number of records", "the order of the columns"
@@ -117,7 +117,7 @@ def _describe(settings: Settings, table: Table) -> dict[str, Any]:
     fields = settings.model_dump(mode="json", exclude={"seed", "scheduler"})
     return {
         "settings": {name: _digest(json.dumps(value)) for name, value in fields.items()},
-        "columns": {name: hash_column(table, name)[:_LENGTH] for name in table.frame.columns},
+        "columns": {name: found[:_LENGTH] for name, found in table.column_hashes.items()},
         "rest": {
             _RECORDS: _digest(len(table.frame)),
             _ORDER: _digest(list(table.frame.columns)),

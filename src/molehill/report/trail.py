@@ -21,7 +21,7 @@ from molehill.errors import InputError
 from molehill.files import hash_file
 from molehill.plan.settings import printable, read_settings
 from molehill.runtime import workers
-from molehill.tables.table import Table, hash_table
+from molehill.tables.table import Table
 
 try:
     import pwd
@@ -58,7 +58,7 @@ def hash_files(folder: Path) -> dict[str, str]:
 
 def hash_source(table: Table) -> dict[str, str | None]:
     """Give the hashes of a confidential table: of the file that it was read from, if it was, and of its content."""
-    return {"file": table.source or None, "content": hash_table(table)}
+    return {"file": table.source or None, "content": table.content_hash}
 
 
 def fingerprint_files(hashes: Mapping[str, str]) -> str:

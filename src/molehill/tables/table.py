@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,17 @@ class Table:
     # A cache, that grows: what `infer_kind` found, so that a column is looked at once.
     seen_kinds: dict[str, Any] = field(default_factory=dict, init=False)
 
+    @cached_property
+    def column_hashes(self) -> dict[str, str]:
+        """The SHA-256 of every variable: of its type, its labels, and its cells by the hashes of pandas."""
+        return {name: _hash_column(self, name) for name in self.frame.columns}
+
+    @property
+    def content_hash(self) -> str:
+        """The SHA-256 of the content: names, types, labels and cells of the variables, in their order."""
+        digests = [[f"{name}", found] for name, found in self.column_hashes.items()]
+        return hashlib.sha256(repr([len(self.frame), digests]).encode(errors="surrogatepass")).hexdigest()
+
     def __repr__(self) -> str:
         rows, width = self.frame.shape
         of = f"{rows:,} record{'' if rows == 1 else 's'}; {width:,} column{'' if width == 1 else 's'}"
@@ -149,14 +161,7 @@ def as_table(data: object, *, argument: str = "data") -> Table:
     return table
 
 
-def hash_table(table: Table) -> str:
-    """Give the SHA-256 of the content of a dataset: names, types, labels and cells of its columns, in their order."""
-    digests = [[f"{name}", hash_column(table, name)] for name in table.frame.columns]
-    return hashlib.sha256(repr([len(table.frame), digests]).encode(errors="surrogatepass")).hexdigest()
-
-
-def hash_column(table: Table, name: str) -> str:
-    """Give the SHA-256 of a column: its type, its labels, and its cells by the hashes of pandas."""
+def _hash_column(table: Table, name: str) -> str:
     column: Any = table.frame[name]
     about = [str(column.dtype), table.column_labels.get(name), table.value_labels.get(name)]
     if isinstance(column.dtype, pd.CategoricalDtype):

@@ -131,8 +131,8 @@ def test_between_two_leaves_the_smallest_that_keeps_the_rule_is_chosen(between, 
     assert found.candidates["met"].tolist() == [False, False, True]
     assert found.met
     assert (found.cost["fits"], found.chosen["leaf"]) == (3, 50)
-    assert f"Found: unweighted, parts of 50 keeps {between}." in found.verdict
-    assert "the first point (unweighted, parts of 10) shows" in found.verdict
+    assert f"Found: unweighted, minimum leaf size 50 keeps {between}." in found.verdict
+    assert "the first point (unweighted, minimum leaf size 10) shows" in found.verdict
 
     # After an interruption the same again, all measured anew.
     calls = []

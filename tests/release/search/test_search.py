@@ -128,7 +128,7 @@ def test_what_is_as_near_as_a_fresh_sample_is_good_enough(monkeypatch):
 @pytest.mark.slow
 def test_what_settings_fix_is_one_point():
     found = find(MIXTURE, "mean expected <= 0.001", method="risk_weighted", risk_order=1, weight_scale=0.7, max_fits=5)
-    assert found.candidates["scheme"].tolist() == ["marginal, scale 0.7, posterior membership"]
+    assert found.candidates["scheme"].tolist() == ["marginal, scale 0.7, posterior component draw"]
     assert not found.met
     assert find(MIXTURE, "mean expected <= 0.999", risk_order=1, weight_scale=0.7).met
 

@@ -65,7 +65,8 @@ def release_point(
     with timed_stage("drawing tables", seconds, on_stage):
         tables: dict[str, Sequence[Any]] = {}
         for name, entry in schemes.items():
-            how: dict[str, Any] = {"seed": bench.job.seed("search", "beside", name), "unconverged": "allow"}
+            key = point.in_any_leaf.seed_key if name == released else name
+            how: dict[str, Any] = {"seed": bench.job.seed("search", "beside", key), "unconverged": "allow"}
             drawn = datasets if name == released else []
             tables[name] = drawn or draw(entry.posterior, datasets=settings.datasets, **how)
         tables |= make_baselines(bench.job)
@@ -211,7 +212,7 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
     bound = min((target.bound for target in realised if target.subject == "maximum"), default=1.0)
     columns, expected = list(bench.settings.synthesize), np.nan_to_num(point.measured.risk)
     for number in range(RELEASES):
-        seeds = [bench.job.seed("search", "release", str(point), number, round_) for round_ in range(1 + ROUNDS)]
+        seeds = [bench.job.seed("search", "release", point.seed_key, number, round_) for round_ in range(1 + ROUNDS)]
         draws: dict[str, Any] = {"datasets": bench.settings.datasets, "unconverged": "allow"}
         tables = draw(point.posterior, seed=seeds[0], **draws)
         anew = np.zeros(len(expected), dtype=bool)

@@ -140,12 +140,22 @@ class Point:
         return replace(self.fitted, made=self.drawing) if self.drawing else self.fitted
 
     @property
+    def seed_key(self) -> str:
+        """What seeds are derived from, with fixed words as those of the scheme."""
+        return self.fitted.scheme.seed_key + (", posterior membership" if self.membership == "posterior" else "")
+
+    @property
     def name(self) -> str:
         """What its release is called beside others that tell as many records apart."""
-        return str(replace(self, fitted=replace(self.fitted, scheme=replace(self.fitted.scheme, leaf=0.0))))
+        return str(self.in_any_leaf)
+
+    @property
+    def in_any_leaf(self) -> "Point":
+        """The same without its minimum leaf size, of which its name and the seed of draws for measuring say nothing."""
+        return replace(self, fitted=replace(self.fitted, scheme=replace(self.fitted.scheme, leaf=0.0)))
 
     def __str__(self) -> str:
-        return f"{self.fitted.scheme}" + (", posterior membership" if self.membership == "posterior" else "")
+        return f"{self.fitted.scheme}" + (", posterior component draw" if self.membership == "posterior" else "")
 
 
 @dataclass(eq=False)
@@ -209,7 +219,7 @@ def open_bench(job: Job, *, checkpoint: str | Path | None, progress: bool) -> Be
     store, saved = None, []
     if checkpoint is not None:
         # A synthesizer of the user's own has no name but that of its model; the fits check it in full.
-        store = open_store(checkpoint, [job.settings.model_dump_json()], {"records": _hash_records(job.table)})
+        store = open_store(checkpoint, [job.settings.model_dump_json(), job.source["content"]], {})
         saved = [arrays for _, arrays in read_chunks(store)]
     # Of several columns, the one that is furthest away counts, here as in a release.
     distances = [fresh_distance(job.view.column(name), seed=job.settings.seed or 0) for name in job.view.numeric]
@@ -300,10 +310,12 @@ def _fit_one(bench: Bench, scheme: Scheme, weights: Floats | None, start: Fitted
                 bench.job.model_at(scheme.leaf),
                 bench.job.table,
                 weights,
-                seed=bench.job.seed("search", "fit", str(scheme), tag),
+                seed=bench.job.seed("search", "fit", scheme.seed_key, tag),
                 # The first fit may well be the release.
                 patience=2 if start is None else 0,
-                checkpoint=None if bench.store is None else bench.store.folder / f"fit-{_digest(str(scheme))}-{tag}",
+                checkpoint=None
+                if bench.store is None
+                else bench.store.folder / f"fit-{_digest(scheme.seed_key)}-{tag}",
                 start_from=None if start is None else start.posterior,
                 progress=bench.progress,
                 **bench.job.design,
@@ -333,7 +345,7 @@ def measure_point(bench: Bench, fitted: Fitted, posterior: Posterior | None = No
 
 
 def _measure_fitted(bench: Bench, fitted: Fitted, posterior: Posterior) -> Measured:
-    names = (str(fitted.scheme), _digest(fitted.weights), _membership_of(posterior))
+    names = (fitted.scheme.seed_key, _digest(fitted.weights), _membership_of(posterior))
     with doing(f"measuring {fitted.scheme}"):
         return measure(bench, posterior, seed=bench.job.seed("search", "measure", *names))
 
@@ -364,7 +376,7 @@ def confirm_point(bench: Bench, point: Point) -> Point:
     realised = any(target.basis == "realised" for target in bench.targets)
     runs = max(LEAST_RUNS, math.ceil(RUNS_BY_CHANCE / settings.max_failure_probability)) if realised else 0
     tables = max(CONFIRMED_WITH, runs * settings.datasets) if bench.targets else FEWER
-    seed, store = bench.job.seed("search", "confirm", str(point)), _confirmations(bench, point)
+    seed, store = bench.job.seed("search", "confirm", point.seed_key), _confirmations(bench, point)
     saved = [] if store is None else [arrays for _, arrays in read_chunks(store)]
     if saved:
         measured, own = _unpack(saved[0]), float(saved[0]["seconds"][1])
@@ -579,15 +591,6 @@ def list_points(points: Sequence[Point], fresh: float) -> pd.DataFrame:
             row |= {f"target_{place}_{name}": getattr(judgement, name) for name in TOLD}
         rows.append(row | {"met": point.met, "gap": point.gap})
     return pd.DataFrame(rows)
-
-
-def _hash_records(table: Table) -> np.ndarray:
-    """A number for every record, from all its values."""
-    columns = {
-        name: column if pd.api.types.is_numeric_dtype(column.dtype) else column.astype(str)
-        for name, column in table.frame.items()
-    }
-    return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
 
 
 def _membership_of(posterior: Posterior) -> str:
