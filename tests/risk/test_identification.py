@@ -310,7 +310,7 @@ def test_who_is_alone_in_a_release():
     data = pd.concat([frame([10, 20]), frame([50], "B")], ignore_index=True)
     assert release_risk(data, data, neighbour(count_self=True)).realised.tolist() == [0.5, 0.5, 1.0]
     strict = neighbour(small_patterns="error")
-    with pytest.raises(InputError, match="small_patterns: in released table 1, 1 records are alone"):
+    with pytest.raises(InputError, match="small_patterns: in released dataset 1, 1 records are unique"):
         release_risk(data, data, strict)
     moved = data.assign(pay=[10.0, 20.0, 500.0])
     assert release_risk(data, moved, strict).realised.tolist() == [1.0, 1.0, 0.0]
@@ -482,7 +482,7 @@ def test_records_are_linked_by_key():
     result = release_risk(data, released, NEIGHBOUR, id_column="id")
     assert result.is_close.tolist() == [[False, False, True]]
     assert result.realised.tolist() == [0.0, 0.0, 1.0]
-    with pytest.raises(InputError, match=r"released: it has 2 records .* has 3"):
+    with pytest.raises(InputError, match=r"released: it has 2 records, the confidential data 3"):
         release_risk(data, released, NEIGHBOUR)
     with pytest.raises(InputError, match="id_column: column 'id' of a released table has repeated"):
         release_risk(data, released.assign(id=[7, 7]), NEIGHBOUR, id_column="id")
@@ -525,11 +525,11 @@ def test_text_columns_of_any_type_form_the_same_patterns(kind):
 
 def test_released_columns_coded_otherwise_are_refused():
     data = pd.DataFrame({"town": [1, 2, 1, 2], "pay": [1.0, 2, 3, 4]})
-    with pytest.raises(InputError, match="released: no value of column 'town' occurs in the confidential table"):
+    with pytest.raises(InputError, match="released: no value of variable 'town' occurs in the confidential data"):
         release_risk(data, data.assign(town=["1", "2", "1", "2"]), NEIGHBOUR)
     with pytest.raises(InputError, match=r"released: .*'pay'"):
         release_risk(data, data.drop(columns="pay"), NEIGHBOUR)
-    with pytest.raises(InputError, match="released: it holds no table"):
+    with pytest.raises(InputError, match="released: it holds no dataset"):
         release_risk(data, [], NEIGHBOUR)
 
 
@@ -553,20 +553,20 @@ def test_radius_of_each_column():
     [
         ({"known": ["twon"]}, r"known: .*'twon'.*'town'"),
         ({"sensitive": "payy"}, r"sensitive: .*'payy'.*'pay'"),
-        ({"sensitive": []}, "sensitive: no column is named"),
+        ({"sensitive": []}, "sensitive: no variable is named"),
         ({"known": ["pay"]}, "'pay'"),
         ({"known": ["town", "town"]}, "known: "),
         ({"radius": 0}, "radius: it is 0"),
         ({"radius": -0.1}, "radius: it is negative"),
-        ({"radius": 20}, "radius: a relative radius above 1"),
-        ({"radius": np.nan}, "radius: it must be a finite number"),
-        ({"radius": "0.2"}, "radius: it must be a finite number"),
-        ({"radius": True}, "radius: it must be a finite number"),
-        ({"radius": None}, "radius: the sensitive columns are numeric"),
-        ({"radius": {"pya": 0.2}}, "radius: 'pya' is not a numeric sensitive column.*'pay'"),
-        ({"radius": {}}, "radius: it says nothing of 'pay'"),
+        ({"radius": 20}, "radius: it is 20, but must lie between 0 and 1"),
+        ({"radius": np.nan}, "radius: it is of type \w+, expected a finite number"),
+        ({"radius": "0.2"}, "radius: it is of type \w+, expected a finite number"),
+        ({"radius": True}, "radius: it is of type \w+, expected a finite number"),
+        ({"radius": None}, "radius: numeric sensitive variables need one"),
+        ({"radius": {"pya": 0.2}}, "radius: 'pya' is not a numeric sensitive variable.*'pay'"),
+        ({"radius": {}}, "radius: it has no value for 'pay'"),
         ({"min_radius": -1}, "min_radius: it is negative"),
-        ({"min_radius": np.inf}, "min_radius: it must be a finite number"),
+        ({"min_radius": np.inf}, "min_radius: it is of type \w+, expected a finite number"),
         ({"count_self": "self"}, "count_self: it must be True or False"),
         ({"missing_values": "drop"}, "missing_values: 'drop' is not a choice"),
         ({"small_patterns": "drop"}, "small_patterns: 'drop' is not a choice"),

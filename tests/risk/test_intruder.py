@@ -80,9 +80,9 @@ def test_an_intruder_is_one_value_that_cannot_be_changed_and_can_be_a_key():
         ({"known": ["town", 3]}, "known: a column's name must be text, not int"),
         ({"sensitive": None}, "sensitive: it is of type NoneType"),
         ({"sensitive": DATA}, "sensitive: it is of type DataFrame, not names of columns"),
-        ({"kinds": "x"}, "kinds: it is of type str, not kinds by the name of their column"),
+        ({"kinds": "x"}, "kinds: it is of type str, expected kinds by variable name"),
         ({"kinds": ["pay"]}, "kinds: it is of type list"),
-        ({"breaks": [1]}, "breaks: it is of type list, not breaks by the name of their column"),
+        ({"breaks": [1]}, "breaks: it is of type list, expected breaks by variable name"),
         ({"breaks": 3}, "breaks: it is of type int"),
         ({"missing_values": None}, "missing_values: it is of type NoneType, not text"),
     ],
@@ -137,7 +137,7 @@ def test_the_same_table_at_another_radius():
         assert view.at(radius).intruder == changed
         expected, found = confidential_risk(DATA, changed), confidential_risk(view.at(radius))
         assert (found.within == expected.within).all()
-    with pytest.raises(InputError, match="radius: a relative radius above 1"):
+    with pytest.raises(InputError, match="radius: it is 20, but must lie between 0 and 1"):
         view.at(20)
 
 

@@ -56,7 +56,7 @@ def test_who_may_know_nothing_sensitive_finds_only_who_is_alone():
 
 def test_what_is_sure_need_not_be_said_and_no_chance_is_refused():
     assert seen(COLUMNS, knowledge_probability={"rent": 1}) == seen(COLUMNS)
-    with pytest.raises(InputError, match="'rant' is not a sensitive column"):
+    with pytest.raises(InputError, match="'rant' is not a sensitive variable"):
         seen(COLUMNS, knowledge_probability={"rant": 0.5})
     for chance in (0, -0.1, 1.5, True, "often", np.nan):
         with pytest.raises(InputError, match="that of 'rent' is no chance"):

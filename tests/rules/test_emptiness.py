@@ -141,7 +141,7 @@ def test_bad_input(people):
     (rule,) = find_emptiness(table, ["income"], ["age"])
     with pytest.raises(InputError, match="frame: it lacks the column 'age'"):
         rule.holds(people[["sex"]])
-    with pytest.raises(InputError, match="frame: the column 'age' is not numeric"):
+    with pytest.raises(InputError, match="frame: the variable 'age' is not numeric"):
         rule.holds(people.assign(age="x"))
 
 

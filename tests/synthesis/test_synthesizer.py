@@ -73,13 +73,13 @@ def test_one_column_may_be_named_alone():
     ("make", "given", "argument", "words"),
     [
         (Synthesizer, (wages, None), "sensitive", "it is of type NoneType, not names of columns"),
-        (Synthesizer, (wages, ()), "sensitive", "no column is named"),
+        (Synthesizer, (wages, ()), "sensitive", "no variable is named"),
         (Synthesizer, (wages, (1,)), "sensitive", "a column's name must be text, not int"),
         (Synthesizer, ("wages", "pay"), "model", "it is of type str, not a function"),
-        (Composite, ((), dict, dict), "sensitive", "no column is named"),
-        (SequentialSynthesizer, ((),), "links", "it holds no synthesizer"),
-        (SequentialSynthesizer, ("pay",), "links", "it holds something of type str, not a synthesizer"),
-        (SequentialSynthesizer, ((WAGES, "bonus"),), "links", "it holds something of type str, not a synthesizer"),
+        (Composite, ((), dict, dict), "sensitive", "no variable is named"),
+        (SequentialSynthesizer, ((),), "links", "it contains no synthesizer"),
+        (SequentialSynthesizer, ("pay",), "links", "it contains something of type str, not a synthesizer"),
+        (SequentialSynthesizer, ((WAGES, "bonus"),), "links", "it contains something of type str, not a synthesizer"),
         (SequentialSynthesizer, (None,), "links", "it is of type NoneType, not synthesizers"),
     ],
 )
@@ -310,7 +310,7 @@ def test_a_link_that_cannot_be_learned_again_is_refused_before_it_is_fitted(monk
 
     monkeypatch.setattr(model_fit, "sample", watched)
     text = refusal(lambda: quick_fit(SequentialSynthesizer((WAGES, once)), FIRM), "synthesizer")
-    assert "what 'bonuses' is given cannot be made again" in text
+    assert "the inputs of 'bonuses' cannot be recomputed" in text
     assert fitted == ["fitting pay"]
 
 

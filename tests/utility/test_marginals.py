@@ -315,20 +315,20 @@ def test_any_kind_of_table_is_taken():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"replaced": []}, "replaced: no column is named"),
+        ({"replaced": []}, "replaced: no variable is named"),
         ({"replaced": "sexx"}, "replaced: there is no column 'sexx'. Did you mean 'sex'?"),
         ({"columns": ["toun"]}, "columns: there is no column 'toun'"),
         ({"ways": 0}, "ways: it must be a whole number from 1 up"),
-        ({"ways": ()}, "ways: it holds no number"),
+        ({"ways": ()}, "ways: it is empty"),
         ({"ways": 2.5}, "ways: it must be a whole number"),
         ({"most_sets": 0}, "most_sets: it must be a whole number from 1 up"),
         ({"breaks": {"age": [3]}}, "breaks: there is no column 'age'"),
         ({"breaks": {"pay": [3, 2]}}, "breaks: those of 'pay' are not a list of rising"),
-        ({"breaks": {"town": [3]}}, "data: the column 'town' is not numeric"),
+        ({"breaks": {"town": [3]}}, "data: the variable 'town' is not numeric"),
         ({"released": FOUR[["town"]]}, "released: there is no column 'sex'"),
-        ({"released": []}, "released: it holds no table"),
-        ({"released": FOUR.assign(pay="1")}, "released: the column 'pay' is not numeric"),
-        ({"released": FOUR.assign(pay=np.inf)}, "released: the column 'pay' is infinite in row 1"),
+        ({"released": []}, "released: it holds no dataset"),
+        ({"released": FOUR.assign(pay="1")}, "released: the variable 'pay' is not numeric"),
+        ({"released": FOUR.assign(pay=np.inf)}, "released: the variable 'pay' is infinite in row 1"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(change: Any, words):

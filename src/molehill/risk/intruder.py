@@ -556,7 +556,7 @@ def _per_column(argument: str, given: float | Mapping[str, float], columns: Sequ
         numbers = [given] * len(columns)
     for number in [given] if not isinstance(given, Mapping) else numbers:
         if isinstance(number, bool) or not isinstance(number, Real) or not np.isfinite(float(number)):
-            problem = f"it is {type(number).__name__}, expected a finite number"
+            problem = f"it is of type {type(number).__name__}, expected a finite number"
             raise InputError(argument, problem, "Give a number such as 0.2, or one for every variable by name")
         if number < 0:
             raise InputError(argument, "it is negative", "Give 0 or more")

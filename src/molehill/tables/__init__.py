@@ -1,2 +1,1 @@
-"""Datasets: frames and files to datasets and back, what every variable is, patterns, intervals, simulated
-populations."""
+"""Datasets: reading and writing, kinds of variables, patterns, intervals over datasets, simulated populations."""
