@@ -353,9 +353,7 @@ def test_another_table_gets_the_learned_columns():
 
 def test_levels_not_seen_are_refused_by_number_and_never_by_value():
     design = design_of(["region"])
-    with pytest.raises(
-        InputError, match="'region' has a level that the model was not fitted to, in 2 rec"
-    ) as e:
+    with pytest.raises(InputError, match="'region' has a level that the model was not fitted to, in 2 rec") as e:
         apply_design(design, Table(pd.DataFrame({"region": ["N", "secret", "secret"]})))
     assert "secret" not in str(e.value)
     with pytest.raises(InputError, match="in 1 record"):
@@ -385,7 +383,7 @@ def test_rows_to_watch_are_spread_from_first_to_last():
         (["regio"], {}, "Did you mean 'region'?"),
         (["age", "age"], {}, "more than once"),
         ([3], {}, "must be text"),
-        (["age"], {"breaks": {"age": [3, 2]}}, "rising"),
+        (["age"], {"breaks": {"age": [3, 2]}}, "increasing"),
         (["age"], {"breaks": {"hours": [3]}}, "neither known nor a predictor"),
         (["region"], {"breaks": {"region": [3]}}, "not numeric"),
         (["region"], {"kinds": {"region": "count"}}, "not numeric"),

@@ -19,11 +19,11 @@ def test_columns_get_neutral_names_and_their_own_again():
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        ("income ~ __import__('os')", "'__import__' is not a function"),
+        ("income ~ __import__('os')", "'__import__' is not allowed"),
         ("income ~ np.log(age)", "the character '.' is not allowed"),
         ("income ~ {age}", "the character '{' is not allowed"),
         ("income ~ age[0]", "the character '\\[' is not allowed"),
-        ("income ~ eval(age)", "'eval' is not a function"),
+        ("income ~ eval(age)", "'eval' is not allowed"),
         ("income", "it must have the form"),
         ("~ age", "it must have the form"),
         ("income + age ~ region", "it must have the form"),
@@ -39,12 +39,12 @@ def test_what_is_not_a_plain_formula_is_refused(formula, message):
 @pytest.mark.parametrize(
     ("predictors", "message"),
     [
-        ("(a+b+c+d)**30", "the power '30' is no whole number from 1 to 20"),
-        ("(a+b+c+d)**15", "multiplied out it has more than 1,000 terms"),
-        ("((a+b+c+d)^4)^4", "multiplied out it has more than 1,000 terms"),
-        ("a**999999999", "the power '999999999' is no whole"),
-        ("a**b", "the power 'column_2_' is no whole"),
-        ("a**2**2", "the power of a power"),
+        ("(a+b+c+d)**30", "the power '30' is not a whole number from 1 to 20"),
+        ("(a+b+c+d)**15", "expanded it has more than 1,000 terms"),
+        ("((a+b+c+d)^4)^4", "expanded it has more than 1,000 terms"),
+        ("a**999999999", "the power '999999999' is not a whole"),
+        ("a**b", "the power 'column_2_' is not a whole"),
+        ("a**2**2", "the power 'of a power' is not a whole"),
         ("a*b*c*d*e*f*g*h*i*j*k", "more than 1,000 terms"),
         ("(a+b+c+d)*(a+b+c+d)*(a+b+c+d)*(a+b+c+d)*(a+b+c+d)*" + "*".join("efghijk"), "more than 1,000 terms"),
         (":".join(["(a+b)"] * 12 + list("cdefghijkl")), ""),
@@ -57,7 +57,7 @@ def test_what_is_not_a_plain_formula_is_refused(formula, message):
         ("bs(a, 15*15)", "'bs' has a number above 30"),
         ("(" * 400 + "a" + ")" * 400, "more than 50 deep"),
         ("a + " * 600 + "a", "longer than 2,000 characters"),
-        ("(a", "a bracket is not closed"),
+        ("(a", "the formula cannot be read"),
         ("a b", "the formula cannot be read"),
     ],
 )

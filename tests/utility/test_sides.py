@@ -38,7 +38,11 @@ def test_a_group_that_is_not_there_is_told_by_its_number(groups, released, words
 @pytest.mark.parametrize(
     ("data", "released", "words"),
     [
-        (DATA.assign(size=[np.nan, *range(5)]), DATA, "data: in group 1 of 'name', 1 records have a missing value of 'size'"),
+        (
+            DATA.assign(size=[np.nan, *range(5)]),
+            DATA,
+            "data: in group 1 of 'name', 1 records have a missing value of 'size'",
+        ),
         (DATA, DATA.drop(index=5), "released: in group 3 of 'name', there are 1 records"),
         (DATA, [DATA, DATA.assign(size=[1.0, 2, np.inf, 4, 5, 6])], "released: in table 2, in group 2 of 'name', "),
     ],
