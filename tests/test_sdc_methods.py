@@ -177,7 +177,7 @@ FEW = frame(1.0, 2.0, 3.0, 90.0)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: topcode(FEW, "pya"), "column: there is no column 'pya'. Did you mean 'pay'"),
+        (lambda: topcode(FEW, "pya"), "column: there is no variable 'pya'. Did you mean 'pay'"),
         (lambda: topcode(FEW, "pay", value=50), "value: a single value lies above it"),
         (lambda: topcode(FEW, "pay"), "percentile: a single value lies above it"),
         (lambda: topcode(FEW, "pay", value=90), "value: no value lies above it"),
@@ -185,7 +185,7 @@ FEW = frame(1.0, 2.0, 3.0, 90.0)
         (lambda: topcode(FEW, "pay", value=1, percentile=9), "value: percentile is given as well"),
         (lambda: topcode(FEW, "pay", percentile=100), "percentile: it must be below 100"),
         (lambda: topcode(FEW, "pay", percentile=0), "percentile: it must be above 0"),
-        (lambda: topcode(FEW, "pay", value=np.nan), "value: it must be a finite number"),
+        (lambda: topcode(FEW, "pay", value=np.nan), "value: it is of type float, expected a finite number"),
         (lambda: topcode(FEW, "pay", value=2.5, bottom_value=3), "bottom_value: it lies above the other threshold"),
         (lambda: topcode(FEW, "pay", value=2.5, bottom_value=1), "bottom_value: no value lies below it"),
         (lambda: topcode(FEW, "pay", value=2, **WRONG), "replacement: 'mode' is not a choice"),
@@ -202,7 +202,7 @@ FEW = frame(1.0, 2.0, 3.0, 90.0)
         (lambda: swap_ranks(frame(2.0, 2.0), "pay", seed=1), "data: variable 'pay' is the same"),
         (lambda: microaggregate(FEW, "pay", size=1), "size: it must be a whole number from 2 up"),
         (lambda: microaggregate(FEW, "pay", size=5), "size: there are 4 records for groups of 5"),
-        (lambda: microaggregate(FEW, ["pay", "age"]), "columns: there is no column 'age'"),
+        (lambda: microaggregate(FEW, ["pay", "age"]), "columns: there is no variable 'age'"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

@@ -252,7 +252,7 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
     assert run_command("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
     assert run_command("evaluate", *files, *known, "--report", page).returncode == 2
     assert (
-        "there is no column 'village'"
+        "there is no variable 'village'"
         in run_command("evaluate", *files, *known, "--regression", "pay ~ village").stderr
     )
     bounds = ["--threshold", "matches_true=0.0123,never", "--threshold", "closest_records=off"]

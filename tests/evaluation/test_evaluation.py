@@ -430,7 +430,7 @@ def test_a_seed_of_numpy_is_the_same_seed(fitted):
         ({"propensity_methods": "forest"}, "propensity_methods: 'forest' is not a choice"),
         ({"propensity_methods": 3}, "propensity_methods: it is of type int"),
         ({"unconverged": "x"}, "unconverged: 'x' is not a choice"),
-        ({"groups": 3}, "groups: a column's name must be text"),
+        ({"groups": 3}, "groups: a variable's name must be text"),
     ],
 )
 def test_wrong_arguments_are_named_before_anything_is_measured(change: Any, words, monkeypatch):

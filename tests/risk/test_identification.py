@@ -484,7 +484,7 @@ def test_records_are_linked_by_key():
     assert result.realised.tolist() == [0.0, 0.0, 1.0]
     with pytest.raises(InputError, match=r"released: it has 2 records, the confidential data 3"):
         release_risk(data, released, NEIGHBOUR)
-    with pytest.raises(InputError, match="id_column: column 'id' of a released table has repeated"):
+    with pytest.raises(InputError, match="id_column: variable 'id' of a released dataset has repeated"):
         release_risk(data, released.assign(id=[7, 7]), NEIGHBOUR, id_column="id")
     with pytest.raises(InputError, match="id_column: "):
         release_risk(data, released, NEIGHBOUR, id_column="idd")
@@ -627,7 +627,7 @@ def test_results_are_frozen():
     with pytest.raises(ValueError, match="read-only"):
         result.risk[0] = 0.0
     assert "3 records" in repr(result)
-    assert repr(release_risk(frame([1, 2]), frame([1, 2]), NEIGHBOUR)).startswith("ReleaseRisk(1 tables, 2 records")
+    assert repr(release_risk(frame([1, 2]), frame([1, 2]), NEIGHBOUR)).startswith("ReleaseRisk(1 datasets, 2 records")
 
 
 def test_strange_labels_form_patterns():

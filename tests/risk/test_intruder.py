@@ -75,11 +75,11 @@ def test_an_intruder_is_one_value_that_cannot_be_changed_and_can_be_a_key():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"known": None}, "known: it is of type NoneType, not names of columns"),
-        ({"known": 3}, "known: it is of type int, not names of columns"),
-        ({"known": ["town", 3]}, "known: a column's name must be text, not int"),
+        ({"known": None}, "known: it is of type NoneType, not names of variables"),
+        ({"known": 3}, "known: it is of type int, not names of variables"),
+        ({"known": ["town", 3]}, "known: a variable's name must be text, not int"),
         ({"sensitive": None}, "sensitive: it is of type NoneType"),
-        ({"sensitive": DATA}, "sensitive: it is of type DataFrame, not names of columns"),
+        ({"sensitive": DATA}, "sensitive: it is of type DataFrame, not names of variables"),
         ({"kinds": "x"}, "kinds: it is of type str, expected kinds by variable name"),
         ({"kinds": ["pay"]}, "kinds: it is of type list"),
         ({"breaks": [1]}, "breaks: it is of type list, expected breaks by variable name"),

@@ -59,7 +59,7 @@ def test_what_is_sure_need_not_be_said_and_no_chance_is_refused():
     with pytest.raises(InputError, match="'rant' is not a sensitive variable"):
         seen(COLUMNS, knowledge_probability={"rant": 0.5})
     for chance in (0, -0.1, 1.5, True, "often", np.nan):
-        with pytest.raises(InputError, match="that of 'rent' is no chance"):
+        with pytest.raises(InputError, match="the value for 'rent' is no probability"):
             seen(COLUMNS, knowledge_probability={"rent": chance})
     with pytest.raises(InputError, match="not chances by the name"):
         seen(COLUMNS, knowledge_probability=0.5)

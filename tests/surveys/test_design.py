@@ -77,7 +77,7 @@ def test_weights_that_cannot_be_are_refused_without_a_value(values, words):
 
 def test_unknown_columns_are_told_with_the_nearest():
     error = refused(TABLE, weight="w", stratum="aera")
-    assert (error.argument, error.problem) == ("stratum", "there is no column 'aera'")
+    assert (error.argument, error.problem) == ("stratum", "there is no variable 'aera'")
     assert "Did you mean 'area'?" in error.remedy
 
 

@@ -72,9 +72,9 @@ def test_one_column_may_be_named_alone():
 @pytest.mark.parametrize(
     ("make", "given", "argument", "words"),
     [
-        (Synthesizer, (wages, None), "sensitive", "it is of type NoneType, not names of columns"),
+        (Synthesizer, (wages, None), "sensitive", "it is of type NoneType, not names of variables"),
         (Synthesizer, (wages, ()), "sensitive", "no variable is named"),
-        (Synthesizer, (wages, (1,)), "sensitive", "a column's name must be text, not int"),
+        (Synthesizer, (wages, (1,)), "sensitive", "a variable's name must be text, not int"),
         (Synthesizer, ("wages", "pay"), "model", "it is of type str, not a function"),
         (Composite, ((), dict, dict), "sensitive", "no variable is named"),
         (SequentialSynthesizer, ((),), "links", "it contains no synthesizer"),

@@ -519,7 +519,7 @@ def test_codes_of_other_kinds_of_columns():
     assert done["level"].cat.categories.tolist() == ["a", "b"]
     assert str(done["numbers"].dtype) == "Int64"
     assert problem_of(lambda: declare_missing(Table(frame), {"levle": []})).startswith(
-        "missing_codes: there is no column"
+        "missing_codes: there is no variable"
     )
 
 

@@ -174,11 +174,11 @@ def test_a_constant_column_has_an_interval_without_width():
 @pytest.mark.parametrize(
     ("data", "released", "change", "message"),
     [
-        (PAY, PAY, {"analyses": mean("pya")}, "analyses: there is no column 'pya'. Did you mean 'pay'"),
+        (PAY, PAY, {"analyses": mean("pya")}, "analyses: there is no variable 'pya'. Did you mean 'pay'"),
         (PAY, PAY, {"analyses": mean("town")}, "data: the variable 'town' is not numeric"),
         (PAY, PAY, {"analyses": []}, "analyses: it must be one or more analyses"),
         (PAY, PAY, {"analyses": ["mean"]}, "analyses: it must be one or more analyses"),
-        (PAY, PAY.rename(columns={"pay": "Pay"}), {}, "released: there is no column 'pay'. Did you mean 'Pay'"),
+        (PAY, PAY.rename(columns={"pay": "Pay"}), {}, "released: there is no variable 'pay'. Did you mean 'Pay'"),
         (PAY, PAY.assign(pay="x"), {}, "released: the variable 'pay' is not numeric"),
         (PAY, [], {}, "released: it holds no dataset"),
         (PAY[:1], PAY, {}, "data: 1 records have a value, but 2 are needed"),
@@ -188,7 +188,7 @@ def test_a_constant_column_has_an_interval_without_width():
         (PAY, PAY.assign(pay=[1.0, np.inf, 3, 4, 5]), {}, "released: variable 'pay' holds an infinite value"),
         (PAY.assign(age=1.0), PAY, {"analyses": SUMMARIES[4]}, "data: variable 'age' is the same for every record"),
         (PAY, PAY.assign(pay=1.0), {"analyses": SUMMARIES[4]}, "released: variable 'pay' is the same"),
-        (PAY, PAY, {"groups": "twon"}, "groups: there is no column 'twon'. Did you mean 'town'"),
+        (PAY, PAY, {"groups": "twon"}, "groups: there is no variable 'twon'. Did you mean 'town'"),
         (PAY, PAY[:3], {"groups": "town"}, "released: no record belongs to group 2 of 'town'"),
         (PAY, PAY[:4], {"groups": "town"}, "released: in group 2 of 'town', 1 records"),
         (PAY, PAY, {"interval": "both"}, "interval: 'both' is not a choice"),

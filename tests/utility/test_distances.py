@@ -144,14 +144,14 @@ def test_missing_values():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ecdf_distances(pay(1), pay(1), "pya"), "column: there is no column 'pya'. Did you mean 'pay'"),
-        (lambda: wasserstein(pay(1), pay(1).rename(columns=str.upper), "pay"), "released: there is no column 'pay'"),
+        (lambda: ecdf_distances(pay(1), pay(1), "pya"), "column: there is no variable 'pya'. Did you mean 'pay'"),
+        (lambda: wasserstein(pay(1), pay(1).rename(columns=str.upper), "pay"), "released: there is no variable 'pay'"),
         (lambda: ecdf_distances(pay(1), pay(1).astype(str), "pay"), "released: the variable 'pay' is not numeric"),
         (lambda: ecdf_distances(pay(1), pay(np.inf), "pay"), "released: variable 'pay' holds an infinite value"),
         (lambda: MEASURES[2][0](pay(1), pay(1), ["pay"]), "pairs: a pair must name two variables"),
         (lambda: table_difference(pay(1), pay(1), []), "pairs: a pair must name two variables"),
         (lambda: table_difference(pay(1), pay(1), [("pay", "pay")]), "pairs: a pair must name two variables"),
-        (lambda: table_difference(pay(1), pay(1), [("pay", "age")]), "pairs: there is no column 'age'"),
+        (lambda: table_difference(pay(1), pay(1), [("pay", "age")]), "pairs: there is no variable 'age'"),
         (
             lambda: table_difference(pay(*range(200)).assign(town="A"), pay(1).assign(town="A"), [("pay", "town")]),
             "pairs: variable 'pay' has more than 100 different values. Group it",
@@ -330,9 +330,9 @@ BASE = pd.DataFrame({"pay": [1.5, 2.5, 3.5, 9.5], "town": list("ABAB")})
 @pytest.mark.parametrize(
     ("released", "columns", "change", "message"),
     [
-        (BASE, "pya", {}, "columns: there is no column 'pya'. Did you mean 'pay'"),
+        (BASE, "pya", {}, "columns: there is no variable 'pya'. Did you mean 'pay'"),
         (BASE, [], {}, "columns: no variable is named"),
-        (BASE.drop(columns="town"), ["pay", "town"], {}, "released: there is no column 'town'"),
+        (BASE.drop(columns="town"), ["pay", "town"], {}, "released: there is no variable 'town'"),
         (BASE.assign(pay=np.nan), "pay", {}, "released: 4 records have a missing value of 'pay'"),
         (BASE.assign(pay=np.nan), "pay", {"missing": "keep"}, "released: 0 records"),
         (BASE[:1], "pay", {}, "released: 1 records have a value, but 2 are needed"),

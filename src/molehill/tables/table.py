@@ -270,10 +270,10 @@ def find_columns(table: Table, names: str | Sequence[str], argument: str) -> lis
     columns = table.frame.columns
     for name in several:
         if not isinstance(name, str):
-            problem = f"a column's name must be text, not {type(name).__name__}"
+            problem = f"a variable's name must be text, not {type(name).__name__}"
             raise InputError(argument, problem, "Give one name, or a list of names")
         if name not in columns:
-            problem = f"there is no column {name!r}" if name else "a name is empty"
+            problem = f"there is no variable {name!r}" if name else "a name is empty"
             raise InputError(argument, problem, nearest(name, columns))
         if several.count(name) > 1:
             raise InputError(argument, f"{name!r} is named more than once", "Name it once")

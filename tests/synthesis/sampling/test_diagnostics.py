@@ -63,7 +63,7 @@ def test_modes_within_the_tolerance_are_told_and_decide_nothing():
         assert (found.largest_rhat < 1.02) == excused
         assert bool(found.remarks) == excused
     told = judge(functionals, tolerances={"modes": np.inf}).remarks
-    assert told[0].startswith("the chains lie in different modes (R-hat of modes is")
+    assert told[0].startswith("the chains are in different modes (R-hat of modes is")
 
 
 def test_a_tolerance_excuses_no_chains_that_hardly_move():
