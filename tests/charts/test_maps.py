@@ -31,12 +31,12 @@ def test_map_holds_risk_and_utility_of_every_scheme(evaluation, charts, draw):
 
 
 def test_map_says_which_corner_is_the_good_one(evaluation, charts, draw):
-    assert "Lower left: safer" in charts["map"].subtitle
+    assert "Lower left: lower risk" in charts["map"].subtitle
     overlap = draw(risk_utility_map(evaluation, utility="overlap", of="sd of income"))
-    assert "Lower right: safer" in overlap.subtitle
+    assert "Lower right: lower risk" in overlap.subtitle
     assert "interval overlap of sd of income" in overlap.specification["description"]
     # Neither more nor less of it is better.
-    assert "safer" not in draw(risk_utility_map(evaluation, utility="width_ratio")).subtitle
+    assert "lower risk" not in draw(risk_utility_map(evaluation, utility="width_ratio")).subtitle
     with pytest.raises(InputError, match="of: there is no 'overlap' of 'mode of income'"):
         risk_utility_map(evaluation, utility="overlap", of="mode of income")
 
@@ -65,7 +65,7 @@ def test_what_has_one_of_two_figures_is_a_line(evaluation, draw):
     other = draw(measure_map(evaluation, Which("overlap", column="income"), "isolated_mean"))
     assert other.data_with("told")["up"].tolist() == [line["across"]]
     # Neither more nor less of it is better.
-    assert draw(measure_map(evaluation, "U_m", "width_ratio")).subtitle.startswith("Left is better; higher or lower")
+    assert draw(measure_map(evaluation, "U_m", "width_ratio")).subtitle.startswith("Left is better.")
 
 
 def test_figures_are_chosen_by_column_of_and_at(evaluation, draw):
@@ -123,7 +123,7 @@ def test_the_search_has_every_point_with_its_bars_and_marks_the_chosen_one(point
     assert drawn["scheme"].tolist() == [*states, "topcoding", "noise, 10% of the sd", *states]
     # All have a number in the panel that is closer, in the other one only the chosen one.
     assert drawn["number"].tolist() == ["", "2", "", "", "", "1", "2", "3"]
-    assert "Ring: the chosen one" in charts["search"].subtitle
+    assert "Ring: the selected one" in charts["search"].subtitle
     missed = draw(search_map(points, baselines, fresh=np.nan, chosen=0, column="income"))
     assert "Ring: the closest one" in missed.subtitle
     assert "fresh sample" not in missed.texts

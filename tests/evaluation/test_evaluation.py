@@ -422,7 +422,7 @@ def test_a_seed_of_numpy_is_the_same_seed(fitted):
         ({"posteriors": {"released": DATA}}, "posteriors: that of 'released' is of type DataFrame, not a Posterior"),
         ({"reference": ["released"]}, "reference: it is of type list, not text"),
         ({"reference": 3}, "reference: it is of type int, not text"),
-        ({"step": "x"}, "step: it must be a finite number"),
+        ({"step": "x"}, "step: it is of type str, expected a finite number"),
         ({"seed": -1}, "seed: it must be a whole number from 0 up"),
         ({"seed": 1.5}, "seed: it must be a whole number from 0 up"),
         ({"interval": "both"}, "interval: 'both' is not a choice"),

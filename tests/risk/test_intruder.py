@@ -95,7 +95,7 @@ def test_what_cannot_be_an_intruder_is_named_at_once(change: Any, words):
 @pytest.mark.parametrize("ends", [25, "25", None, [[1]], ["x"], [30, 20], [], np.array(3.0)])
 def test_breaks_that_are_none_are_named_when_the_table_is_looked_at(ends: Any):
     numbers = DATA.assign(age=[20, 30, 40, 50])
-    with pytest.raises(InputError, match="breaks: those of 'age' are not a list of rising, finite numbers"):
+    with pytest.raises(InputError, match="breaks: those of 'age' are not a list of increasing, finite numbers"):
         Intruder("age", "pay", 0.1, breaks={"age": ends}).view(numbers)
 
 

@@ -139,7 +139,7 @@ def test_bad_input(people):
     with pytest.raises(InputError, match="given: 'age' is also synthesized"):
         find_emptiness(table, ["income", "age"], ["age"])
     (rule,) = find_emptiness(table, ["income"], ["age"])
-    with pytest.raises(InputError, match="frame: it lacks the column 'age'"):
+    with pytest.raises(InputError, match="frame: it lacks the variable 'age'"):
         rule.holds(people[["sex"]])
     with pytest.raises(InputError, match="frame: the variable 'age' is not numeric"):
         rule.holds(people.assign(age="x"))

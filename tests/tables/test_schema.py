@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_refused(arguments, words):
 @pytest.mark.parametrize("breaks", [[], [3, 2], [2, 2], [1, np.inf], [np.nan], ["x"], 5, None, [[1, 2], [3, 4]]])
 def test_breaks_must_rise(breaks):
     problem = problem_of(known="age", breaks={"age": breaks})
-    assert problem.startswith("breaks: those of 'age' are not a list of rising, finite numbers")
+    assert problem.startswith("breaks: those of 'age' are not a list of increasing, finite numbers")
 
 
 def test_breaks_of_a_predictor_are_kept():

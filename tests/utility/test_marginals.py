@@ -323,7 +323,7 @@ def test_any_kind_of_table_is_taken():
         ({"ways": 2.5}, "ways: it must be a whole number"),
         ({"most_sets": 0}, "most_sets: it must be a whole number from 1 up"),
         ({"breaks": {"age": [3]}}, "breaks: there is no variable 'age'"),
-        ({"breaks": {"pay": [3, 2]}}, "breaks: those of 'pay' are not a list of rising"),
+        ({"breaks": {"pay": [3, 2]}}, "breaks: those of 'pay' are not a list of increasing"),
         ({"breaks": {"town": [3]}}, "data: the variable 'town' is not numeric"),
         ({"released": FOUR[["town"]]}, "released: there is no variable 'sex'"),
         ({"released": []}, "released: it holds no dataset"),
