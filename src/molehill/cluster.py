@@ -83,7 +83,7 @@ def connect(address: str | None) -> Iterator[None]:
         yield
         return
     try:
-        import distributed  # noqa: F401, PLC0415 (an extra: whoever does without does not need it)
+        import distributed  # noqa: F401, PLC0415 (an optional dependency)
     except ImportError:
         raise InputError(
             "scheduler", "Dask is not installed", "Install it: pip install 'molehill[cluster]'; or omit the scheduler"
@@ -315,7 +315,7 @@ def run_piece(held: Packet, piece: Packet) -> Packet:
         shared = _open(held)
         function, call = unpack(piece, shared)
         return pack(call_alone(function, *shared, *call), shared)
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is raised where the piece was asked for)
+    except Exception as error:  # noqa: BLE001 (any error is raised in the calling process)
         return _pack_error(error)
 
 

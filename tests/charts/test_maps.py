@@ -20,7 +20,7 @@ def test_map_holds_risk_and_utility_of_every_scheme(evaluation, charts, draw):
     assert points.loc["noise", ["left", "right"]].tolist() == pytest.approx(
         losses.loc["noise", ["low", "high"]], rel=1e-3
     )
-    lines = charts["map"].data_with("told")
+    lines = charts["map"].data_with("label")
     assert lines["up"].dropna().tolist() == [risks.loc["confidential", "value"]]
     other = draw(risk_utility_map(evaluation, utility="wasserstein", risk="risk_above_50"))
     assert "Wasserstein distance" in other.specification["description"]
@@ -51,19 +51,19 @@ def test_any_two_measures_make_a_map_with_the_intervals_of_both(evaluation, draw
             wanted = figures.loc[name, ["value", "low", "high"]].to_numpy(dtype=float)
             np.testing.assert_allclose(rows.loc[name, fields].to_numpy(dtype=float), wanted, rtol=1e-3)
     # It has both figures, and is a point.
-    assert drawn.data_with("told").empty
+    assert drawn.data_with("label").empty
     assert drawn.subtitle.startswith("Lower left is better.")
 
 
 def test_what_has_one_of_two_figures_is_a_line(evaluation, draw):
     drawn = draw(measure_map(evaluation, "isolated_mean", Which("overlap", of="sd of income")))
-    (line,) = drawn.data_with("told").to_dict("records")
+    (line,) = drawn.data_with("label").to_dict("records")
     confidential = evaluation.risk.query("measure == 'isolated_mean' and scheme == 'confidential'")["value"]
     assert line["across"] == pytest.approx(confidential.item(), rel=1e-3)
     assert drawn.subtitle.startswith("Upper left is better.")
     assert "interval overlap of sd of income" in drawn.texts
     other = draw(measure_map(evaluation, Which("overlap", column="income"), "isolated_mean"))
-    assert other.data_with("told")["up"].tolist() == [line["across"]]
+    assert other.data_with("label")["up"].tolist() == [line["across"]]
     # Neither more nor less of it is better.
     assert draw(measure_map(evaluation, "U_m", "width_ratio")).subtitle.startswith("Left is better.")
 
@@ -113,7 +113,7 @@ def test_the_search_has_every_point_with_its_bars_and_marks_the_chosen_one(point
     drawn = charts["search"].data_with("chosen")
     # Three points and two baselines in the first panel, the points again in the second.
     assert len(drawn) == 5 + 3
-    assert set(drawn.loc[drawn["chosen"], "told"]) == {"2: pairwise, shift 0.5, membership prior"}
+    assert set(drawn.loc[drawn["chosen"], "label"]) == {"2: pairwise, shift 0.5, membership prior"}
     first = drawn[drawn["number"] == "1"].iloc[0]
     assert first[["up", "across"]].tolist() == [0.2136, 0.03579]
     assert first[["bottom", "left"]].tolist() == pytest.approx(

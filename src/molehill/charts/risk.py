@@ -241,7 +241,7 @@ def _mark(risk: Floats, place: int) -> dict[str, Any]:
     mean = round(float(risk.mean()), 4)
     middle = {"mean": mean, "quarter": quarter, "median": median, "three": three}
     ends = {"place": place, "top": place - _HALF_MARK, "bottom": place + _HALF_MARK}
-    return {**middle, **ends, "told": f"mean {risk.mean():.3f}"}
+    return {**middle, **ends, "label": f"mean {risk.mean():.3f}"}
 
 
 def _draw_marks(base: alt.Chart) -> list[alt.Chart]:
@@ -256,7 +256,7 @@ def _draw_marks(base: alt.Chart) -> list[alt.Chart]:
         base.mark_rule(strokeWidth=5, color="#333333").encode(**middle, tooltip=tooltip),
         median.encode(x="median:Q", y="place:Q", tooltip=tooltip),
         mean.encode(x="mean:Q", y="top:Q", y2="bottom:Q", tooltip=tooltip),
-        base.mark_text(align="left").encode(x=alt.value(_WIDTH + 10), y="place:Q", text="told:N"),
+        base.mark_text(align="left").encode(x=alt.value(_WIDTH + 10), y="place:Q", text="label:N"),
     ]
 
 

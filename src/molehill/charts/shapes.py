@@ -85,7 +85,7 @@ def shape_curve(
         chart,
         title,
         subtitle=["Wide grey line: confidential data."],
-        description=f"{title}: confidential data and {looks[scheme].label}. {_tell_gap(rows, looks[scheme])}",
+        description=f"{title}: confidential data and {looks[scheme].label}. {_describe_gap(rows, looks[scheme])}",
         shown=looks.values(),
     )
 
@@ -127,7 +127,7 @@ def group_spread(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
         chart,
         f"{name} by group",
         subtitle=["Thin: 1% to 99% quantile. Thick: interquartile range. White: median."],
-        description=f"Quantiles of {name} by group, to three digits. Medians: {_tell_medians(wide)}",
+        description=f"Quantiles of {name} by group, to three digits. Medians: {_describe_medians(wide)}",
         shown=looks.values(),
     )
 
@@ -140,7 +140,7 @@ def level_shares(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
     wide = rows.pivot_table(index="level", columns="scheme", values="value", sort=False)
     gaps = wide[looks[scheme].label] - wide[CONFIDENTIAL]
     labels = pd.DataFrame(
-        {"level": wide.index, "most": wide.max(axis=1), "told": [f"{100 * gap:+.1f}" for gap in gaps]}
+        {"level": wide.index, "most": wide.max(axis=1), "label": [f"{100 * gap:+.1f}" for gap in gaps]}
     )
     place = alt.Y("level:N", title=None, sort=list(wide.index), axis=alt.Axis(labelLimit=150))
     share = alt.X("value:Q", title="share of records", axis=alt.Axis(format="%", tickCount=4))
@@ -149,14 +149,14 @@ def level_shares(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
     tooltip = [alt.Tooltip("level:N"), alt.Tooltip("scheme:N"), alt.Tooltip("value:Q", title="share", format=".1%")]
     bars = alt.Chart(rows).transform_filter(is_shown()).mark_bar(opacity=0.75)
     bars = bars.encode(x=share, y=place, yOffset=beside, color=colour, tooltip=tooltip)
-    texts = alt.Chart(labels).mark_text(align="left", dx=6).encode(x=alt.X("most:Q"), y=place, text="told:N")
+    texts = alt.Chart(labels).mark_text(align="left", dx=6).encode(x=alt.X("most:Q"), y=place, text="label:N")
     name = short_label(column)
     return dress(
         alt.layer(bars, texts).properties(width=_WIDTH - 90, height=2.5 * _BAR * len(wide)),
         f"Levels of {name}",
         subtitle=["Numbers: released minus confidential share, in percentage points."],
         description=f"Shares of the levels of {name}; differences in percentage points: "
-        + ", ".join(f"{row.level} {row.told}" for row in labels.itertuples()),
+        + ", ".join(f"{row.level} {row.label}" for row in labels.itertuples()),
         shown=looks.values(),
     )
 
@@ -177,7 +177,7 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
         )
     # Two samples differ by sqrt(2) times the difference of a sample from its population.
     ratio = rows["value"] / (np.sqrt(2) * rows["at"]).where(rows["at"] > 0)
-    told = pd.DataFrame(
+    pairs = pd.DataFrame(
         {
             "column": [short_label(name, 18) for name in rows["column"]],
             "other": [short_label(name, 18) for name in rows["by"]],
@@ -188,7 +188,7 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
     )
     # In the order of the variables.
     order = [short_label(name, 18) for name in dict.fromkeys([*shapes["column"], *rows["by"]])]
-    across, down = ([name for name in order if name in set(told[axis])] for axis in ("other", "column"))
+    across, down = ([name for name in order if name in set(pairs[axis])] for axis in ("other", "column"))
     axis: dict[str, Any] = {"title": None, "axis": alt.Axis(labelLimit=120, labelAngle=-60)}
     place = {
         "x": alt.X("other:N", sort=across, **axis),
@@ -202,7 +202,7 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
     )
     tooltip = [alt.Tooltip("column:N"), alt.Tooltip("other:N", title="and")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("ratio", "distance", "fresh")]
-    base = alt.Chart(told).encode(**place)
+    base = alt.Chart(pairs).encode(**place)
     cells = base.mark_rect(stroke="white").encode(color=colour, tooltip=tooltip)
     layers = [cells]
     step = 34 if len(across) <= 12 else 22
@@ -210,13 +210,16 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
         dark = alt.condition("datum.ratio > 3", alt.value("white"), alt.value("#222222"))
         text = alt.Text("ratio:Q", format=".1f")
         layers.append(base.mark_text(fontSize=11).encode(text=text, color=dark, tooltip=tooltip))
-    worst = told.sort_values("ratio", ascending=False).head(3)
+    worst = pairs.sort_values("ratio", ascending=False).head(3)
     named = "; ".join(f"{row.column} and {row.other} {row.ratio:.2f}" for row in worst.itertuples())
     return dress(
         alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step)),
-        "Pairs of columns",
-        subtitle=["How far a pair lies from the confidential table;", "1: as two samples of one population would."],
-        description=f"How far pairs of columns lie apart, two samples of one population being 1. Farthest: {named}.",
+        "Pairs of variables",
+        subtitle=[
+            "Distance of two-way marginals from the confidential data,",
+            "relative to the sampling benchmark (1).",
+        ],
+        description=f"Distance of pairs of variables relative to the sampling benchmark. Largest: {named}.",
     )
 
 
@@ -225,7 +228,7 @@ def _rows(evaluation: "Evaluation", column: str, looks: dict[str, Look], curve: 
     chosen = (shapes["column"] == column) & (shapes["curve"] == curve) & shapes["scheme"].isin(list(looks))
     rows = shapes[chosen if by is None else chosen & (shapes["by"] == by)]
     if rows.empty:
-        raise InputError("column", f"{column!r} has no such curve", "Give a synthesized variable of that kind")
+        raise InputError("column", f"{column!r} has no such curve", "Use a synthesized variable of that kind")
     labels = {name: look.label for name, look in looks.items()}
     texts = {name: [short_label(text, 30) if text else "" for text in rows[name]] for name in ("by", "group", "level")}
     return rows[["at", "value"]].assign(scheme=rows["scheme"].map(labels), **texts).reset_index(drop=True)
@@ -240,7 +243,7 @@ def _along(curve: str, name: str, rows: pd.DataFrame, *, small: bool) -> alt.X:
 
 
 def _marks(values: pd.Series, steps: tuple[int, ...]) -> list[float]:
-    """Round numbers within a logarithmic axis; fewer of them on a long one."""
+    """Round numbers as ticks of a logarithmic axis, fewer on a long one."""
     low, high = float(values.min()), float(values.max())
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     marks = [step * 10.0**power for power in powers for step in (steps if len(powers) <= 4 else (1,))]
@@ -248,24 +251,24 @@ def _marks(values: pd.Series, steps: tuple[int, ...]) -> list[float]:
 
 
 def _up(curve: str, rows: pd.DataFrame, *, small: bool) -> alt.Y:
-    # Beside a small panel it would run into the next.
+    # The title of a small panel would overlap with the next panel.
     title = None if small else _AXES[curve]
     if curve == "density":
         return alt.Y("value:Q", axis=alt.Axis(title=title, labels=False, ticks=False), scale=alt.Scale(zero=True))
     if curve == "below":
         return alt.Y("value:Q", axis=alt.Axis(title=title, format="%", tickCount=5))
-    told = "datum.value >= 0.01 ? format(datum.value, '.0%') : format(datum.value, '~%')"
-    axis = alt.Axis(title=title, labelExpr=told, values=_marks(rows["value"], (1,)))
+    label = "datum.value >= 0.01 ? format(datum.value, '.0%') : format(datum.value, '~%')"
+    axis = alt.Axis(title=title, labelExpr=label, values=_marks(rows["value"], (1,)))
     return alt.Y("value:Q", axis=axis, scale=alt.Scale(type="log"))
 
 
-def _tell_gap(rows: pd.DataFrame, look: Look) -> str:
+def _describe_gap(rows: pd.DataFrame, look: Look) -> str:
     wide = rows.pivot_table(index=["group", "at"], columns="scheme", values="value").dropna()
     if look.label not in wide or CONFIDENTIAL not in wide or wide.empty:
         return ""
     gap, top = (wide[look.label] - wide[CONFIDENTIAL]).abs().max(), wide[CONFIDENTIAL].max()
-    return f"Greatest gap, of the height of the confidential curve: {gap / top:.1%}." if top else ""
+    return f"Largest difference, of the height of the confidential curve: {gap / top:.1%}." if top else ""
 
 
-def _tell_medians(wide: pd.DataFrame) -> str:
+def _describe_medians(wide: pd.DataFrame) -> str:
     return "; ".join(f"{row.place}, {row.scheme} {row.median:,.4g}" for row in wide.itertuples())

@@ -13,8 +13,7 @@ from molehill.tables.labels import LONGEST, short_label
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-# Okabe and Ito's palette, distinguishable with any colour vision and in grey.told apart by respondents with any colour
-# vision, and in grey.
+# Okabe and Ito's palette, distinguishable with any colour vision and in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 # As in molehill.evaluation, which is slow to import.
 CONFIDENTIAL = "confidential"
