@@ -118,7 +118,7 @@ def test_nothing_half_written_and_nothing_else_is_taken_for_a_dataset(tmp_path):
     for wrong in ([], 7, [7], tmp_path / "none.parquet", [tmp_path / "people.csv"]):
         with pytest.raises(InputError, match="data: "):
             open_dataset(wrong)
-    with pytest.raises(InputError, match="there is no (column|variable) 'y'"):
+    with pytest.raises(InputError, match=r"there is no (column|variable) 'y'"):
         list(read_batches(open_dataset(put(tmp_path / "good", "a.parquet", x=[1])), ["y"]))
 
 

@@ -321,7 +321,7 @@ def test_records_must_be_as_many_and_columns_the_same(tmp_path):
     own = write(frame, tmp_path / "own")
     with pytest.raises(InputError, match="49 records where the confidential table has 50"):
         release_risk_in_parts(own, [write(frame[1:], tmp_path / "short")], PAY)
-    with pytest.raises(InputError, match="there is no (column|variable) 'pay'"):
+    with pytest.raises(InputError, match=r"there is no (column|variable) 'pay'"):
         release_risk_in_parts(own, [write(frame.drop(columns="pay"), tmp_path / "narrow")], PAY)
 
 
