@@ -13,8 +13,7 @@ from molehill.plan.plan import make_plan
 from molehill.plan.settings import Settings
 from molehill.plan.targets import Target, read_targets
 from molehill.report.dossier import Dossier, Searched
-from molehill.risk.identification import confidential_risk
-from molehill.risk.weights import risk_weights
+from molehill.risk.identification import confidential_risk, risk_weights
 from molehill.sdc_methods import multiply_noise, swap_ranks, topcode
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import Table

@@ -21,9 +21,8 @@ from agreement import assert_agrees
 from molehill.models.counts import negative_binomial
 from molehill.models.linear import normal_linear
 from molehill.models.mixtures import tdp_mixture
-from molehill.risk.identification import confidential_risk, release_risk
+from molehill.risk.identification import confidential_risk, release_risk, risk_weights
 from molehill.risk.intruder import Intruder
-from molehill.risk.weights import risk_weights
 from molehill.synthesis import fitting, model_fit
 from molehill.synthesis.fitting import draw, fit
 from molehill.synthesis.sampling import chains as sampling

@@ -265,7 +265,7 @@ def predict_from(
     if isinstance(synthesizer, DirectSynthesizer):
         return _predict_directly(posterior, synthesizer, chosen, seed, drawn, supports)
     # Imported here so that forests do not load JAX.
-    from molehill.synthesis.model_predictions import predict_by_model  # noqa: PLC0415
+    from molehill.synthesis.model_fit import predict_by_model  # noqa: PLC0415
 
     return predict_by_model(posterior, chosen, seed, None if drawn is None else [each.table for each in drawn])
 
