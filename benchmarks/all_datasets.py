@@ -19,15 +19,16 @@ os.environ.setdefault("MOLEHILL_CORES", "1")
 import numpy as np
 import pandas as pd
 
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import Evaluation, evaluate
-from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.measures.all_datasets import ALL_DATASETS_MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import judge_rule, list_rules
 from molehill.models import forest
 from molehill.risk.intruder import Intruder
 from molehill.synthesis.fitting import draw, fit
 
-WANTED = [*(one.id for one in ALL_DATASETS_MEASURES), "radius_left", "radius_matches"]
+_FOLLOWED = ("worst", "repeats", "copies", "avoided", "turned_back")
+WANTED = [*(one.id for one in MEASURES if one.part_of in _FOLLOWED), "radius_left", "radius_matches"]
 RADIUS = 0.2
 
 
@@ -176,8 +177,7 @@ def rate(people: Population, made: list[Any]) -> dict[str, str]:
         frame,
         [frame.assign(pay=one) for one in made],
         Intruder(known=["town"], sensitive="pay", radius=RADIUS),
-        measures=[one for one in MEASURES if one.id in WANTED],
-        progress=False,
+        EvaluationOptions(measures=[one for one in MEASURES if one.id in WANTED], progress=False),
     )
     rules = [rule for rule in list_rules(found) if rule.measure in WANTED]
     told = {rule.measure: colour for rule in rules for colour, _ in judge_rule(found, "released", rule)}

@@ -32,8 +32,9 @@ from molehill.attacks.identity import k_anonymity, linkage, replicated_uniques
 from molehill.attacks.prediction import predict_synthesized
 from molehill.attacks.rates import Attack, wilson
 from molehill.attacks.reconstruction import infer_unchanged
+from molehill.evaluation.catalogue import ATTACK_MEASURES
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures import ATTACK_MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import COLOURS, score
 from molehill.risk.intruder import Intruder
 from molehill.tables.intervals import Figure
@@ -176,10 +177,10 @@ def measure_evaluation(tables: int, shared: Path) -> None:
     view = Intruder(known=KNOWN, sensitive=REPLACED, radius=0.2, missing_values="keep").view(people)
     attacks = [one.id for one in ATTACK_MEASURES]
     half = people.sample(frac=0.5, random_state=1)
-    evaluate(view, {"few": ten[:1]}, control=half)  # what is compiled is compiled before
+    evaluate(view, {"few": ten[:1]}, options=EvaluationOptions(control=half))  # what is compiled is compiled before
     calls = {"without attacks": {"skip": attacks}, "with them": {}, "with a control": {"control": half}}
     for name, about in calls.items():
-        found, seconds = timed(lambda about=about: evaluate(view, released, **about))
+        found, seconds = timed(lambda about=about: evaluate(view, released, options=EvaluationOptions(**about)))
         print(f"{seconds:7.2f} s  evaluate {name}, {tables} tables of {len(people):,} records")
         if name == "with them":
             print("\n".join(f"{'':11}{one.family}: {one.why}" for one in score(found)))
@@ -211,8 +212,8 @@ def calibrate(shared: Path, splits: int) -> None:
             noise = data.assign(**{name: _redraw(data[name], 0.5, random) for name in intruder.sensitive})
             view = intruder.view(data)
             own = {"control": control, "seed": split}
-            linked = evaluate(view, {"the data": data, "half redrawn": noise}, **own)
-            unlinked = evaluate(view, {"fresh sample": fresh}, fully_synthetic=True, **own)
+            linked = evaluate(view, {"the data": data, "half redrawn": noise}, options=EvaluationOptions(**own))
+            unlinked = evaluate(view, {"fresh sample": fresh}, options=EvaluationOptions(fully_synthetic=True, **own))
             for name, evaluation in (("the data", linked), ("half redrawn", linked), ("fresh sample", unlinked)):
                 for one in score(evaluation, name):
                     key = (one.family, name)

@@ -27,7 +27,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import InputError, Settings, confidential_risk, evaluate, read_table, risk_weights, synthesize
+from molehill import (
+    EvaluationOptions,
+    InputError,
+    Settings,
+    confidential_risk,
+    evaluate,
+    read_table,
+    risk_weights,
+    synthesize,
+)
 from molehill.models import forest
 from molehill.plan.plan import complete_settings
 from molehill.plan.suggest import suggest_settings
@@ -111,11 +120,13 @@ def compare(case: Case) -> list[dict[str, Any]]:
     found = evaluate(
         view,
         tables,
-        posteriors=posteriors,
-        related=promised,
-        analyses=[regression(formula) for formula in own.regressions] or None,
-        datasets=200,
-        seed=1,
+        options=EvaluationOptions(
+            posteriors=posteriors,
+            related=promised,
+            analyses=[regression(formula) for formula in own.regressions] or None,
+            datasets=200,
+            seed=1,
+        ),
     )
     figures = pd.concat([found.risk, found.utility])
     rows = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molehill import Intruder, confidential_risk, draw, evaluate, fit, risk_weights, sdc_methods
+from molehill import EvaluationOptions, Intruder, confidential_risk, draw, evaluate, fit, risk_weights, sdc_methods
 from molehill.models import semicontinuous
 from molehill.synthesis.sampling.diagnostics import ConvergenceWarning
 from molehill.tables.populations import consumer_survey
@@ -70,7 +70,9 @@ def side_by_side() -> None:
             )
     releases["synthpop"] = [sample.assign(Income=synthetic[name]) for name in synthetic]
     releases["topcoded"] = sdc_methods.topcode(sample, "Income", percentile=97.5)
-    evaluation = evaluate(view, releases, posteriors=posteriors, reference="unweighted", unconverged="allow")
+    evaluation = evaluate(
+        view, releases, options=EvaluationOptions(posteriors=posteriors, reference="unweighted", unconverged="allow")
+    )
     figures = pd.concat([evaluation.risk, evaluation.utility])
     schemes = ["confidential", *evaluation.schemes]
     print(f"\n| measure | {' | '.join(schemes)} |\n|{'---|' * (len(schemes) + 1)}")

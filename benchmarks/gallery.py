@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from molehill import Intruder, Settings, evaluate
+from molehill import EvaluationOptions, Intruder, Settings, evaluate
 from molehill.evaluation.telling import Teller
 from molehill.evaluation.verdict import Verdict, judge, list_findings
 from molehill.release.making import fit_quietly, prepare
@@ -517,8 +517,7 @@ def recommend(release: Release) -> tuple[Verdict, str]:
             release.world.data,
             list(release.datasets),
             release.world.intruder(),
-            fully_synthetic=not release.linked,
-            progress=False,
+            EvaluationOptions(fully_synthetic=not release.linked, progress=False),
         )
     verdict = judge(found)
     remarks = list_findings(found, found.schemes[0], Teller("internal", len(release.world.data)))

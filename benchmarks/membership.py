@@ -20,8 +20,8 @@ import pandas as pd
 from scipy.stats import norm
 
 from molehill.arrays import Floats, Integers
-from molehill.evaluation.scenery.attribute import attribute_risk
-from molehill.evaluation.scenery.membership import membership
+from molehill.attacks.worst_case.attributes import attribute_risk
+from molehill.attacks.worst_case.membership import membership
 from molehill.models import forest, multinomial, normal_linear
 from molehill.models.forests.trees import find_leaves
 from molehill.risk.identification import confidential_risk, risk_weights

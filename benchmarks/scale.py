@@ -35,7 +35,17 @@ import numpy as np
 import pandas as pd
 from numpyro.infer.util import potential_energy, unconstrain_fn
 
-from molehill import Intruder, Settings, confidential_risk, evaluate, read_table, release_risk, runtime, synthesize
+from molehill import (
+    EvaluationOptions,
+    Intruder,
+    Settings,
+    confidential_risk,
+    evaluate,
+    read_table,
+    release_risk,
+    runtime,
+    synthesize,
+)
 from molehill.cluster import connect
 from molehill.models import forest, multinomial, normal_linear, poisson, tdp_engine
 from molehill.models.mixtures import tdp_mixture
@@ -71,7 +81,9 @@ def measure(records: int) -> dict[str, float]:
     view = Intruder(KNOWN, "income", radius=0.2).view(data)
     told["risk of the table"] = best(lambda: confidential_risk(view), times)
     told["risk of a synthetic table"] = best(lambda: release_risk(view, tables[:1]), times)
-    told["evaluation of five tables"] = best(lambda: evaluate(view, tables, analyses=[], related=predictors), 1)
+    told["evaluation of five tables"] = best(
+        lambda: evaluate(view, tables, options=EvaluationOptions(analyses=[], related=predictors)), 1
+    )
     numbers, design = np.random.default_rng(1).random(records), np.random.default_rng(2).random((records, 34))
     told["numpy.argsort"] = best(lambda: np.argsort(numbers), times)
     vectors = np.ones((34, 10))

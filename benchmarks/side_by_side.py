@@ -24,6 +24,7 @@ import pandas as pd
 from molehill import Settings, evaluate, read_table, synthesize
 from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import CONFIDENTIAL
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import COLOURS, score
 from molehill.plan.plan import find_rules
 from molehill.sdc_methods import BASELINES
@@ -182,13 +183,17 @@ def measure(case: Case, seed: int) -> tuple[Evaluation, Evaluation]:
     made = {OURS: tables[OURS], OTHERS: list(case.others), **{name: tables[name] for name in CHANGED}}
     about: dict[str, Any] = {"datasets": 100, "seed": seed, "unconverged": "allow"}
     view = settings.intruder.view(table)
-    whole = evaluate(view, made, posteriors=posteriors, edit_rules=_rules(table, settings), **about)
+    whole = evaluate(
+        view, made, options=EvaluationOptions(posteriors=posteriors, edit_rules=_rules(table, settings), **about)
+    )
     print(f"all records: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     chosen = np.random.default_rng(seed).permutation(len(table.frame)) < len(table.frame) // 2
     inside, outside = (replace(table, frame=table.frame[side].reset_index(drop=True)) for side in (chosen, ~chosen))
     tables, _ = make_schemes(inside, settings)
     view = settings.intruder.view(inside)
-    halves = evaluate(view, tables, control=outside, edit_rules=_rules(inside, settings), **about)
+    halves = evaluate(
+        view, tables, options=EvaluationOptions(control=outside, edit_rules=_rules(inside, settings), **about)
+    )
     print(f"with halves: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     return whole, halves
 

@@ -10,6 +10,7 @@ import molehill
 
 NAMES = [
     "Evaluation",
+    "EvaluationOptions",
     "InputError",
     "Intruder",
     "Measure",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from molehill.errors import InputError
     from molehill.evaluation.evaluation import Evaluation, evaluate
     from molehill.evaluation.measure import Measure
+    from molehill.evaluation.options import EvaluationOptions
     from molehill.plan.settings import Settings, read_settings
     from molehill.release.runs import run
     from molehill.release.synthesize import synthesize
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __version__ = version("molehill")
 __all__ = [
     "Evaluation",
+    "EvaluationOptions",
     "InputError",
     "Intruder",
     "Measure",
@@ -64,6 +66,7 @@ __all__ = [
 _ON_DEMAND = {
     "SequentialSynthesizer": "synthesis.synthesizer",
     "Evaluation": "evaluation.evaluation",
+    "EvaluationOptions": "evaluation.options",
     "InputError": "errors",
     "Intruder": "risk.intruder",
     "Measure": "evaluation.measure",

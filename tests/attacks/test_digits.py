@@ -6,8 +6,9 @@ import pytest
 
 from agreement import assert_rate
 from molehill.attacks.digits import shared_digits
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures.attacks.digits import DIGIT_MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.verdict import judge
 from molehill.risk.intruder import Intruder
@@ -55,7 +56,12 @@ def test_a_release_that_keeps_the_last_digits_is_not_recommended():
     new = [amounts(random, 400) for _ in range(5)]
     released = [data.assign(income=1_000 * (one // 1_000) + data["income"] % 1_000) for one in new]
     intruder = Intruder(known="sex", sensitive="income", radius=0.2)
-    found = evaluate(data, released, intruder, measures=DIGIT_MEASURES, analyses=[], progress=False)
+    found = evaluate(
+        data,
+        released,
+        intruder,
+        EvaluationOptions(measures=[one for one in MEASURES if one.part_of == "digits"], analyses=[], progress=False),
+    )
     [rated] = [one for one in score(found) if one.family == "identity"]
     assert rated.colour == "red"
     assert "by a multiple of" in rated.why

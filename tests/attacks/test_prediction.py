@@ -9,8 +9,9 @@ import pytest
 from agreement import assert_mean
 from molehill.attacks.prediction import group_by_kept, predict_synthesized
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures.attacks.predictions import PREDICTION_MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.verdict import judge
 from molehill.risk.intruder import Intruder
@@ -19,6 +20,8 @@ from molehill.tables.table import Table
 from processes import run_command
 
 KEYS = ["sex", "region"]
+
+PREDICTION_MEASURES = [one for one in MEASURES if one.part_of == "prediction"]
 
 
 def households(random, number=500):
@@ -145,7 +148,7 @@ def test_a_release_from_which_values_are_rebuilt_is_not_recommended(make, column
     released = [swap_ranks(data, column, window=window, seed=seed) for seed in range(5)]
     intruder = Intruder(known=known, sensitive=column, radius=0.2, breaks=breaks)
     about = {"analyses": [], "radii": [], "propensity_methods": (), "progress": False}
-    found = evaluate(data, released, intruder, **about)
+    found = evaluate(data, released, intruder, EvaluationOptions(**about))
     [rated] = [one for one in score(found) if one.family == "attribute"]
     assert rated.colour == "red"
     assert "predicted from other released variables" in rated.why
@@ -170,7 +173,12 @@ def test_evaluate_on_the_command_line_does_not_recommend_a_sum_whose_components_
 def test_without_the_components_the_same_release_is_not_red():
     data = households(np.random.default_rng(7))
     released = [swap_ranks(data, "income", window=0.3, seed=seed)[[*KEYS, "income"]] for seed in range(5)]
-    found = evaluate(data, released, Intruder(known=KEYS, sensitive="income", radius=0.2), measures=PREDICTION_MEASURES)
+    found = evaluate(
+        data,
+        released,
+        Intruder(known=KEYS, sensitive="income", radius=0.2),
+        EvaluationOptions(measures=PREDICTION_MEASURES),
+    )
     # The last is of categories.
     assert set(found.risk["measure"]) == {one.id for one in PREDICTION_MEASURES[:-1]}
     [rated] = [one for one in score(found) if one.family == "attribute"]

@@ -31,6 +31,7 @@ from molehill.charts import (
     weights_scatter,
 )
 from molehill.evaluation.evaluation import evaluate
+from molehill.evaluation.options import EvaluationOptions
 from molehill.risk.intruder import Intruder
 from molehill.risk.profile import count_bins
 from molehill.sdc_methods import add_noise, swap_ranks, topcode
@@ -119,7 +120,9 @@ def released(data):
 @pytest.fixture(scope="session")
 def evaluation(data, released):
     intruder = Intruder(known=["gender", "age"], sensitive="income", radius=0.2)
-    return evaluate(data, released, intruder, reference="noise", step=0.2, propensity_methods=(), groups="urban")
+    return evaluate(
+        data, released, intruder, EvaluationOptions(reference="noise", step=0.2, propensity_methods=(), groups="urban")
+    )
 
 
 @pytest.fixture(scope="session")

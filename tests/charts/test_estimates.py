@@ -8,8 +8,9 @@ import pytest
 
 from molehill import InputError
 from molehill.charts import estimate_intervals, specify
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.risk.intruder import Intruder
 from molehill.sdc_methods import topcode
 
@@ -34,7 +35,9 @@ def test_intervals_are_those_of_the_table_and_no_value_of_a_record(data, evaluat
     exact = float(odd["income"].median())
     intruder = Intruder(known="gender", sensitive="income", radius=0.2)
     estimates = [one for one in MEASURES if one.id == "estimate"]
-    small = evaluate(odd, topcode(odd, "income"), intruder, radii=[], propensity_methods=(), measures=estimates)
+    small = evaluate(
+        odd, topcode(odd, "income"), intruder, EvaluationOptions(radii=[], propensity_methods=(), measures=estimates)
+    )
     assert exact in set(small.utility["value"])
     text = json.dumps(specify(estimate_intervals(small)))
     assert not re.search(rf"\b{exact:.0f}(\.0)?\b", text)

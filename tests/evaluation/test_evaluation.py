@@ -14,9 +14,10 @@ import pytest
 from conjugate import pay_by_town
 from molehill import sdc_methods, utility
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import evaluate, read_evaluation
 from molehill.evaluation.measure import COLUMNS
-from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.risk import intruder
 from molehill.risk.identification import release_risk
 from molehill.risk.intruder import Intruder
@@ -49,7 +50,7 @@ def of_scheme(evaluation: Any, scheme) -> Any:
 
 @pytest.fixture(scope="module")
 def small():
-    return evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, NEIGHBOUR, reference="as it is")
+    return evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, NEIGHBOUR, EvaluationOptions(reference="as it is"))
 
 
 def test_every_measure_of_every_scene_moves_the_bar(monkeypatch):
@@ -61,12 +62,12 @@ def test_every_measure_of_every_scene_moves_the_bar(monkeypatch):
         yield (lambda total: moved.append(-total)), moved.append
 
     monkeypatch.setattr("molehill.evaluation.evaluation.progress_bar", bar)
-    evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, NEIGHBOUR, analyses=[], skip="singling_out")
+    evaluate(DATA, {"noisy": NOISY, "as it is": DATA}, NEIGHBOUR, EvaluationOptions(analyses=[], skip="singling_out"))
     # As many steps as were announced, none of them as large as a scene.
     assert sum(moved) == 0
     assert max(moved) == 1
     assert len(moved) > 300
-    evaluate(DATA, NOISY, NEIGHBOUR, measures=MEASURES[:1], progress=False)
+    evaluate(DATA, NOISY, NEIGHBOUR, EvaluationOptions(measures=MEASURES[:1], progress=False))
     assert asked == [True, False]
 
 
@@ -172,7 +173,7 @@ def test_topcoding_protects_the_topcoded_only_as_the_paper_says():
     topcoded = sdc_methods.topcode(survey, "income", percentile=97.5)
     changed = (survey["income"] != topcoded["income"]).to_numpy()
     assert 0.02 < changed.mean() < 0.03
-    found = evaluate(survey, {"topcoded": topcoded}, neighbour, propensity_methods=())
+    found = evaluate(survey, {"topcoded": topcoded}, neighbour, EvaluationOptions(propensity_methods=()))
     risk, confidential = (of_scheme(found, name)["risk"].to_numpy() for name in ("topcoded", "confidential"))
     mean = topcoded["income"].max()
     near = np.abs(mean - survey["income"]) <= 0.2 * np.abs(survey["income"])
@@ -219,7 +220,7 @@ def test_save_and_read_back(small, tmp_path):
     assert str(back) == str(small)
     for name in ("groups", "top", "records", "measures", "shapes", "rules"):
         pd.testing.assert_frame_equal(getattr(back, name), getattr(small, name), check_dtype=False)
-    bare = evaluate(DATA.assign(pay=DATA["pay"]), DATA, NEIGHBOUR, analyses=[])
+    bare = evaluate(DATA.assign(pay=DATA["pay"]), DATA, NEIGHBOUR, EvaluationOptions(analyses=[]))
     bare.save(tmp_path / "csv" / "evaluation")
     with pytest.raises(InputError, match="ending"):
         small.save(tmp_path, ending="xlsx")  # pyright: ignore[reportArgumentType]
@@ -263,9 +264,9 @@ def test_several_sensitive_columns_and_kinds():
         data,
         released,
         Intruder(known="town", sensitive=["pay", "debt", "job"], radius={"pay": 0.2, "debt": 0.3}),
-        id_column="id",
-        groups="town",
-        analyses=[utility.mean("pay"), utility.correlation("pay", "debt")],
+        EvaluationOptions(
+            id_column="id", groups="town", analyses=[utility.mean("pay"), utility.correlation("pay", "debt")]
+        ),
     )
     column = "pay, debt, job"
     assert figure(found, "radius_mean", column=column, of="0.1 of pay, 0.15 of debt")["value"] >= 0
@@ -305,12 +306,14 @@ def test_expected_risk_and_moles_of_posteriors(fitted):
         people,
         schemes,
         NEIGHBOUR,
-        posteriors={"one": posterior, "other": posterior},
-        reference="one",
-        propensity_methods=(),
-        analyses=[],
-        skip=["membership", "attribute_risk", "singling_out"],
-        datasets=100,
+        EvaluationOptions(
+            posteriors={"one": posterior, "other": posterior},
+            reference="one",
+            propensity_methods=(),
+            analyses=[],
+            skip=["membership", "attribute_risk", "singling_out"],
+            datasets=100,
+        ),
     )
     expected, realised = (figure(found, name, "other") for name in ("expected_mean", "risk_mean"))
     # Where the expected risk is known, it is what stands above the floor.
@@ -357,7 +360,7 @@ def test_the_confidential_table_is_looked_at_once(fitted, monkeypatch):
         typed.clear()
         # Guesses are made column by column, expected risk is of the column that is replaced.
         seen = replace(NEIGHBOUR, sensitive=["pay", "debt"] if several else "pay").view(data)
-        evaluate(seen, released, **({} if several else about))
+        evaluate(seen, released, options=EvaluationOptions(**{} if several else about))
         assert [columns for table, columns in patterned if table is data] == [["town"]]
         # Also what is released unchanged: others are predicted from it.
         assert sorted(name for table, name in typed) == ["debt", "pay", "town"]
@@ -366,11 +369,11 @@ def test_the_confidential_table_is_looked_at_once(fitted, monkeypatch):
 
 def test_wrong_arguments_are_refused(fitted):
     with pytest.raises(InputError, match=r"reference: there is no release 'nosy'. Did you mean 'noisy'"):
-        evaluate(DATA, {"noisy": NOISY}, NEIGHBOUR, reference="nosy")
+        evaluate(DATA, {"noisy": NOISY}, NEIGHBOUR, EvaluationOptions(reference="nosy"))
     with pytest.raises(InputError, match="posteriors: there is no release"):
-        evaluate(DATA, {"noisy": NOISY}, NEIGHBOUR, posteriors={"other": fitted[1]})
+        evaluate(DATA, {"noisy": NOISY}, NEIGHBOUR, EvaluationOptions(posteriors={"other": fitted[1]}))
     with pytest.raises(InputError, match="posteriors: one was fitted to a table of another length"):
-        evaluate(DATA, NOISY, NEIGHBOUR, posteriors={"released": fitted[1]}, datasets=40)
+        evaluate(DATA, NOISY, NEIGHBOUR, EvaluationOptions(posteriors={"released": fitted[1]}, datasets=40))
     with pytest.raises(InputError, match="released: 'confidential' cannot be the name"):
         evaluate(DATA, {"confidential": NOISY}, NEIGHBOUR)
     with pytest.raises(InputError, match="released: it names no release"):
@@ -380,19 +383,20 @@ def test_wrong_arguments_are_refused(fitted):
 def test_one_radius_analysis_or_method_may_be_given_alone():
     about: Any = {"measures": [one for one in MEASURES if one.id in ("radius_mean", "estimate", "pmse_ratio")]}
     for radius, at, of in ((0.3, 0.3, ""), (np.float64(0.3), 0.3, ""), ({"pay": 0.3}, np.nan, "0.3 of pay")):
-        found = evaluate(DATA, NOISY, NEIGHBOUR, radii=radius, **about)
-        listed = evaluate(DATA, NOISY, NEIGHBOUR, radii=[radius], **about)
+        found = evaluate(DATA, NOISY, NEIGHBOUR, EvaluationOptions(radii=radius, **about))
+        listed = evaluate(DATA, NOISY, NEIGHBOUR, EvaluationOptions(radii=[radius], **about))
         pd.testing.assert_frame_equal(found.risk, listed.risk)
         row = figure(found, "radius_mean", of=of)
         assert row["at"] == pytest.approx(at, nan_ok=True)
-    found = evaluate(DATA, NOISY, NEIGHBOUR, analyses=utility.mean("pay"), **about)
+    found = evaluate(DATA, NOISY, NEIGHBOUR, EvaluationOptions(analyses=utility.mean("pay"), **about))
     pd.testing.assert_frame_equal(
-        found.utility, evaluate(DATA, NOISY, NEIGHBOUR, analyses=[utility.mean("pay")], **about).utility
+        found.utility,
+        evaluate(DATA, NOISY, NEIGHBOUR, EvaluationOptions(analyses=[utility.mean("pay")], **about)).utility,
     )
     random = np.random.default_rng(1)
     people = pd.DataFrame({"town": ["A"] * 60, "pay": random.lognormal(3, 1, 60)})
     noisy = people.assign(pay=people["pay"] * random.lognormal(0, 0.2, 60))
-    found = evaluate(people, noisy, NEIGHBOUR, propensity_methods="logistic", **about)
+    found = evaluate(people, noisy, NEIGHBOUR, EvaluationOptions(propensity_methods="logistic", **about))
     assert set(found.utility.loc[found.utility["measure"] == "pmse_ratio", "of"]) == {"logistic"}
 
 
@@ -402,7 +406,7 @@ def test_a_seed_of_numpy_is_the_same_seed(fitted):
     tables = draw(posterior, datasets=5, seed=seeds[0])
     how: Any = {"posteriors": {"released": posterior}, "datasets": 40, "analyses": [], "propensity_methods": ()}
     how["skip"] = ["attribute_risk", "singling_out"]
-    found, same = (evaluate(people, tables, NEIGHBOUR, seed=seed, **how) for seed in seeds)
+    found, same = (evaluate(people, tables, NEIGHBOUR, EvaluationOptions(seed=seed, **how)) for seed in seeds)
     pd.testing.assert_frame_equal(found.records, same.records)
 
 
@@ -438,9 +442,9 @@ def test_wrong_arguments_are_named_before_anything_is_measured(change: Any, word
         raise AssertionError("it was measured")
 
     if not words.startswith(("radius", "groups")):
-        monkeypatch.setattr("molehill.evaluation.evaluation.measure_scene", measure)
+        monkeypatch.setattr("molehill.evaluation.evaluation.measure_context", measure)
     with pytest.raises(InputError, match=words):
-        evaluate(DATA, NOISY, NEIGHBOUR, **change)
+        evaluate(DATA, NOISY, NEIGHBOUR, EvaluationOptions(**change))
 
 
 def test_categories_of_hundreds_of_levels_are_told_apart_by_their_commonest():
@@ -451,7 +455,7 @@ def test_categories_of_hundreds_of_levels_are_told_apart_by_their_commonest():
     view = Intruder(known=["town", "street"], sensitive=["job"]).view(people)
     released = [people.assign(job=generator.permutation(people["job"])) for _ in range(2)]
     measures = [one for one in MEASURES if one.id == "pmse_ratio"]
-    found = evaluate(view, {"permuted": released}, measures=measures).utility
+    found = evaluate(view, {"permuted": released}, options=EvaluationOptions(measures=measures)).utility
     of = found[found["measure"] == "pmse_ratio"].set_index("of")
     assert set(of.index) == {"logistic", "classification tree"}
     assert of["value"].notna()["logistic"]
@@ -465,5 +469,5 @@ def test_a_dataset_that_gives_nobody_what_few_people_have_is_measured():
     second = first.assign(rank=pd.array([None] * n, dtype="Int64"))
     kinds: dict[str, Any] = {"rank": "categorical"}
     intruder = Intruder(known="town", sensitive=["pay", "rank"], radius=0.2, missing_values="keep", kinds=kinds)
-    found = evaluate(data, [first, second], intruder, progress=False)
+    found = evaluate(data, [first, second], intruder, EvaluationOptions(progress=False))
     assert figure(found, "single_variable_mean", column="rank")["value"] > 0

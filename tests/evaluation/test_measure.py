@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import evaluate, read_evaluation
 from molehill.evaluation.measure import FACTS, Measure, Value
-from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.risk.intruder import Intruder
 from molehill.tables.intervals import Figure, mean_over_tables
 
@@ -40,7 +41,7 @@ MINE = Measure("largest_change", "largest change of {of}, at most", "risk", "Cha
 
 def test_a_measure_of_ones_own_is_one_more_in_the_list(tmp_path):
     plain = evaluate(DATA, {"ours": RELEASED}, NEIGHBOUR)
-    found = evaluate(DATA, {"ours": RELEASED}, NEIGHBOUR, measures=(*MEASURES, MINE))
+    found = evaluate(DATA, {"ours": RELEASED}, NEIGHBOUR, EvaluationOptions(measures=(*MEASURES, MINE)))
     (row,) = found.risk[found.risk["measure"] == "largest_change"].to_dict("records")
     assert (row["scheme"], row["column"], row["of"]) == ("ours", "pay", "pay")
     assert row["name"] == "largest change of pay, at most"
@@ -64,7 +65,7 @@ def test_a_measure_of_ones_own_is_one_more_in_the_list(tmp_path):
 
 
 def test_only_the_measures_that_are_asked_for_are_taken():
-    found = evaluate(DATA, RELEASED, NEIGHBOUR, measures=[MINE])
+    found = evaluate(DATA, RELEASED, NEIGHBOUR, EvaluationOptions(measures=[MINE]))
     assert found.risk["measure"].unique().tolist() == ["largest_change"]
     assert found.utility.empty
     assert found.measures.columns.tolist() == FACTS
@@ -134,7 +135,10 @@ def test_what_would_give_a_confidential_estimate_away_stays_inside():
         ({"id": "1st"}, "id: it is not a plain word"),
         ({"id": "a\x1b[31m"}, "id: it is not a plain word"),
         ({"id": None}, "id: it is not a plain word"),
-        ({"words": 3}, "words: it is not text"),
+        ({"label": 3}, "label: it is not text"),
+        ({"explanation": None}, "explanation: it is not text"),
+        ({"needs": ["luck"]}, "needs: 'luck' is not a choice"),
+        ({"threshold": (0.1, 0.2)}, "threshold: it is not a Threshold"),
         ({"block": None}, "block: it is not text"),
         ({"family": "risks"}, "family: 'risks' is not a choice"),
         ({"unit": "dollars"}, "unit: 'dollars' is not a choice"),
@@ -154,20 +158,22 @@ def test_a_measure_is_checked_when_it_is_made(change: Any, words):
 
 def test_two_measures_with_one_id_are_refused():
     with pytest.raises(InputError, match=r"measures: two are called 'largest_change'. Give each an id of its own"):
-        evaluate(DATA, RELEASED, NEIGHBOUR, measures=[MINE, replace(MINE, words="again")])
+        evaluate(DATA, RELEASED, NEIGHBOUR, EvaluationOptions(measures=[MINE, replace(MINE, label="again")]))
     with pytest.raises(InputError, match="measures: two are called 'risk_mean'"):
-        evaluate(DATA, RELEASED, NEIGHBOUR, measures=(*MEASURES, replace(MINE, id="risk_mean")))
+        evaluate(DATA, RELEASED, NEIGHBOUR, EvaluationOptions(measures=(*MEASURES, replace(MINE, id="risk_mean"))))
 
 
-@pytest.mark.parametrize("measures", [[largest_change], "risk_mean", 3, None, [MINE, "risk_mean"]])
+@pytest.mark.parametrize("measures", [[largest_change], "risk_mean", 3, [MINE, "risk_mean"]])
 def test_what_is_no_measure_is_refused(measures: Any):
     with pytest.raises(InputError, match=r"measures: (it is|one is) of type \w+, not a Measure"):
-        evaluate(DATA, RELEASED, NEIGHBOUR, measures=measures)
+        evaluate(DATA, RELEASED, NEIGHBOUR, EvaluationOptions(measures=measures))
 
 
 def test_one_measure_may_be_given_alone():
     alone: Any = MINE
-    assert evaluate(DATA, RELEASED, NEIGHBOUR, measures=alone).risk["measure"].unique().tolist() == ["largest_change"]
+    assert evaluate(DATA, RELEASED, NEIGHBOUR, EvaluationOptions(measures=alone)).risk["measure"].unique().tolist() == [
+        "largest_change"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +196,7 @@ def test_one_measure_may_be_given_alone():
 )
 def test_what_a_measure_gives_is_checked_and_the_measure_named(given: Any):
     with pytest.raises(InputError, match=r"measures: 'largest_change' gave .* Give a Figure, or a list of") as caught:
-        evaluate(DATA, RELEASED, NEIGHBOUR, measures=[replace(MINE, compute=lambda _: given)])
+        evaluate(DATA, RELEASED, NEIGHBOUR, EvaluationOptions(measures=[replace(MINE, compute=lambda _: given)]))
     assert "1244" not in str(caught.value)
     assert caught.value.__context__ is None
 
@@ -207,4 +213,4 @@ def test_what_a_measure_gives_is_checked_and_the_measure_named(given: Any):
 )
 def test_a_figure_a_value_or_some_values_are_taken(given: Any):
     measure = replace(MINE, compute=lambda scene: given if scene.is_release else [])
-    assert evaluate(DATA, RELEASED, NEIGHBOUR, measures=[measure]).risk["value"].tolist() == [0.5]
+    assert evaluate(DATA, RELEASED, NEIGHBOUR, EvaluationOptions(measures=[measure])).risk["value"].tolist() == [0.5]

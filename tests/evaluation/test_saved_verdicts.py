@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from few_figures import FINE, NAN, evaluation
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import read_evaluation
-from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import RULES, describe_rules, judge_rule, list_rules, read_bounds, set_rules
 from molehill.evaluation.verdict import judge
 
@@ -43,7 +43,7 @@ def bad_value(rule, colour):
 
 
 def _good(rule):
-    return 1.0 if rule.side == "below" else min(rule.beyond or 0.0, rule.amber)
+    return 1.0 if rule.side == "below" else min(rule.null or 0.0, rule.amber)
 
 
 # How figures come: with an interval, without one, and of several columns, the worst neither first nor last.
@@ -107,10 +107,10 @@ def test_so_it_is_by_thresholds_of_the_agency(saved, rule, colour):
     assert unasked.decision == "no objection"
 
 
-@pytest.mark.parametrize("rule", [one for one in RULES if one.beyond is not None], ids=lambda rule: rule.measure)
+@pytest.mark.parametrize("rule", [one for one in RULES if one.null is not None], ids=lambda rule: rule.measure)
 def test_what_is_within_its_error_of_no_evidence_is_neither_rated_nor_a_reason(saved, rule):
     bad = rule.amber + 0.05
-    given = altered(saved, rule.measure, [("income", bad, rule.beyond - 0.1, bad + 0.3)])
+    given = altered(saved, rule.measure, [("income", bad, rule.null - 0.1, bad + 0.3)])
     assert [colour for colour, _ in judge_rule(given, "mine", rule)] == ["green"]
     assert " is amber" not in judge(given).sentence
     assert "because" not in judge(given).sentence

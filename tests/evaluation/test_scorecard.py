@@ -9,9 +9,10 @@ import pytest
 from few_figures import FINE, NAN, evaluation
 from molehill import Intruder, evaluate
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import read_evaluation
 from molehill.evaluation.measure import Measure
-from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import RULES, list_rules, read_bounds, score, set_rules
 from molehill.tables.intervals import Figure
 
@@ -144,7 +145,7 @@ def test_uniques_are_asked_by_the_risk_beyond_the_control_where_there_is_one():
 )
 def test_bounds_that_cannot_be_are_refused_before_anything_is_measured(bounds, words):
     with pytest.raises(InputError) as raised:
-        evaluate(None, None, thresholds=bounds)
+        evaluate(None, None, options=EvaluationOptions(thresholds=bounds))
     assert raised.value.argument == "thresholds"
     assert words in str(raised.value)
 
@@ -156,13 +157,15 @@ def test_the_rules_are_kept_with_the_evaluation(tmp_path):
         data,
         {"one": data},
         Intruder(known="town", sensitive="pay", radius=0.1),
-        measures=(*MEASURES, mine),
-        skip=("matches_unique", "singling_out"),
-        thresholds={
-            "mine": {"amber": 0.3, "red": "never"},
-            "membership_distance": "off",
-            "singling_out_risk": {"red": 0.5},
-        },
+        EvaluationOptions(
+            measures=(*MEASURES, mine),
+            skip=("matches_unique", "singling_out"),
+            thresholds={
+                "mine": {"amber": 0.3, "red": "never"},
+                "membership_distance": "off",
+                "singling_out_risk": {"red": 0.5},
+            },
+        ),
     )
     assert (
         "identity: a measure of one's own (own): amber from 0.3, never red (set by the agency; ours: none)"

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from molehill import InputError, Intruder, evaluate
-from molehill.evaluation.measures.surveys import SURVEY_MEASURES
+from molehill import EvaluationOptions, InputError, Intruder, evaluate
+from molehill.evaluation.catalogue import MEASURES
 from molehill.risk.identification import release_risk
 from molehill.surveys import SurveyDesign, population_risk, weighted_mean
 from molehill.tables.populations import consumer_survey
@@ -14,12 +14,13 @@ OWN = consumer_survey(400, seed=3).assign(weight=np.random.default_rng(5).unifor
 RELEASED = [OWN.assign(income=np.random.default_rng(seed).permutation(OWN["income"])) for seed in (1, 2, 3)]
 INTRUDER = Intruder(known=["gender", "region"], sensitive="income", radius=0.2)
 DESIGN = SurveyDesign(weight="weight")
+SURVEY_MEASURES = [measure for measure in MEASURES if "survey design" in measure.needs]
 IDS = {measure.id for measure in SURVEY_MEASURES}
 
 
 @pytest.fixture(scope="module")
 def found():
-    return evaluate(OWN, RELEASED, INTRUDER, survey=DESIGN)
+    return evaluate(OWN, RELEASED, INTRUDER, EvaluationOptions(survey=DESIGN))
 
 
 def value_of(frame: pd.DataFrame, scheme: str, measure: str, of: str = "") -> float:
@@ -66,24 +67,26 @@ def test_a_weight_that_is_not_published_as_collected_is_not_asked_for(way):
     known = ["gender", "weight"] if way == "known" else ["gender"]
     intruder = Intruder(known=known, sensitive="income", radius=0.2, breaks={"weight": [50]} if way == "known" else {})
     hidden = ["weight"] if way == "hidden" else []
-    found = evaluate(OWN, released, intruder, survey=DESIGN, hidden=hidden, analyses=[], propensity_methods=[])
+    found = evaluate(
+        OWN, released, intruder, EvaluationOptions(survey=DESIGN, hidden=hidden, analyses=[], propensity_methods=[])
+    )
     assert not {"weight_mean", "weight_largest", "uniques_by_weight"} & set(found.risk["measure"])
 
 
 def test_weights_that_add_up_to_the_records_tell_nothing_of_a_population():
     own = OWN.assign(weight=OWN["weight"] / OWN["weight"].mean())
-    found = evaluate(own, [own], INTRUDER, survey=DESIGN, analyses=[], propensity_methods=[])
+    found = evaluate(own, [own], INTRUDER, EvaluationOptions(survey=DESIGN, analyses=[], propensity_methods=[]))
     assert not any(name.startswith("population") for name in found.risk["measure"])
 
 
 def test_without_a_design_nothing_of_it_is_told():
-    found = evaluate(OWN, RELEASED, INTRUDER, propensity_methods=[])
+    found = evaluate(OWN, RELEASED, INTRUDER, EvaluationOptions(propensity_methods=[]))
     assert not IDS & {*found.risk["measure"], *found.utility["measure"]}
 
 
 def test_a_design_that_the_table_does_not_have_is_refused_before_any_work():
     with pytest.raises(InputError, match="weight"):
-        evaluate(OWN, RELEASED, INTRUDER, survey=SurveyDesign(weight="wait"))
+        evaluate(OWN, RELEASED, INTRUDER, EvaluationOptions(survey=SurveyDesign(weight="wait")))
 
 
 def test_nothing_of_it_is_public():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from molehill import Settings, synthesize
-from molehill.evaluation.measures import ATTACK_MEASURES
+from molehill.evaluation.catalogue import ATTACK_MEASURES
 from molehill.models import normal_linear
 from molehill.release.making import prepare
 from molehill.release.measuring import make_trials

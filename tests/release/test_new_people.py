@@ -8,7 +8,7 @@ import pytest
 
 from agreement import assert_agrees, assert_rate
 from drawing import in_words  # noqa: F401
-from molehill import InputError, Intruder, Settings, evaluate, synthesize
+from molehill import EvaluationOptions, InputError, Intruder, Settings, evaluate, synthesize
 from molehill.models import forest
 from molehill.release.making import prepare
 from molehill.release.measuring import hold_out
@@ -224,12 +224,14 @@ def test_anybodys_tables_of_new_people_can_be_judged():
     fresh = [people(700, seed=seed).drop(columns="id").fillna({"pay": 0.0}) for seed in (11, 12, 13)]
     with pytest.raises(InputError, match="fully_synthetic=True"):
         evaluate(table, fresh, intruder)
-    found = evaluate(table, {"fresh": fresh, "itself": table}, intruder, fully_synthetic=True)
+    found = evaluate(table, {"fresh": fresh, "itself": table}, intruder, EvaluationOptions(fully_synthetic=True))
     gain = found.risk[found.risk["measure"] == "lookup_gain"].set_index(["scheme", "column"])["value"]
     # The table itself tells of everybody, a fresh sample of nobody.
     assert gain["itself", "rent"] > 0.01 > abs(gain["fresh", "rent"])
     # Whose record stands where says nothing.
-    shuffled = evaluate(table, {"itself": table.sample(frac=1, random_state=1)}, intruder, fully_synthetic=True).risk
+    shuffled = evaluate(
+        table, {"itself": table.sample(frac=1, random_state=1)}, intruder, EvaluationOptions(fully_synthetic=True)
+    ).risk
     again = shuffled[shuffled["measure"] == "lookup_gain"].set_index(["scheme", "column"])["value"]
     assert again["itself", "rent"] == pytest.approx(gain["itself", "rent"])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.catalogue import MEASURES
 from molehill.plan.settings import Settings
 from molehill.report.dossier import write_dossier
 from molehill.report.public import BY_SIZE, FACTS, FITS, PICTURES, PUBLIC_POLICIES, WEIGHTS

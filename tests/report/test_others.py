@@ -9,6 +9,7 @@ import pytest
 from drawing import without_drawings  # noqa: F401
 from molehill import InputError
 from molehill.evaluation.evaluation import evaluate
+from molehill.evaluation.options import EvaluationOptions
 from molehill.report.others import gather_evidence, report_tables
 from molehill.risk.intruder import Intruder
 from molehill.utility import mean, regression
@@ -37,7 +38,7 @@ def others(seed):
 def evidence():
     released = {"synthpop": [others(1), others(2)], "as it is": PEOPLE}
     analyses = [mean("pay"), regression("pay ~ town")]
-    evaluation = evaluate(PEOPLE, released, EYES, analyses=analyses, propensity_methods=())
+    evaluation = evaluate(PEOPLE, released, EYES, EvaluationOptions(analyses=analyses, propensity_methods=()))
     return released, evaluation
 
 
@@ -77,9 +78,7 @@ def test_tables_of_new_people_have_a_map_and_the_bounds_that_were_set():
         PEOPLE,
         released,
         EYES,
-        fully_synthetic=True,
-        propensity_methods=(),
-        thresholds={"lookup_gain": {"amber": 0.0123}},
+        EvaluationOptions(fully_synthetic=True, propensity_methods=(), thresholds={"lookup_gain": {"amber": 0.0123}}),
     )
     assert not evaluation.is_linked
     html = report_tables(PEOPLE, released, evaluation, EYES)

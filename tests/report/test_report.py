@@ -14,19 +14,19 @@ import pytest
 from drawing import all_figures, drawn_once, in_words, said_in_words, showing  # noqa: F401
 from modes import is_private
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import ATTACK_MEASURES, MEASURES
+from molehill.evaluation.catalogue.identity import IDENTIFICATION_RISK
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.measure import Measure
-from molehill.evaluation.measures import ATTACK_MEASURES, MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import describe_rules, read_bounds, score, set_rules
 from molehill.evaluation.telling import Teller, cut_name, significant
 from molehill.plan.settings import Settings, setting
 from molehill.report.dossier import read_dossier, tell_cost, write_dossier
 from molehill.report.methods import methods_note
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
-from molehill.report.page.meanings import IDENTIFICATION_RISK
 from molehill.report.page.page import leads_nowhere, render_report
 from molehill.report.page.pictures import _profiles, _search, _shapes
-from molehill.report.page.tables import ATTACKS
 from molehill.report.public import PICTURES, public_bins, redact
 from molehill.sdc_methods import multiply_noise
 from molehill.tables.formats.formats import write_table
@@ -184,7 +184,7 @@ def test_attacks_and_scorecard_stay_inside():
     shown = redact(dossier).evaluation
     left = {*shown.measures["id"], *shown.risk["measure"], *shown.utility["measure"]}
     assert not left & {one.id for one in ATTACK_MEASURES}
-    for title in ATTACKS:
+    for title in {one.title for one in ATTACK_MEASURES}:
         assert title not in public
 
 
@@ -347,9 +347,9 @@ OWN = (
     ADDED,
     SHARP,
     OPEN,
-    replace(OPEN, id="narrow", words="of the release alone", release_only=True),
-    replace(OPEN, id="enough", words="of 300 or more", least_records=300),
-    replace(OPEN, id="more", words="of 301 or more", least_records=301),
+    replace(OPEN, id="narrow", label="of the release alone", release_only=True),
+    replace(OPEN, id="enough", label="of 300 or more", least_records=300),
+    replace(OPEN, id="more", label="of 301 or more", least_records=301),
 )
 
 
@@ -800,7 +800,9 @@ def test_several_columns_are_named_one_by_one():
     measures = [
         one for one in MEASURES if one.id in (*FEW, "radius_mean", "attribution_correct", "attribution_leave_one_out")
     ]
-    evaluation = evaluate(survey, {RELEASED: released}, settings.intruder, propensity_methods=(), measures=measures)
+    evaluation = evaluate(
+        survey, {RELEASED: released}, settings.intruder, EvaluationOptions(propensity_methods=(), measures=measures)
+    )
     dossier = replace(small, evaluation=evaluation, settings=settings, fits=small.fits.iloc[:0])
     html = said(dossier, "internal")
     rows = [row[0] for table in Reader(html).tables for row in table]
@@ -848,7 +850,9 @@ def test_a_categorical_column_has_a_report():
     columns = {"synthesize": ["marital"], "keep": [name for name in survey if name != "marital"], "drop": []}
     settings = small.settings.but(**columns, lower=None, upper=None)
     measures = [one for one in MEASURES if one.id in (*FEW, "variation", "two_way")]
-    evaluation = evaluate(survey, {"pairwise": released}, settings.intruder, propensity_methods=(), measures=measures)
+    evaluation = evaluate(
+        survey, {"pairwise": released}, settings.intruder, EvaluationOptions(propensity_methods=(), measures=measures)
+    )
     dossier = replace(
         small,
         scheme="pairwise",

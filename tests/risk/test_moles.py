@@ -6,8 +6,8 @@ import pytest
 
 from agreement import assert_agrees, assert_at_least
 from molehill.errors import InputError
-from molehill.evaluation.scenery.expected import expected_risk
 from molehill.models import negative_binomial
+from molehill.risk.expected import expected_risk
 from molehill.risk.intruder import Intruder
 from molehill.risk.moles import count_increases, moles
 from molehill.synthesis.fitting import fit

@@ -4,9 +4,9 @@ from functools import cache
 
 import pandas as pd
 
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import COLUMNS, describe_measures
-from molehill.evaluation.measures import MEASURES
 from molehill.evaluation.scorecard import describe_rules, read_bounds, set_rules
 
 NAN = float("nan")
@@ -28,7 +28,7 @@ FINE = {
 @cache
 def _about():
     """The family and the words of every measure."""
-    return describe_measures(MEASURES).set_index("id")[["family", "words"]].to_dict()
+    return describe_measures(MEASURES).set_index("id")[["family", "label"]].to_dict()
 
 
 @cache
@@ -48,7 +48,7 @@ def evaluation(bounds=None, **schemes):
                 "reach_ratio": "largest",
                 "reach_ratio_benchmark": "largest",
             }.get(name, "")
-            row = (scheme, "income", name, of, NAN, "", about["words"][name], *ends)
+            row = (scheme, "income", name, of, NAN, "", about["label"][name], *ends)
             rows[about["family"][name]].append(row)
     frames = {name: pd.DataFrame(found, columns=COLUMNS) for name, found in rows.items()}
     nothing = pd.DataFrame()

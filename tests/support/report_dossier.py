@@ -6,12 +6,13 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from molehill.evaluation.catalogue import MEASURES
+from molehill.evaluation.criteria import Target, read_targets
 from molehill.evaluation.evaluation import evaluate
-from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.options import EvaluationOptions
 from molehill.plan.columns import look_at_columns
 from molehill.plan.plan import make_plan
 from molehill.plan.settings import Settings
-from molehill.plan.targets import Target, read_targets
 from molehill.report.dossier import Dossier, Searched
 from molehill.risk.identification import confidential_risk, risk_weights
 from molehill.sdc_methods import multiply_noise, swap_ranks, topcode
@@ -155,7 +156,11 @@ def _make(survey, column, known, released, other, measures=MEASURES, labels=LABE
         small_patterns="marginal",
     )
     view = settings.intruder.view(survey)
-    evaluation = evaluate(view, schemes, reference="unweighted", propensity_methods=("logistic",), measures=measures)
+    evaluation = evaluate(
+        view,
+        schemes,
+        options=EvaluationOptions(reference="unweighted", propensity_methods=("logistic",), measures=measures),
+    )
     shown = Table(survey, {name: label for name, label in labels.items() if label != HOSTILE_LABEL})
     plan = make_plan(settings, view, look_at_columns(shown))
     columns = plan.columns.assign(label=plan.columns["column"].map(labels).fillna(""))

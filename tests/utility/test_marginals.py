@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import assert_mean
-from molehill import InputError, Intruder, Table, evaluate
-from molehill.evaluation.measures import MEASURES
+from molehill import EvaluationOptions, InputError, Intruder, Table, evaluate
+from molehill.evaluation.catalogue import MEASURES
 from molehill.utility import Agreement, agreement, fresh_agreement, marginals
 from molehill.utility.marginals import code_column, learn_levels, list_sets
 from properties import examples
@@ -418,7 +418,7 @@ def test_an_evaluation_compares_sensitive_with_known_or_related_columns():
     data = people(rng).assign(id=[f"{i}" for i in range(300)], code=rng.integers(0, 30, 300))
     tables = [data.assign(pay=rng.permutation(data["pay"]), code=rng.permutation(data["code"])) for _ in range(2)]
     intruder = Intruder(known=["town", "id"], sensitive=["pay", "code"], radius=0.2, kinds={"code": "categorical"})
-    found = evaluate(data, tables, intruder, measures=ONES)
+    found = evaluate(data, tables, intruder, EvaluationOptions(measures=ONES))
     # A name for every record says nothing; codes are not cut.
     how: Any = {"breaks": {"code": ()}}
     direct = agreement(data, tables, ["pay", "code"], columns=["town"], **how)
@@ -429,7 +429,7 @@ def test_an_evaluation_compares_sensitive_with_known_or_related_columns():
     # What a fresh sample would show is the same for every table.
     fresh = found.utility[found.utility["measure"] == "agreement_2_benchmark"]
     assert fresh[["low", "high"]].isna().all(axis=None)
-    near = evaluate(data, tables, intruder, measures=ONES, related=["job", "sex", "town"])
+    near = evaluate(data, tables, intruder, EvaluationOptions(measures=ONES, related=["job", "sex", "town"]))
     direct = agreement(data, tables, ["pay", "code"], columns=["job", "sex", "town"], **how)
     assert of_evaluation(near, "agreement_3") == direct.value("agreement_3")
 
@@ -439,6 +439,6 @@ def test_an_evaluation_looks_at_25_columns_at_most():
     data = pd.DataFrame({f"c{i}": rng.integers(0, 2, 60) for i in range(30)}).assign(pay=rng.lognormal(size=60))
     tables = [data.assign(pay=rng.permutation(data["pay"]))]
     known = [f"c{i}" for i in range(30)]
-    found = evaluate(data, tables, Intruder(known=known, sensitive="pay", radius=0.2), measures=ONES)
+    found = evaluate(data, tables, Intruder(known=known, sensitive="pay", radius=0.2), EvaluationOptions(measures=ONES))
     direct = agreement(data, tables, "pay", columns=known[:24])
     assert of_evaluation(found, "agreement_3") == direct.value("agreement_3")

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from agreement import assert_agrees, standard_error
-from molehill.evaluation.measures.shapes import reach_ratio, spread_ratio, tail_ratio
+from molehill.evaluation.catalogue.distributions import reach_ratio, spread_ratio, tail_ratio
 from molehill.evaluation.scorecard import REACH, SPREAD
 from molehill.utility.tails import FreshRange, fresh_range
 

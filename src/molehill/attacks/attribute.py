@@ -2,7 +2,7 @@
 
 Records of a pattern that all say the same give it away without anybody being found. Shares are from 0 to 1, where
 synthpop gives percentages. What importance weights of our own posteriors tell, as Hornby and Hu's (2021), is in
-`molehill.evaluation.scenery.attribute`.
+`molehill.attacks.worst_case.attributes`.
 """
 
 from collections.abc import Sequence

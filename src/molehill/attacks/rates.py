@@ -4,6 +4,7 @@ No rate stands alone. Whoever guesses is right sometimes; only what goes beyond 
 the data is owed to the release.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,18 @@ from scipy.special import betaincinv, ndtri
 
 from molehill.arrays import Floats
 from molehill.tables.intervals import Figure
+from molehill.tables.table import Table
 
 NOTHING = Figure(np.nan, np.nan, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Datasets beside the people that they were made from, and people like them who were not used: the control."""
+
+    data: Table
+    released: Sequence[Table]
+    control: Table
 
 
 @dataclass(frozen=True)

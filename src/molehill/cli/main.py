@@ -281,7 +281,7 @@ def evaluate(
     from molehill.cli.parts import goes_in_parts, name_releases, names_of, refuse_options
     from molehill.cli.terminal import parse_bounds, parse_codes, parse_design, plain_evaluation, read_releases
     from molehill.cluster import connect
-    from molehill.evaluation.measures.utility import default_analyses
+    from molehill.evaluation.catalogue.estimates import default_analyses
     from molehill.evaluation.verdict import judge
     from molehill.files import write_text
     from molehill.parts.dataset import open_dataset
@@ -324,14 +324,16 @@ def evaluate(
     with connect(scheduler):
         intruder = _intruder(table, known, sensitive, radius, min_radius, breaks, kind, policies)
         view = intruder.view(table)
-        analyses = [*default_analyses(view.schema), *map(fit_formula, regression or [])]
-        about: dict[str, Any] = {
-            "id_column": id_column,
-            "fully_synthetic": fully_synthetic,
-            "survey": parse_design(survey or []),
-        }
-        about |= {"control": people, "skip": skip or (), "thresholds": bounds}
-        result = molehill.evaluate(view, releases, analyses=analyses, **about)
+        options = molehill.EvaluationOptions(
+            analyses=[*default_analyses(view.schema), *map(fit_formula, regression or [])],
+            id_column=id_column,
+            fully_synthetic=fully_synthetic,
+            survey=parse_design(survey or []),
+            control=people,
+            skip=skip or (),
+            thresholds=bounds,
+        )
+        result = molehill.evaluate(view, releases, options=options)
     if out is not None:
         result.save(out)
     if report is not None:

@@ -10,10 +10,10 @@ from pyarrow import ArrowException, parquet
 
 from molehill.cli.terminal import parse_pairs, rows_of
 from molehill.errors import InputError, check_number
+from molehill.evaluation.catalogue import MEASURES
+from molehill.evaluation.context import fixed_ends
 from molehill.evaluation.evaluation import tell_figures
 from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Value
-from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.scene import fixed_ends
 from molehill.parts.dataset import Dataset
 from molehill.parts.risk import ReleaseInParts, RiskInParts
 from molehill.risk.profile import ABOVE, QUANTILES, SHARES

@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from molehill.errors import InputError
-from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.scorecard import OFF, read_bounds, score, set_rules
 from molehill.evaluation.verdict import MATCH_RATES
 from molehill.parts.risk import RiskInParts
@@ -339,7 +339,7 @@ def print_release(release: Any) -> None:
     figures = figures.set_index(["scheme", "measure"])["value"]
     there = set(figures.index.get_level_values("measure"))
     shown = [name for name in (*SHOWN, "membership_distance", "closer_to_participants") if name in there]
-    grid = _grid("scheme", *(about["words"][name] for name in shown))
+    grid = _grid("scheme", *(about["label"][name] for name in shown))
     for scheme in ("confidential", *evaluation.schemes):
         cells = [_tell(about["unit"][name], figures.get((scheme, name), np.nan)) for name in shown]
         grid.add_row(Text(scheme), *cells)

@@ -1,6 +1,6 @@
 """What a release gives away and what it keeps: risk and utility of any released tables, in tidy frames."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -9,7 +9,19 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Floats, derive_seed
+from molehill.attacks.rates import Trial
+from molehill.attacks.worst_case.attributes import SPREAD, AttributeRisk, attribute_risk
+from molehill.attacks.worst_case.membership import Membership, membership
 from molehill.errors import InputError, check_choice, nearest
+from molehill.evaluation.attack_data import read_control
+from molehill.evaluation.catalogue import MEASURES
+from molehill.evaluation.catalogue.attribute import WORST_CASE_MEASURES as ATTRIBUTE_RISKS
+from molehill.evaluation.catalogue.attribute import right_guesses
+from molehill.evaluation.catalogue.identity import found_moles
+from molehill.evaluation.catalogue.membership import WORST_CASE_MEASURES as MEMBERSHIP_ADVANTAGES
+from molehill.evaluation.context import Context
+from molehill.evaluation.curves import COLUMNS as SHAPE_COLUMNS
+from molehill.evaluation.curves import list_shapes
 from molehill.evaluation.measure import (
     COLUMNS,
     CONFIDENTIAL,
@@ -17,36 +29,22 @@ from molehill.evaluation.measure import (
     check_measures,
     describe_measures,
     leave_out,
-    measure_scene,
+    measure_context,
 )
-from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.measures.risk import other_radii
-from molehill.evaluation.measures.strongest import ATTRIBUTE_RISK_MEASURES, MEMBERSHIP_MEASURES
-from molehill.evaluation.measures.utility import default_analyses
-from molehill.evaluation.scene import Options, Scene
-from molehill.evaluation.scenery.attacking import Trial, read_control
-from molehill.evaluation.scenery.attribute import SPREAD, AttributeRisk, attribute_risk
-from molehill.evaluation.scenery.curves import COLUMNS as SHAPE_COLUMNS
-from molehill.evaluation.scenery.curves import list_shapes
-from molehill.evaluation.scenery.expected import ExpectedRisk, expected_risk
-from molehill.evaluation.scenery.membership import Membership, membership
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import describe_rules, list_rules, read_bounds, score, set_rules
 from molehill.evaluation.showing import show_html
 from molehill.evaluation.telling import cut_name
 from molehill.evaluation.verdict import judge
-from molehill.risk.holdout import Holdout
+from molehill.risk.expected import ExpectedRisk, expected_risk
 from molehill.risk.identification import ConfidentialRisk, confidential_risk
-from molehill.risk.intruder import Intruder, Radius, Reading, View, as_view, find_rows, read_released
+from molehill.risk.intruder import Intruder, Reading, View, as_view, find_rows, read_released
 from molehill.risk.profile import describe_groups, pattern_groups, size_groups, top_records
-from molehill.rules.rules import Rules
 from molehill.runtime import doing, is_spreading, parallel_map, progress_bar
-from molehill.surveys.design import SurveyDesign
 from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.labels import align_rows
 from molehill.tables.resolution import holds_dates
 from molehill.tables.table import Table, find_columns
-from molehill.utility import Analysis
-from molehill.utility.distances import Method
 
 if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
@@ -84,7 +82,7 @@ class Evaluation:
         What each measure is: the fields of `molehill.evaluation.measure.Measure`, one row a measure.
     shapes
         scheme, column, by, group, curve, level, at, value: the curves of
-        `molehill.evaluation.scenery.curves.list_shapes`. Not for publication.
+        `molehill.evaluation.curves.list_shapes`. Not for publication.
     edit_rules
         By which it is judged: the fields of `molehill.evaluation.scorecard.Rule`, one row a rule. Not for publication.
     """
@@ -151,114 +149,25 @@ def read_evaluation(folder: str | Path) -> Evaluation:
 
 
 def evaluate(
-    data: Any,
-    released: Any,
-    intruder: Intruder | None = None,
-    *,
-    analyses: Analysis | Sequence[Analysis] | None = None,
-    groups: str | Sequence[str] | None = None,
-    interval: Literal["combined", "bootstrap"] = "combined",
-    rule: Literal["partial", "full"] = "partial",
-    propensity_methods: Method | Sequence[Method] = ("logistic", "tree"),
-    related: str | Sequence[str] | None = None,
-    posteriors: "Mapping[str, Posterior] | None" = None,
-    reference: str | None = None,
-    radii: Radius | Sequence[Radius] = None,
-    step: float = 0.2,
-    datasets: int = 400,
-    unconverged: Literal["error", "allow"] = "error",
-    seed: int = 0,
-    id_column: str | None = None,
-    fully_synthetic: bool = False,
-    shuffled: bool = False,
-    holdouts: Mapping[str, Holdout] | None = None,
-    survey: SurveyDesign | None = None,
-    hidden: str | Sequence[str] = (),
-    population: bool = False,
-    edit_rules: Rules | None = None,
-    control: Any = None,
-    trials: Mapping[str, Trial] | None = None,
-    measures: Measure | Sequence[Measure] = MEASURES,
-    skip: str | Sequence[str] = (),
-    thresholds: Mapping[str, Any] | None = None,
-    progress: bool = True,
+    data: Any, released: Any, intruder: Intruder | None = None, options: EvaluationOptions | None = None
 ) -> Evaluation:
-    """Say what releases give away and what they keep, whoever made them.
+    """Measure the disclosure risk and the utility of one or more releases, whoever made them.
 
     One call for what these make one by one: `confidential_risk`, `release_risk`, `match_rates`, the attacks of
-    `molehill.risk.attacks` and of `molehill.attacks`, `molehill.evaluation.scenery.expected.expected_risk`,
+    `molehill.risk.attacks` and of `molehill.attacks`, `molehill.risk.expected.expected_risk`,
     `molehill.risk.moles.moles`, and the measures of `molehill.utility`.
 
     Parameters
     ----------
     data
-        The confidential table, or how an intruder sees it.
+        The confidential data, or how an intruder sees them.
     released
-        One released table, a sequence of them, or by name several of either: `{"pairwise": tables, "topcoded": table}`.
+        One released dataset, a sequence of them, or by name several of either:
+        `{"pairwise": datasets, "topcoded": dataset}`.
     intruder
         What the intruder knows, and what counts as close: the radius that the agency made its weights with.
-    analyses
-        What users will compute, from `molehill.utility`; by default mean, median, 90% quantile and standard deviation
-        of every numeric sensitive column. An empty list leaves them out.
-    groups
-        Columns within whose groups utility is measured as well.
-    interval, rule
-        Of the estimates, as in `molehill.utility.estimate`.
-    propensity_methods
-        How to tell released records from confidential ones: "logistic", "tree", both or, empty, not at all.
-    related
-        Columns whose relation to the sensitive ones is looked at by classifiers and two-way tables; by default those
-        that the intruder knows.
-    posteriors
-        By the name of the release, the posterior that it was drawn from: adds the expected risk of every record and, of
-        the first release, what it shows of some records having been in the data.
-    reference
-        Name of the release that the others are compared with, record by record, to count rises and find moles.
-    radii
-        Other radii that an intruder may use; by default half, one and a half times and twice the radius.
-    step
-        Smallest rise of risk that counts.
-    datasets, seed
-        Tables for the expected risk, and random numbers for it and for what chance alone would show.
-    unconverged
-        "error" refuses a posterior that has not converged, as `draw` does.
-    id_column
-        Column that names the record, in all tables; without it records are linked by position or,
-        where they stand in another order, by what is released unchanged.
-    fully_synthetic
-        Whether no released record corresponds to a respondent: datasets of any number of records, of which only
-        measures that need no record of one's own are taken.
-    shuffled
-        Whether the released tables will be put in random order before they are published: else the order of their rows
-        is looked at, too.
-    holdouts
-        By the name of the release, what holding out halves of the records showed.
-    survey
-        How the confidential table was drawn, if it is a sample of a survey: estimates are weighted then, with the
-        variances of the design, distances are told weighted as well, and how rare records are in the population.
-    hidden
-        Columns of the released tables that will not be published: nobody can weight by them.
-    population
-        Whether tables were drawn from the population of the survey, and not given its weight: they are then compared
-        with the confidential table as its weights have it.
-    edit_rules
-        What every record is to keep to: released records that do not are counted, such as with
-        `Rules(constraints=molehill.rules.read_constraints("rent <= income", data))`.
-    control
-        People like those of the confidential table who were not used to make any release: attacks are tried on them as
-        well, and only what succeeds more often on the people of the data is owed to a release.
-    trials
-        By the name of the release, a control of its own: what was made of some of the people, with the others as the
-        control.
-    measures
-        What to measure; `(*MEASURES, mine)` adds one of your own, see `molehill.evaluation.measure.Measure`.
-    skip
-        Measures to leave out, by id, or all figures of an attack by its name, such as "singling_out".
-    thresholds
-        By the id of a measure, where its family becomes amber and red on the scorecard, in place of ours: see the
-        setting `scorecard`. `{"matches_true": {"amber": 0.02, "red": 0.1}, "closest_records": "off"}`.
-    progress
-        Whether to show a bar, on a terminal, of what takes longer than two seconds.
+    options
+        What to measure and how, and what else is known of the releases: see `EvaluationOptions`.
 
     Examples
     --------
@@ -268,61 +177,60 @@ def evaluate(
     >>> evaluation.risk.query("measure == 'risk_mean'")[["scheme", "value"]].to_dict("split")["data"]
     [['confidential', 0.5], ['topcoded', 0.1875]]
     """
-    everything = check_measures(measures)
-    wished = leave_out(everything, skip)
-    judged_by = set_rules(read_bounds({} if thresholds is None else thresholds, "thresholds"), everything, "thresholds")
-    view = as_view(data, intruder)
-    linked = not fully_synthetic
-    linked = not fully_synthetic
-    linked = not fully_synthetic
-    linked = not fully_synthetic
-    schemes = _read_releases(view, released, id_column, linked=linked)
-    known = _check_names(schemes, posteriors if linked else None, reference if linked else None)
-    taken = [one for one in wished if linked or one.of_anybody or one.family == "utility"]
-    check_choice("unconverged", unconverged, ("error", "allow"))
-    wanted = _several(default_analyses(view.schema) if analyses is None else analyses, Analysis)
-    others = _several(other_radii(view.intruder.radius) if radii is None else radii, Mapping)
-    near = None if related is None else _several(related, str)
-    if near:
-        find_columns(view.table, near, "related")
-    methods, unpublished = _several(propensity_methods, str), _several(hidden, str)
-    of_tables = (survey, unpublished, population, edit_rules, shuffled)
-    options = Options(wanted, groups, interval, rule, methods, others, step, seed, near, *of_tables)
-    if survey is not None:
-        survey.read(view.table)
-    for radius in options.radii:
+    options = EvaluationOptions() if options is None else options
+    if not isinstance(options, EvaluationOptions):
+        problem = f"it is of type {type(options).__name__}"
+        raise InputError("options", problem, "Give for instance molehill.EvaluationOptions(seed=1)")
+    everything = check_measures(MEASURES if options.measures is None else options.measures)
+    wished = leave_out(everything, options.skip)
+    thresholds = {} if options.thresholds is None else options.thresholds
+    judged_by = set_rules(read_bounds(thresholds, "thresholds"), everything, "thresholds")
+    view, linked = as_view(data, intruder), not options.fully_synthetic
+    schemes = _read_releases(view, released, options.id_column, linked=linked)
+    known = _check_names(schemes, options.posteriors if linked else None, options.reference if linked else None)
+    reference = options.reference if linked else None
+    taken = [one for one in wished if linked or "own record" not in (one.needs or ())]
+    if options.related:
+        find_columns(view.table, options.related, "related")
+    if options.survey is not None:
+        options.survey.read(view.table)
+    radii: Any = options.radii
+    for radius in radii or ():
         view.at(radius)
-    people = None if control is None else read_control(control, (*view.intruder.known, *view.intruder.sensitive))
-    controls = _set_trials(view, schemes, people, trials)
+    people = None
+    if options.control is not None:
+        people = read_control(options.control, (*view.intruder.known, *view.intruder.sensitive))
+    controls = _set_trials(view, schemes, people, options.trials)
     confidential = confidential_risk(view)
-    asked, guessed = (any(one in of for one in taken) for of in (MEMBERSHIP_MEASURES, ATTRIBUTE_RISK_MEASURES))
-    with progress_bar("measuring risk and utility", shown=progress, patience=_PATIENCE) as (extend, advance):
-        # Expected risk of a release takes about as long as a scene.
+    asked, guessed = (any(one in of for one in taken) for of in (MEMBERSHIP_ADVANTAGES, ATTRIBUTE_RISKS))
+    # What was made how travels no further.
+    how = replace(options, posteriors=None, holdouts=None, trials=None, control=None)
+    with progress_bar("measuring risk and utility", shown=options.progress, patience=_PATIENCE) as (extend, advance):
+        # Expected risk of a release takes about as long as its measures.
         extend(len(taken) * (1 + len(schemes) + len(known)))
-        about_expected: dict[str, Any] = {"datasets": datasets, "unconverged": unconverged, "seed": options.seed}
         expected = {}
         for name, posterior in known.items():
             with doing(f"expected risk of {name}"):
-                expected[name] = _expect(view, posterior, name, len(schemes[name]), **about_expected)
+                expected[name] = _expect(view, posterior, name, len(schemes[name]), options)
             advance(len(taken))
         members = _find_members(confidential, known, schemes, options.seed) if asked else {}
         attributes = _guess_attributes(view, confidential, known, schemes, options.seed) if guessed else {}
         about = {
             name: {
-                "holdout": (holdouts or {}).get(name),
+                "holdout": (options.holdouts or {}).get(name),
                 "membership": members.get(name),
                 "attributes": attributes.get(name, ()),
                 "trial": controls.get(name),
             }
             for name in (CONFIDENTIAL, *schemes)
         }
-        scenes = _set_scenes(view, confidential, schemes, options, expected, reference, about)
-        beside = None if reference is None else scenes[reference]
+        contexts = _set_contexts(view, confidential, schemes, how, expected, reference, about)
+        beside = None if reference is None else contexts[reference]
         # Who measures elsewhere cannot move a bar here.
         moves = None if is_spreading() else advance
         shared = (view, view.table, confidential, beside, taken, moves)
         found = {}
-        for name, seen in zip(scenes, parallel_map(_look_at, list(scenes.items()), shared=shared), strict=True):
+        for name, seen in zip(contexts, parallel_map(_measure, list(contexts.items()), shared=shared), strict=True):
             found[name] = seen
             advance(0 if moves else len(taken))
     own = {name: one for name, one in found.items() if one.realised is not None}
@@ -335,13 +243,13 @@ def evaluate(
         top_records(confidential, view.table, realised, released=None if first is None else first.rank),
         pd.concat([one.records for one in found.values()], ignore_index=True),
         describe_measures(taken),
-        list_shapes(scenes),
+        list_shapes(contexts),
         describe_rules(judged_by),
     )
 
 
 class _Seen(NamedTuple):
-    """What is told of one scene: rows of figures by family, groups, records; and of people's records their risk."""
+    """What is told of one context: rows of figures by family, groups, records; and of people's records their risk."""
 
     rows: Mapping[str, list[tuple[Any, ...]]]
     groups: pd.DataFrame | None
@@ -350,33 +258,28 @@ class _Seen(NamedTuple):
     rank: Floats | None
 
 
-def _look_at(
+def _measure(
     view: View,
     _table: Table,
     _confidential: ConfidentialRisk,
-    _reference: Scene | None,
+    _reference: Context | None,
     measures: Sequence[Measure],
     advance: Callable[[int], None] | None,
     name: str,
-    scene: Scene,
+    context: Context,
 ) -> _Seen:
-    """Take all measures of a scene. What the scenes share is named, so that it travels once."""
+    """Take all measures of a context. What the contexts share is named, so that it travels once."""
     column, moves = ", ".join(view.intruder.sensitive), advance or (lambda _: None)
     rows = {
-        family: measure_scene([one for one in measures if one.family == family], scene, name, column, moves)
+        family: measure_context([one for one in measures if one.family == family], context, name, column, moves)
         for family in ("risk", "utility")
     }
     # Nobody's records have no risk.
-    if scene.is_release and not scene.is_linked:
-        return _Seen(rows, None, _list_records(name, scene), None, None)
-    realised = scene.risk.realised if scene.is_release else scene.confidential.risk
-    rank = _rank(scene) if scene.is_release else None
-    return _Seen(rows, _describe(name, scene), _list_records(name, scene), realised, rank)
-
-
-def _several(given: Any, alone: Any) -> tuple[Any, ...]:
-    """Take one, which may be something to go through itself, for a list of one."""
-    return (given,) if isinstance(given, alone | str) or not isinstance(given, Iterable) else tuple(given)
+    if context.is_release and not context.is_linked:
+        return _Seen(rows, None, _list_records(name, context), None, None)
+    realised = context.risk.realised if context.is_release else context.confidential.risk
+    rank = _rank(context) if context.is_release else None
+    return _Seen(rows, _describe(name, context), _list_records(name, context), realised, rank)
 
 
 def _read_releases(view: View, released: Any, key: str | None, *, linked: bool) -> dict[str, list[Reading]]:
@@ -417,21 +320,17 @@ def _check_names(schemes: Mapping[str, Any], posteriors: Any, reference: Any) ->
     return known
 
 
-def _expect(
-    view: View,
-    posterior: "Posterior",
-    name: str,
-    tables: int,
-    *,
-    datasets: int,
-    unconverged: Literal["error", "allow"],
-    seed: int,
-) -> ExpectedRisk:
+def _expect(view: View, posterior: "Posterior", name: str, tables: int, options: EvaluationOptions) -> ExpectedRisk:
     if len(posterior.table.frame) != view.records:
         raise InputError("posteriors", "one was fitted to a table of another length", "Give those of this table")
-    run = min(tables, max(datasets // 2, 1))
-    own: dict[str, Any] = {"seed": derive_seed(seed, "expected", name), "unconverged": unconverged}
-    return expected_risk(posterior, view, datasets=datasets, tables_in_run=run, **own)
+    return expected_risk(
+        posterior,
+        view,
+        datasets=options.datasets,
+        tables_in_run=min(tables, max(options.datasets // 2, 1)),
+        seed=derive_seed(options.seed, "expected", name),
+        unconverged=options.unconverged,
+    )
 
 
 def _find_members(
@@ -495,39 +394,39 @@ def _set_trials(
     return trials
 
 
-def _set_scenes(
+def _set_contexts(
     view: View,
     confidential: ConfidentialRisk,
     schemes: Mapping[str, list[Reading]],
-    options: Options,
+    options: EvaluationOptions,
     expected: Mapping[str, ExpectedRisk],
     reference: str | None,
     about: Mapping[str, Mapping[str, Any]],
-) -> dict[str, Scene]:
+) -> dict[str, Context]:
     """Set every release beside the confidential table, which comes first, and beside the reference.
 
     `about` has, by name, what else is known of each.
     """
     base = None
     if reference is not None:
-        base = Scene(view, confidential, schemes[reference], options, expected.get(reference), **about[reference])
-    scenes = {}
+        base = Context(view, confidential, schemes[reference], options, expected.get(reference), **about[reference])
+    contexts = {}
     for name, readings in schemes.items():
-        own = Scene(view, confidential, readings, options, expected.get(name), base, **about[name])
-        scenes[name] = base if base is not None and name == reference else own
-    first = Scene(view, confidential, [], options, beside=next(iter(scenes.values())), **about[CONFIDENTIAL])
-    return {CONFIDENTIAL: first} | scenes
+        own = Context(view, confidential, readings, options, expected.get(name), base, **about[name])
+        contexts[name] = base if base is not None and name == reference else own
+    first = Context(view, confidential, [], options, beside=next(iter(contexts.values())), **about[CONFIDENTIAL])
+    return {CONFIDENTIAL: first} | contexts
 
 
-def _rank(scene: Scene) -> Floats:
+def _rank(context: Context) -> Floats:
     """Risk by which the riskiest records of a release are found: the expected one, without the luck of the draw."""
-    return scene.risk.realised if scene.expected is None else scene.expected.risk
+    return context.risk.realised if context.expected is None else context.expected.risk
 
 
-def _describe(scheme: str, scene: Scene) -> pd.DataFrame:
-    patterns, sizes = pattern_groups(scene.confidential), size_groups(scene.confidential, scene.view.table)
-    frames = [describe_groups(group, {"risk_mean": scene.by_dataset}) for group in (patterns, *sizes)]
-    for column, measures in scene.right_guesses.items():
+def _describe(scheme: str, context: Context) -> pd.DataFrame:
+    patterns, sizes = pattern_groups(context.confidential), size_groups(context.confidential, context.view.table)
+    frames = [describe_groups(group, {"risk_mean": context.by_dataset}) for group in (patterns, *sizes)]
+    for column, measures in right_guesses(context).items():
         about = [group for group in sizes if group.column == column]
         frames += [describe_groups(group, measures).assign(column=column) for group in (patterns, *about)]
     joined = pd.concat(frames, ignore_index=True)
@@ -535,17 +434,17 @@ def _describe(scheme: str, scene: Scene) -> pd.DataFrame:
     return joined
 
 
-def _list_records(scheme: str, scene: Scene) -> pd.DataFrame:
-    nothing = np.full(scene.view.records, np.nan)
-    risk, expected, found = scene.risk if scene.is_linked else None, scene.expected, scene.moles
-    tables = len(scene.readings)
+def _list_records(scheme: str, context: Context) -> pd.DataFrame:
+    nothing = np.full(context.view.records, np.nan)
+    risk, expected, found = context.risk if context.is_linked else None, context.expected, found_moles(context)
+    tables = len(context.readings)
     error = risk.by_dataset.std(axis=0, ddof=1) / np.sqrt(tables) if risk is not None and tables > 1 else nothing
     return pd.DataFrame(
         {
             "scheme": scheme,
             "record": np.arange(1, len(nothing) + 1),
-            "pattern_size": scene.confidential.pattern_size,
-            "risk": risk.realised if risk is not None else nothing if scene.is_release else scene.confidential.risk,
+            "pattern_size": context.confidential.pattern_size,
+            "risk": risk.realised if risk is not None else nothing if context.is_release else context.confidential.risk,
             "error": error,
             "is_close": nothing if risk is None else risk.is_close.mean(axis=0),
             "expected_risk": nothing if expected is None else expected.risk,

@@ -1,14 +1,16 @@
-"""What a measure is: a number about a release, with the words, the unit and the rules by which everybody tells it.
+"""What a measure is: everything that anybody needs to know about a figure, in one place.
 
-To add a measure is to pass one more `Measure` to `evaluate`. Reports, charts and targets go by its fields; nothing
-reads its words, and nothing that is not marked public ever leaves `internal/`.
+To add a measure is to pass one more `Measure` to `evaluate` or to `synthesize`. The report, the charts, the scorecard,
+the search and the studio go by its fields; nothing reads its words, and nothing that is not marked public ever leaves
+`internal/`. A quantity that several measures need is a function with `shared` above it: it is computed once.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,11 +20,24 @@ from molehill.runtime import doing
 from molehill.tables.intervals import Figure
 
 if TYPE_CHECKING:
-    from molehill.evaluation.scene import Scene
+    from molehill.evaluation.context import Context
 
+Found = TypeVar("Found")
 Unit = Literal["share", "count", "expectation", "ratio", "percent", "number"]
 MeasureFamily = Literal["risk", "utility"]
 Coarse = Literal["", "exact", "up", "half", "ratio"]
+Need = Literal["own record", "posterior", "control", "halves", "survey design"]
+RiskType = Literal[
+    "identity",
+    "attribute",
+    "singling out",
+    "linkability",
+    "inference",
+    "membership",
+    "unchanged_inference",
+    "consistency",
+    "utility",
+]
 
 # The name of the confidential table among the schemes of an evaluation.
 CONFIDENTIAL = "confidential"
@@ -57,6 +72,66 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Block:
+    """A table of the report, in which the measures stand that belong together.
+
+    Attributes
+    ----------
+    title, note
+        Its title, and how it is to be read.
+    attack
+        Whether it stands among the attack simulations and plausibility checks.
+    first
+        Whether it is seen at first; others stand behind them.
+    """
+
+    title: str
+    note: str = ""
+    attack: bool = False
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """When a measure makes its risk type amber on the scorecard, and when red.
+
+    Attributes
+    ----------
+    family
+        The risk type that it is about.
+    amber, red
+        From here on; the worse the higher if red is above amber, else the worse the lower. Infinite: never.
+    words
+        What the measure is, in a few words; {of} and {at} stand for those of the figure. Empty: the measure's label.
+    null
+        The null value: a figure whose interval includes it is green.
+    take
+        "worst" of the figures; "mean" of them; "ratio", of the worst in either direction.
+    at
+        What a figure is at, with {} for the number: "by {} column(s)".
+    unless
+        The id of a measure that tells more: where it was taken, this one is not asked. Not so of thresholds that the
+        agency set.
+    benchmark
+        The id of a measure whose interval holds what correct releases would show: what lies in it is green, whatever
+        its size. Not so of thresholds that the agency set.
+    """
+
+    family: RiskType
+    amber: float
+    red: float = np.inf
+    words: str = ""
+    null: float | None = None
+    take: Literal["worst", "mean", "ratio"] = "worst"
+    at: str = ""
+    unless: str = ""
+    benchmark: str = ""
+
+    def __post_init__(self) -> None:
+        check_choice("family", self.family, get_args(RiskType))
+
+
+@dataclass(frozen=True)
 class Measure:
     """A measure of risk or utility.
 
@@ -64,19 +139,31 @@ class Measure:
     ----------
     id
         What programs call it: `evaluation.risk.query("measure == 'risk_mean'")`.
-    words
+    label
         What people call it; `{of}` and `{at}` stand for those of the value.
     family
         "risk" or "utility": which frame of an evaluation it is in.
     block
-        The table of a report that it stands in, by its title.
+        The table of a report that it stands in: a `Block`, or its title alone.
     unit
         "share" (0 to 1), "count" (of records), "expectation" (of a count), "ratio", "percent" (of a difference) or
         "number" (in units of the data, or without any).
     compute
-        `(scene) -> values`: one figure, or a list of `Value`; an empty list where it says nothing.
+        `(context) -> values`: one figure, or a list of `Value`; an empty list where it says nothing.
     better
         "lower", "higher", or empty where neither is.
+    explanation
+        What it means, in a few words that stand beside it in the report.
+    reference
+        The formula, or where it comes from.
+    needs
+        What it cannot be computed without: "own record" (released records are those of people, as they are not in fully
+        synthetic data), "posterior", "control", "halves" (fits to halves of the records), "survey design". By default
+        a risk needs the own record and a utility nothing but the datasets.
+    threshold
+        When it is amber and red on the scorecard, if it is rated.
+    criterion
+        As what it can be a release criterion, if it has words of its own there; else by its id.
     public
         Whether it may be published. What is not marked stays in `internal/`.
     least_records
@@ -89,39 +176,53 @@ class Measure:
         How coarsely a public one is told. Empty, by its unit: a share in steps of at least 10 records, a count in tens,
         all others in two digits. "exact": as it is, for what readers can compute from the tables. "up": a share
         that is never told too low. "half", "ratio": in the ranges of `RANGES`.
-    of_anybody
-        Whether a risk makes sense for tables of new people, no record of which is anybody's; a utility always does.
     part_of
-        The attack that it is a figure of: `evaluate(..., without=...)` leaves all figures of one out by this name.
+        The attack that it is a figure of: `evaluate(..., skip=...)` leaves all figures of one out by this name.
     """
 
     id: str
-    words: str
+    label: str
     family: MeasureFamily
-    block: str
+    block: Block | str
     unit: Unit
-    compute: "Callable[[Scene], Figure | Iterable[Value]]"
+    compute: "Callable[[Context], Figure | Iterable[Value]]"
     better: Literal["lower", "higher", ""] = "lower"
+    explanation: str = ""
+    reference: str = ""
+    needs: Sequence[Need] | None = None
+    threshold: Threshold | None = None
     public: bool = False
     least_records: int = 0
     release_only: bool = False
     reveals: str = ""
     coarse: Coarse = ""
-    of_anybody: bool = False
     part_of: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or re.fullmatch(r"[A-Za-z]\w*", self.id, re.ASCII) is None:
             raise InputError("id", "it is not a plain word", "Use letters, digits and _, such as 'largest_change'")
-        for name in ("words", "block", "part_of"):
+        if isinstance(self.block, str):
+            object.__setattr__(self, "block", Block(self.block))
+        if not isinstance(self.block, Block):
+            raise InputError("block", "it is not text", "Give a title, or a Block(title, note)")
+        for name in ("label", "explanation", "reference", "reveals", "part_of"):
             if not isinstance(getattr(self, name), str):
                 raise InputError(name, "it is not text", "Say it in words")
         check_choice("family", self.family, get_args(MeasureFamily))
         check_choice("unit", self.unit, get_args(Unit))
         check_choice("better", self.better, ("lower", "higher", ""))
         if not callable(self.compute):
-            raise InputError("compute", "it is not a function", "Give one that takes a scene and gives a Figure")
-        for name in ("public", "release_only", "of_anybody"):
+            raise InputError("compute", "it is not a function", "Give one that takes a context and gives a Figure")
+        needs = (("own record",) if self.family == "risk" else ()) if self.needs is None else self.needs
+        object.__setattr__(self, "needs", tuple(needs))
+        for need in self.needs or ():
+            check_choice("needs", need, get_args(Need))
+        if not isinstance(self.threshold, Threshold | None):
+            raise InputError("threshold", "it is not a Threshold", "Give Threshold('identity', amber, red)")
+        self._check_publication()
+
+    def _check_publication(self) -> None:
+        for name in ("public", "release_only"):
             # Any text would count as true.
             if not isinstance(getattr(self, name), bool):
                 raise InputError(name, "it is not True or False", "Give one of the two")
@@ -134,12 +235,87 @@ class Measure:
         """Give a value its name in words."""
         at = value.of if np.isnan(value.at) else f"{value.at:g}"
         # Not by str.format: what a value is of may hold braces.
-        words = self.words.replace("{at}", at).replace("{of}", value.of)
+        words = self.label.replace("{at}", at).replace("{of}", value.of)
         return f"{words}, within {value.group}" if value.group else words
 
+    @property
+    def title(self) -> str:
+        """The title of the table of a report that it stands in."""
+        return self.block.title if isinstance(self.block, Block) else self.block
 
-FACTS = [each.name for each in fields(Measure) if each.name != "compute"]
+    @property
+    def is_attack(self) -> bool:
+        """Whether it is one of the attack simulations and plausibility checks."""
+        return isinstance(self.block, Block) and self.block.attack
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a saved evaluation keeps of it; its threshold is among the rules of the scorecard."""
+        block: Any = self.block
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        table = {"block": block.title, "note": block.note, "attack": block.attack, "first": block.first}
+        return {**plain, **table, "needs": ", ".join(self.needs or ())}
+
+
+def risk_measure(
+    id_: str,
+    label: str,
+    block: Block,
+    compute: "Callable[[Context], Figure | Iterable[Value]]",
+    explanation: str = "",
+    *,
+    unit: Unit = "share",
+    better: Literal["lower", "higher", ""] = "lower",
+    **about: Any,
+) -> Measure:
+    """Give a measure of risk: a share, by default, that is better the lower it is."""
+    return Measure(id_, label, "risk", block, unit, compute, better, explanation, **about)
+
+
+def utility_measure(
+    id_: str,
+    label: str,
+    block: Block,
+    compute: "Callable[[Context], Figure | Iterable[Value]]",
+    explanation: str = "",
+    *,
+    unit: Unit = "number",
+    better: Literal["lower", "higher", ""] = "lower",
+    **about: Any,
+) -> Measure:
+    """Give a measure of utility: a number, by default, that is better the lower it is."""
+    return Measure(id_, label, "utility", block, unit, compute, better, explanation, **about)
+
+
+_PLAIN = [one.name for one in fields(Measure) if one.name not in ("block", "compute", "needs", "threshold")]
+FACTS = [*_PLAIN, "block", "note", "attack", "first", "needs"]
 COLUMNS = ["scheme", "column", "measure", "of", "at", "group", "name", "value", "low", "high"]
+
+
+def shared(compute: "Callable[[Context], Found]") -> "Callable[[Context], Found]":
+    """Compute a quantity of a context once, when a measure first asks for it.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> @shared
+    ... def twice(context):
+    ...     print("computing")
+    ...     return 2 * context.number
+    >>> context = SimpleNamespace(number=3, found={})
+    >>> twice(context) + twice(context)
+    computing
+    12
+    """
+    place = f"{compute.__module__}.{compute.__qualname__}"
+
+    @wraps(compute)
+    def once(context: "Context") -> Found:
+        if place not in context.found:
+            context.found[place] = compute(context)
+        return context.found[place]
+
+    return once
 
 
 def check_measures(measures: Any) -> tuple[Measure, ...]:
@@ -169,22 +345,25 @@ def leave_out(measures: Sequence[Measure], without: str | Sequence[str]) -> tupl
 
 
 def describe_measures(measures: Sequence[Measure]) -> pd.DataFrame:
-    """Give the fields of measures as a frame, one row a measure, by which an evaluation that was saved is told."""
-    return pd.DataFrame([[getattr(measure, name) for name in FACTS] for measure in measures], columns=FACTS)
+    """Give what measures are as a frame, one row a measure, by which an evaluation that was saved is described."""
+    return pd.DataFrame([measure.facts for measure in measures], columns=FACTS)
 
 
-def measure_scene(
+def measure_context(
     measures: Sequence[Measure],
-    scene: "Scene",
+    context: "Context",
     scheme: str,
     column: str,
     advance: Callable[[int], None] = lambda _: None,
 ) -> list[tuple[Any, ...]]:
-    """Take every measure of a scene: rows with the columns of `COLUMNS`. `advance` is told of each that is taken."""
+    """Take every measure of a context: rows with the columns of `COLUMNS`. `advance` is told of each that is taken."""
     rows = []
     for measure in measures:
+        if not set(measure.needs or ()) <= context.has:
+            advance(1)
+            continue
         with doing(f"{measure.id} of {scheme}"):
-            values = _read_values(measure, measure.compute(scene))
+            values = _read_values(measure, measure.compute(context))
         for value in values:
             about = (value.column or column, measure.id, value.of, value.at, value.group)
             rows.append((scheme, *about, measure.name(value), *value.figure))

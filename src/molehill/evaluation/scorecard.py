@@ -13,87 +13,43 @@ import pandas as pd
 
 from molehill.arrays import FrozenDict
 from molehill.errors import InputError, nearest
-from molehill.evaluation.measure import CONFIDENTIAL, Measure, MeasureFamily
+from molehill.evaluation.catalogue import MEASURES
+from molehill.evaluation.measure import CONFIDENTIAL, Measure, MeasureFamily, RiskType, Threshold
 from molehill.evaluation.telling import cut_name, list_figures, significant
 from molehill.tables.intervals import Figure
 
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-# Where a figure becomes a remark of the verdict, or colours a family here; docs/review-boards.md says why. What both
-# ask is a bound of a rule: the verdict takes it from there, so that it is the agency's where the agency set one.
+# Where a figure becomes a remark of the recommendation; docs/review-boards.md says why. What the scorecard asks as well
+# is the threshold of a measure: the recommendation takes it from there, so that it is the agency's where it set one.
 RISK_STEP = 0.05
 # Medians over the tables predict from the kept columns, as anybody can from one table: some rise is no surprise.
 POOLED_STEP = 0.1
 HIGH_RISK, ABOVE_HIGH = 0.8, "above_80"
 UNPROTECTED = 0.5
-# Mean risk of those who stand out most; the floor of a typical record is about a tenth.
 STANDING_OUT = {"isolated_mean": "the most isolated 1%", "largest_mean": "the largest 1%"}
-EXPOSED, GIVEN_AWAY = 0.2, 0.5
-# Right guesses that are owed to the person's own record, beyond what its kept columns tell; and of new people, beyond
-# what other people would tell. docs/evaluation.md has how often correct releases reach them.
-OWED, GAINED = (0.05, 0.2), (0.05, 0.2)
-# Values predicted from other released variables: within the radius, and within 1%, which takes a formula.
-PREDICTED, COMPUTED = (0.4, 0.7), (0.1, 0.3)
-LOW_OVERLAP = 0.5
 FAR = 2.0
-TELLABLE = 3.0
-# To other radii: of the risk above the baseline; predictors that are kept tell more than the key variables do.
-LEFT, MATCHED = (0.5, 0.75), (0.03, 0.1)
-# Released values near the true one that there should be, and are not. Chance alone never takes away half of them.
-AVOIDED = (0.5, 0.8)
-# How often tables lie nearer to who was in the data: half is no sign of it. docs/columns.md has what was measured.
-SHOWN, REPEATED = 0.6, 0.75
-# Ratios to the confidential table, in either direction: beyond the first to be decided on, beyond the second absurd.
-SPREAD = {"spread_ratio": (1.25, 2.0), "tail_ratio": (1.25, 1.75)}
-REACH = (4.0, 10.0)
 
 Colour = Literal["green", "amber", "red", "not judged"]
 COLOURS: tuple[Colour, ...] = ("not judged", "green", "amber", "red")
 
 
 @dataclass(frozen=True)
-class Rule:
-    """When a measure makes its family amber, and when red.
+class Rule(Threshold):
+    """The threshold of a measure as it is in force.
 
     Attributes
     ----------
-    family
-        The family that it is about.
     measure
         The id of the measure; of several figures, such as one for every column, the worst counts.
-    amber, red
-        From here on; the worse the higher if red is above amber, else the worse the lower. Infinite: never.
-    words
-        What the measure is, in a few words; {of} and {at} stand for those of the figure.
-    beyond
-        What would be no sign at all. A figure whose interval reaches it counts as that.
-    take
-        "worst" of the figures; "mean" of them; "ratio", of the worst in either direction.
-    at
-        What a figure is at, with {} for the number: "by {} column(s)".
-    unless
-        The id of a measure that tells more: where it was taken, this one is not asked. Not so of bounds that the
-        agency set.
-    fresh
-        The id of a measure whose interval holds what correct releases would show: what lies in it is green, whatever
-        its size. Not so of bounds that the agency set.
     asked
         False if the agency turned it off.
     ours
         Our bounds in words where the agency set others, or turned ours off.
     """
 
-    family: str
-    measure: str
-    amber: float
-    red: float
-    words: str
-    beyond: float | None = None
-    take: Literal["worst", "mean", "ratio"] = "worst"
-    at: str = ""
-    unless: str = ""
-    fresh: str = ""
+    measure: str = ""
     asked: bool = True
     ours: str = ""
 
@@ -117,8 +73,8 @@ class Rule:
     def __str__(self) -> str:
         words = self.words.replace("{of}", "...").replace("{at}", "...")
         told = f"{words}: {self.bounds if self.asked else 'not asked'}"
-        told += "" if self.beyond is None or not self.asked else f", if its interval lies above {self.beyond:g}"
-        told += ", beyond what correct releases of the variable show" if self.fresh and self.asked else ""
+        told += "" if self.null is None or not self.asked else f", if its interval lies above {self.null:g}"
+        told += ", beyond what correct releases of the variable show" if self.benchmark and self.asked else ""
         return f"{told} ({self.whose})" if self.ours else told
 
     @property
@@ -137,141 +93,35 @@ class Score:
     rules: tuple[str, ...]
 
 
-IDENTITY, ATTRIBUTE = "identity", "attribute"
-SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference"
-MEMBERSHIP, RECONSTRUCTION, CONSISTENCY, UTILITY = "membership", "unchanged_inference", "consistency", "utility"
-FAMILIES = (
-    *(IDENTITY, ATTRIBUTE, SINGLING_OUT, LINKABILITY, INFERENCE),
-    *(MEMBERSHIP, RECONSTRUCTION, CONSISTENCY, UTILITY),
-)
-# What a release adds to what is known of a kind of people, as a share of what is left to be learned.
-_RISK, _HIGH_RISK = 0.1, 0.3
-COLUMNS_AT, TABLES_AT = "by {} column(s)", "from {} table(s)"
-RULES: Sequence[Rule] = (
-    # In small patterns many are matched by chance: where that was taken away, it tells more.
-    Rule(IDENTITY, "matches_gain", 0.01, 0.05, "records matched uniquely and rightly, beyond chance", 0.0),
-    Rule(IDENTITY, "matches_true", 0.01, 0.05, "records matched uniquely and rightly", unless="matches_gain"),
-    Rule(IDENTITY, "isolated_mean", EXPOSED, GIVEN_AWAY, "mean risk of the most isolated 1%"),
-    Rule(IDENTITY, "largest_mean", EXPOSED, GIVEN_AWAY, "mean risk of the largest 1%"),
-    Rule(
-        IDENTITY,
-        "replicated_uniques_risk",
-        0.01,
-        0.1,
-        "people alone in the known columns, released as such beyond the control",
-        0.0,
-    ),
-    # People who were not used are replicated too, by chance: where these were asked, they tell more. Without them the
-    # share of a correct release is not known, so that it warns, and condemns nothing.
-    Rule(
-        IDENTITY,
-        "replicated_uniques",
-        0.01,
-        np.inf,
-        "people alone in the known columns, released as such (by chance too: only a control file tells how many)",
-        unless="replicated_uniques_risk",
-    ),
-    # A larger radius has more close values by chance: judged is what goes beyond that.
-    Rule(
-        IDENTITY, "radius_left", *LEFT, "share of the risk above the baseline that is left, to the intruder radius {at}"
-    ),
-    Rule(IDENTITY, "radius_matches", *MATCHED, "true match rate above its baseline, to the intruder radius {at}", 0.0),
-    # One dataset that discloses more than the others: judged by how much more, if that is no chance.
-    *(
-        Rule(family, f"worst_{measure}", *bounds, f"{words} of a dataset{{of}}, above that of the others", 0.0)
-        for family, measure, bounds, words in (
-            (IDENTITY, "risk", (0.05, 0.2), "mean risk"),
-            (IDENTITY, "matches", (0.01, 0.05), "true match rate"),
-            (IDENTITY, "isolated", (EXPOSED, GIVEN_AWAY), "mean risk of the most isolated 1%"),
-            (IDENTITY, "largest", (EXPOSED, GIVEN_AWAY), "mean risk of the largest 1% of values"),
-            (IDENTITY, "uniques", (0.01, 0.1), "replicated uniques"),
-            (IDENTITY, "copies", (0.05, 0.2), "share of records of the confidential data"),
-            (ATTRIBUTE, "guesses", GAINED, "correct attribution rate"),
-            (ATTRIBUTE, "alike", GAINED, "correct attribution rate by the key variables"),
-            (ATTRIBUTE, "disclosive", (_RISK, _HIGH_RISK), "DiSCO"),
-        )
-    ),
-    # A few claims that are right are no evidence: the whole interval, of 99%, is to lie above what is amber.
-    Rule(IDENTITY, "repeats_unique", _RISK, _HIGH_RISK, "people found by values that repeat {of}", _RISK),
-    Rule(ATTRIBUTE, "repeats_risk", _RISK, _HIGH_RISK, "values that repeat {of}, right beyond chance", _RISK),
-    Rule(ATTRIBUTE, "turned_back_risk", _RISK, _HIGH_RISK, "true values found by who has learned {of}", 0.0),
-    Rule(ATTRIBUTE, "avoided", *AVOIDED, "close values that are missing around the true one", 0.0),
-    Rule(ATTRIBUTE, "attribution_gain", *OWED, "right guesses that are owed to the person's own record"),
-    Rule(ATTRIBUTE, "lookup_gain", *GAINED, "right guesses beyond what other people would tell"),
-    Rule(ATTRIBUTE, "disclosive_risk", _RISK, _HIGH_RISK, "people given away beyond the control", 0.0),
-    Rule(
-        SINGLING_OUT,
-        "singling_out_risk",
-        _RISK,
-        _HIGH_RISK,
-        "people singled out beyond the control",
-        0.0,
-        at=COLUMNS_AT,
-    ),
-    Rule(LINKABILITY, "linkability_risk", _RISK, _HIGH_RISK, "people linked beyond the control", 0.0),
-    Rule(INFERENCE, "inference_risk", _RISK, _HIGH_RISK, "secrets guessed beyond the control", 0.0),
-    Rule(MEMBERSHIP, "membership_distance", SHOWN, REPEATED, "tables nearer to who was in the data", 0.5),
-    Rule(MEMBERSHIP, "membership_distance_isolated", SHOWN, REPEATED, "that of the most isolated 1%", 0.5),
-    Rule(MEMBERSHIP, "closest_records", SHOWN, REPEATED, "released records nearer to who was in the data", 0.5),
-    # Of one who knows everybody else and the fitted model: it warns, and condemns nothing.
-    Rule(
-        MEMBERSHIP,
-        "advantage_random",
-        0.5,
-        np.inf,
-        "advantage of who knows everybody else and the fitted model",
-        at=TABLES_AT,
-    ),
-    Rule(MEMBERSHIP, "advantage_unsure", 0.1, np.inf, "people of whom that could not be told without another fit"),
-    Rule(RECONSTRUCTION, "unchanged_inference_gain", 0.1, 0.5, "a kept column guessed right, owed to the own record"),
-    Rule(CONSISTENCY, "new_pairs_ratio", 1.5, 5.0, "pairs of values that nobody has, over those of a fresh sample"),
-    Rule(
-        CONSISTENCY,
-        "reach_ratio",
-        *REACH,
-        "how far out the extremes lie, over those collected",
-        fresh="reach_ratio_benchmark",
-    ),
-    Rule(CONSISTENCY, "small_cells_gain", _RISK, _HIGH_RISK, "cells of one or two, found again beyond chance", 0.0),
-    # What shows that values were made warns: whoever publishes them says so anyway.
-    Rule(CONSISTENCY, "round_gap", 0.1, np.inf, "share of round values, from that of the data"),
-    Rule(CONSISTENCY, "excess_digits", 0.01, np.inf, "values written as nobody's are"),
-    Rule(CONSISTENCY, "dates_gap", 0.05, np.inf, "share of dates on a day, from that of the data"),
-    Rule(CONSISTENCY, "edit_failures_excess", 0.001, 0.01, "records that break a rule, beyond the confidential ones"),
-    Rule(UTILITY, "overlap", LOW_OVERLAP, LOW_OVERLAP / 2, "mean overlap of the intervals of estimates", take="mean"),
-    Rule(
-        UTILITY,
-        "spread_ratio",
-        *SPREAD["spread_ratio"],
-        "standard deviation over the confidential",
-        take="ratio",
-        fresh="spread_ratio_benchmark",
-    ),
-    Rule(
-        UTILITY,
-        "tail_ratio",
-        *SPREAD["tail_ratio"],
-        "reach of the tails over the confidential",
-        take="ratio",
-        fresh="tail_ratio_benchmark",
-    ),
-    Rule(UTILITY, "pmse_ratio", TELLABLE, 10.0, "how well a classifier tells released records, over chance"),
-    Rule(
-        ATTRIBUTE,
-        "predicted_gain",
-        *PREDICTED,
-        "synthesized values predicted from other released variables or the row order{of}, beyond the key variables",
-        0.0,
-    ),
-    Rule(ATTRIBUTE, "predicted_fine_gain", *COMPUTED, "synthesized values computed to within 1% from these{of}", 0.0),
-    Rule(IDENTITY, "copied_gain", 0.3, 0.7, "{of} of the confidential data, in any order, beyond chance", 0.0),
-    Rule(IDENTITY, "copied_together_gain", 0.01, 0.03, "people with two true values or more, beyond chance", 0.0),
-    Rule(ATTRIBUTE, "level_gain", *PREDICTED, "people of one level who have it again, beyond predictions", 0.0),
-    Rule(IDENTITY, "digits_gain", 0.02, 0.1, "values that differ from the true one by a multiple of {at}", 0.0),
-)
-_NEEDS_CONTROL = (SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
+IDENTITY, ATTRIBUTE, MEMBERSHIP, UTILITY = "identity", "attribute", "membership", "utility"
+FAMILIES: tuple[RiskType, ...] = get_args(RiskType)
+
+
+def rule_of(measure: Measure) -> Rule | None:
+    """Give the rule of a measure that has a threshold."""
+    own = measure.threshold
+    if own is None:
+        return None
+    return Rule(**{**vars(own), "words": own.words or label_in_block(measure)}, measure=measure.id)
+
+
+def label_in_block(measure: Measure) -> str:
+    """Give the label of a measure with its block: beside others of its block, the label may say too little."""
+    title = measure.title
+    return f"{measure.label} ({title[:1].lower()}{title[1:]})" if title else measure.label
+
+
+def list_thresholds(measures: Sequence[Measure]) -> tuple[Rule, ...]:
+    """Give the rules of measures, risk type by risk type."""
+    found = [rule for rule in map(rule_of, measures) if rule is not None]
+    return tuple(sorted(found, key=lambda rule: FAMILIES.index(rule.family)))
+
+
+# The rules of the measures that ship.
+RULES = list_thresholds(MEASURES)
+_NEEDS_CONTROL = ("singling out", "linkability", "inference", MEMBERSHIP)
 # Families whose attacks must succeed on the confidential table itself, or tell nothing.
-_OF_PEOPLE = (IDENTITY, ATTRIBUTE, SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP)
+_OF_PEOPLE = (IDENTITY, ATTRIBUTE, *_NEEDS_CONTROL)
 _WEAK = "So would the confidential table itself be: with what the intruder knows, this finds too few to tell."
 _NEAREST = "By the closest record alone, which proves little."
 OFF, NEVER = "off", "never"
@@ -349,8 +199,9 @@ def set_rules(bounds: Mapping[str, Any], measures: Sequence[Measure], argument: 
         if about[name].unit == "share" and highest > 1:
             problem = f"{name!r} is a share, and its bounds lie between 0 and 1"
             raise InputError(argument, problem, "Give 0.05 for 5%")
-    rules = [_merge(rule, bounds.get(rule.measure, {}), argument) for rule in RULES]
-    known = {rule.measure for rule in RULES}
+    ours = list_thresholds(list({one.id: one for one in (*MEASURES, *measures)}.values()))
+    rules = [_merge(rule, bounds.get(rule.measure, {}), argument) for rule in ours]
+    known = {rule.measure for rule in ours}
     added = {name: entry for name, entry in bounds.items() if name not in known}
     return (*rules, *(_add(about[name], entry, about, argument) for name, entry in added.items()))
 
@@ -370,12 +221,12 @@ def _merge(rule: Rule, entry: Any, argument: str) -> Rule:
     never = -np.inf if falls else np.inf
     taken = {part: never if value == NEVER else float(value) for part, value in entry.items()}
     changed = replace(rule, **taken)
-    if rule.beyond is not None and not falls:
+    if rule.null is not None and not falls:
         # What the agency calls amber is a sign.
-        changed = replace(changed, beyond=min(rule.beyond, changed.amber))
+        changed = replace(changed, null=min(rule.null, changed.amber))
     _check_sides(changed, argument, falls=falls)
     same = (changed.amber, changed.red) == (rule.amber, rule.red)
-    return rule if same else replace(changed, ours=rule.bounds, unless="", fresh="")
+    return rule if same else replace(changed, ours=rule.bounds, unless="", benchmark="")
 
 
 def _add(measure: Measure, entry: Mapping[str, Any], about: Mapping[str, Measure], argument: str) -> Rule:
@@ -384,17 +235,16 @@ def _add(measure: Measure, entry: Mapping[str, Any], about: Mapping[str, Measure
         not measure.better and entry["red"] != NEVER and entry["red"] < entry["amber"]
     )
     alike = [rule.family for rule in RULES if rule.measure in about and _is_near(about[rule.measure], measure)]
-    family = entry.get("family") or next(iter(alike), UTILITY if measure.family == "utility" else IDENTITY)
+    family: Any = entry.get("family") or next(iter(alike), UTILITY if measure.family == "utility" else IDENTITY)
     red = float(entry["red"]) if entry["red"] != NEVER else -np.inf if falls else np.inf
-    # Beside others of its block, the words of a measure may say too little.
-    words = f"{measure.words} ({measure.block[:1].lower()}{measure.block[1:]})" if measure.block else measure.words
-    rule = Rule(family, measure.id, float(entry["amber"]), red, words, ours="none")
+    words = label_in_block(measure)
+    rule = Rule(family, float(entry["amber"]), red, words, measure=measure.id, ours="none")
     _check_sides(rule, argument, falls=falls)
     return rule
 
 
 def _is_near(one: Measure, other: Measure) -> bool:
-    return one.block == other.block or (one.part_of == other.part_of != "")
+    return one.title == other.title or (one.part_of == other.part_of != "")
 
 
 def _check_sides(rule: Rule, argument: str, *, falls: bool) -> None:
@@ -408,7 +258,7 @@ def describe_rules(rules: Sequence[Rule] = RULES) -> pd.DataFrame:
     """Give rules as a frame, one row a rule, by which an evaluation that was saved is judged again."""
     names = [each.name for each in fields(Rule)]
     return pd.DataFrame([[getattr(rule, name) for name in names] for rule in rules], columns=names).astype(
-        {"beyond": float}
+        {"null": float}
     )
 
 
@@ -416,7 +266,7 @@ def list_rules(evaluation: "Evaluation") -> tuple[Rule, ...]:
     """Give the rules by which an evaluation is judged."""
     # Column by column: a verdict asks several times, and rows of a frame as dictionaries take ten times as long.
     columns: Any = {name: evaluation.rules[name].tolist() for name in evaluation.rules}
-    columns["beyond"] = [None if np.isnan(value) else value for value in columns["beyond"]]
+    columns["null"] = [None if np.isnan(value) else value for value in columns["null"]]
     return tuple(Rule(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))
 
 
@@ -470,7 +320,7 @@ def judge_rule(evaluation: "Evaluation", scheme: str, rule: Rule) -> Iterable[tu
     words += "" if np.isnan(about["at"]) or not rule.at else ", " + rule.at.format(f"{about['at']:g}")
     colour = rate_figure({**about, "value": value}, rule)
     if _is_no_sign(about, rule):
-        yield colour, f"{words}: {significant(value)} (no sign: its interval holds {rule.beyond:g})"
+        yield colour, f"{words}: {significant(value)} (no sign: its interval holds {rule.null:g})"
         return
     chance = None if colour == "green" else find_chance(evaluation, scheme, rule, about)
     if chance is not None:
@@ -487,7 +337,7 @@ def rate_figure(row: Mapping[Any, Any], rule: Rule) -> Colour:
 
 def find_chance(evaluation: "Evaluation", scheme: str, rule: Rule, row: Mapping[Any, Any]) -> Figure | None:
     """Give what correct releases would show in the place of a figure that lies within it; None where it does not."""
-    beside = _find_rows(evaluation, scheme, rule.fresh) if rule.fresh else []
+    beside = _find_rows(evaluation, scheme, rule.benchmark) if rule.benchmark else []
     for one in beside:
         if (one["column"], one["of"]) == (row["column"], row["of"]) and one["low"] <= row["value"] <= one["high"]:
             return Figure(one["value"], one["low"], one["high"])
@@ -506,7 +356,7 @@ def _find_rows(evaluation: "Evaluation", scheme: str, measure: str) -> list[dict
 def _is_no_sign(row: Mapping[Any, Any], rule: Rule) -> bool:
     """Whether the interval of a figure holds what would be no sign at all; without one, the figure itself counts."""
     low = row["value"] if np.isnan(row["low"]) else row["low"]
-    return rule.beyond is not None and not low > rule.beyond
+    return rule.null is not None and not low > rule.null
 
 
 def _badness(row: dict[Any, Any], rule: Rule) -> float:
@@ -514,7 +364,7 @@ def _badness(row: dict[Any, Any], rule: Rule) -> float:
     value = float(row["value"])
     if rule.take == "ratio":
         return max(value, 1 / value if value else np.inf)
-    value = rule.beyond if rule.beyond is not None and _is_no_sign(row, rule) else value
+    value = rule.null if rule.null is not None and _is_no_sign(row, rule) else value
     return -value if rule.side == "below" else value
 
 

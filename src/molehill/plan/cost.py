@@ -39,7 +39,7 @@ _MEASURED, _MEASURED_VARIABLE, _ONCE = 4.5e-5, 4e-6, 2.5e-4
 _TERMS = 2.8e-10
 # Datasets that a search looks at and confirms a candidate with, and without rules draws of each; two are confirmed.
 _UNDER_RULES, _FREE, _CONFIRMED = (100, 1000), (20, 100), 2
-# Columns that a classifier sees of the predictors: as in `molehill.evaluation.scene`.
+# Columns that a classifier sees of the predictors: as in `molehill.evaluation.catalogue.distributions`.
 _MOST_INDICATORS = 30
 
 

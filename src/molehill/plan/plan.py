@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from molehill.errors import InputError
-from molehill.evaluation.measures import MEASURES
+from molehill.evaluation.catalogue import MEASURES
+from molehill.evaluation.criteria import parse_targets
 from molehill.evaluation.scorecard import set_rules, tell_bounds
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.cost import estimate_seconds
@@ -22,7 +23,6 @@ from molehill.plan.derivable import Derivable, find_derivable, find_ties, tell_r
 from molehill.plan.pooling import Pooled, count_rare, draw_least, pool_levels, write_in_units
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import BESIDE, FATES, OF_COLUMNS, Settings, printable
-from molehill.plan.targets import parse_targets
 from molehill.risk.intruder import View
 from molehill.rules.constraints import Sum, count_broken
 from molehill.rules.emptiness import find_emptiness

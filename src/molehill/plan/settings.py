@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, 
 
 from molehill.arrays import FrozenDict
 from molehill.errors import MOST_ORDER, InputError, nearest
+from molehill.evaluation.criteria import EXAMPLES, parse_targets
 from molehill.evaluation.scorecard import read_bounds
 from molehill.files import write_text
-from molehill.plan.targets import EXAMPLES, parse_targets
 from molehill.risk.intruder import Intruder
 from molehill.sdc_methods import BASELINES
 from molehill.surveys.design import SurveyDesign

@@ -15,10 +15,10 @@ import pandas as pd
 
 from molehill.arrays import Floats, derive_seed
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
+from molehill.evaluation.catalogue.estimates import default_analyses
 from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import Measure
-from molehill.evaluation.measures import MEASURES
-from molehill.evaluation.measures.utility import default_analyses
 from molehill.evaluation.scorecard import RULES, set_rules
 from molehill.evaluation.telling import find_figure, list_figures
 from molehill.evaluation.verdict import mean_risk, remark_shape

@@ -14,10 +14,12 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Booleans
+from molehill.attacks.rates import Trial
+from molehill.evaluation.attack_data import TABLES
+from molehill.evaluation.catalogue import ATTACK_MEASURES
 from molehill.evaluation.evaluation import Evaluation, evaluate
 from molehill.evaluation.measure import Measure, describe_measures, leave_out
-from molehill.evaluation.measures import ATTACK_MEASURES
-from molehill.evaluation.scenery.attacking import TABLES, Trial
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import describe_rules, set_rules
 from molehill.plan.predictors import uncarried_relations
 from molehill.release.making import Job, fit_quietly
@@ -36,9 +38,7 @@ def evaluate_schemes(
 ) -> Evaluation:
     """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
     settings = job.settings
-    found = evaluate(
-        job.view,
-        tables,
+    options = EvaluationOptions(
         analyses=job.analyses,
         measures=measures_of(job),
         trials=make_trials(job, posteriors),
@@ -57,7 +57,7 @@ def evaluate_schemes(
         seed=job.seed("evaluation"),
         progress=progress,
     )
-    return replace(found, rules=rules_of(job))
+    return replace(evaluate(job.view, tables, options=options), rules=rules_of(job))
 
 
 def measures_of(job: Job) -> Sequence[Measure]:
@@ -132,7 +132,8 @@ def evaluate_new_people(
         # Half of the records may be too few for a column that hardly varies.
         with suppress(NothingCountsError):
             holdouts[name], trials[name] = hold_out(job, posterior, name)
-    found = evaluate(job.view, tables, analyses=[], measures=risks, holdouts=holdouts, trials=trials, **about)
+    options = EvaluationOptions(analyses=[], measures=risks, holdouts=holdouts, trials=trials, **about)
+    found = evaluate(job.view, tables, options=options)
     # Who uses the tables makes no difference between what is known and what is not.
     intruder, columns = job.view.intruder, job.settings.synthesize
     everything = replace(intruder, known=(), breaks={}, sensitive=columns, radius=_RADIUS, min_radius=0.0).view(
@@ -140,7 +141,8 @@ def evaluate_new_people(
     )
     about |= {"survey": job.settings.survey_design, "hidden": job.settings.drop}
     about |= {"population": job.settings.weighs == "weights", "edit_rules": job.rules}
-    kept = evaluate(everything, tables, analyses=job.analyses, measures=utilities, radii=(), **about)
+    options = EvaluationOptions(analyses=job.analyses, measures=utilities, radii=(), **about)
+    kept = evaluate(everything, tables, options=options)
     own: dict[str, Any] = {"measures": describe_measures(measures), "rules": rules_of(job)}
     return replace(found, utility=kept.utility, shapes=kept.shapes, **own)
 

@@ -13,8 +13,8 @@ from typing import Any
 from molehill.arrays import Floats
 from molehill.cluster import connect
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.measure import Measure
-from molehill.evaluation.measures import MEASURES
 from molehill.plan.plan import Plan
 from molehill.plan.settings import Settings
 from molehill.release.making import PAPER, Job, Tell, assemble, fit_quietly, make_baselines, prepare, timed_stage

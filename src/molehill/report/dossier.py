@@ -10,10 +10,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from molehill.errors import InputError
+from molehill.evaluation.criteria import Target
 from molehill.evaluation.evaluation import Evaluation, read_evaluation
 from molehill.files import write_text
 from molehill.plan.settings import Settings, read_settings, write_settings
-from molehill.plan.targets import Target
 from molehill.tables.formats.formats import read_table, write_table
 
 # What became of the datasets. What is not recommended is released only if that is asked for by name.

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from molehill.errors import InputError
+from molehill.evaluation.criteria import read_targets
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.telling import Teller
 from molehill.files import write_text, written_whole
 from molehill.plan.settings import Settings
-from molehill.plan.targets import read_targets
 from molehill.report.dossier import Dossier, read_dossier
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks
 from molehill.report.page.page import leads_nowhere

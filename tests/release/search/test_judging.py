@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from agreement import assert_agrees, assert_differs, assert_rate, standard_error
-from molehill.plan.targets import Target, read_targets
+from molehill.evaluation.criteria import Target, read_targets
 from molehill.release.search.judging import (
     Measured,
     breaking_by_record,

@@ -20,8 +20,8 @@ from modes import is_private
 from molehill import Intruder, Settings, release_risk, write_table
 from molehill.cli.main import app
 from molehill.errors import InputError
+from molehill.evaluation.criteria import read_targets
 from molehill.plan.settings import read_settings, write_settings
-from molehill.plan.targets import read_targets
 from molehill.release import release as saving
 from molehill.release.making import fit_quietly, prepare
 from molehill.release.search import outcome, points

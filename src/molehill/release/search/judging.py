@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom, norm
 
 from molehill.arrays import Booleans, Floats
-from molehill.plan.targets import Target
+from molehill.evaluation.criteria import Target
 from molehill.risk.moles import moles
 
 # One-sided 95%: an expected risk meets its bound by so many standard errors.
@@ -27,7 +27,7 @@ class Measured:
     Attributes
     ----------
     blocks, runs
-        (blocks, records) and (runs, records): as in `molehill.evaluation.scenery.expected.ExpectedRisk`.
+        (blocks, records) and (runs, records): as in `molehill.risk.expected.ExpectedRisk`.
     coverage
         One per record: its risk in a table in which its own value is close.
     distances
@@ -204,7 +204,7 @@ def count_breaks(targets: Sequence[Target], runs: Floats) -> tuple[float, float,
 
     Examples
     --------
-    >>> from molehill.plan.targets import read_targets
+    >>> from molehill.evaluation.criteria import read_targets
     >>> runs = np.array([[0.2, 0.6], [0.1, 0.5], [0.0, 0.4], [0.1, 0.2]])
     >>> [round(end, 3) for end in count_breaks(read_targets("maximum realised <= 0.5"), runs)]
     [0.25, 0.006, 0.806]

@@ -8,7 +8,7 @@ records with the same value neither stands out, and yet every second pick is rig
 import numpy as np
 
 from molehill.arrays import Floats
-from molehill.evaluation.scenery.expected import BLOCKS, spread_batches
+from molehill.risk.expected import BLOCKS, spread_batches
 from molehill.risk.identification import pick_chances
 from molehill.risk.intruder import View
 from molehill.synthesis.posterior import Posterior
@@ -18,7 +18,7 @@ from molehill.tables.table import Table
 def expected_picks(posterior: Posterior, view: View, *, datasets: int, seed: int) -> Floats:
     """Give the mean of T / c of every record in each block of neighbouring draws, (blocks, records).
 
-    As `molehill.evaluation.scenery.expected.expected_risk` does it for the risk, of as many tables.
+    As `molehill.risk.expected.expected_risk` does it for the risk, of as many tables.
     """
     blocks, number = np.zeros((BLOCKS, view.records)), 0
     for rows in spread_batches(_measure_batch, posterior, view, datasets, seed):

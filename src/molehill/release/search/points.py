@@ -16,16 +16,18 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Booleans, Floats, derive_seed
-from molehill.evaluation.measures.standing_out import find_isolated
-from molehill.evaluation.scene import Options, Scene
-from molehill.evaluation.scenery.expected import BLOCKS, expected_risk
+from molehill.evaluation.catalogue.distributions import tell_apart
+from molehill.evaluation.catalogue.identity import find_isolated
+from molehill.evaluation.context import Context
+from molehill.evaluation.criteria import Target, read_targets
+from molehill.evaluation.options import EvaluationOptions
 from molehill.plan.settings import Settings
-from molehill.plan.targets import Target, read_targets
 from molehill.release.making import Job, fit_quietly, weighted_by
 from molehill.release.schemes import Scheme, weigh
 from molehill.release.search.judging import Judgement, Measured, breaking_records, count_breaks, judge
 from molehill.release.search.picks import expected_picks
 from molehill.risk.attacks import pooled_mean
+from molehill.risk.expected import BLOCKS, expected_risk
 from molehill.risk.identification import ConfidentialRisk, confidential_risk, match_rates, release_risk
 from molehill.risk.intruder import View, read_released
 from molehill.runtime import doing, is_spreading, parallel_map, sees_files
@@ -457,9 +459,14 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
 def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:
     """How well a logistic regression tells released records, over what chance alone would show: about 1 if not."""
     view, related = bench.job.view, bench.job.settings.predictors
-    about: dict[str, Any] = {"survey": bench.settings.survey_design, "population": bench.settings.weighs == "weights"}
-    options = Options((), None, "combined", "partial", ("logistic",), (), 0.2, 0, related or None, **about)
-    found = Scene(view, bench.confidential, read_released(view, list(tables)), options).compared.told_apart()
+    options = EvaluationOptions(
+        propensity_methods="logistic",
+        related=related or None,
+        survey=bench.settings.survey_design,
+        population=bench.settings.weighs == "weights",
+    )
+    context = Context(view, bench.confidential, read_released(view, list(tables)), options)
+    found = tell_apart(context.compared)
     ratios = [one.loc[one["measure"] == "pmse_ratio", "value"].max() for one in found]
     # Of few records, or of very many columns, it says nothing.
     return float(np.nanmax(ratios)) if ratios and not np.isnan(ratios).all() else 0.0

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from molehill.errors import InputError, check_choice
+from molehill.evaluation.criteria import Target, impossible, read_targets
 from molehill.plan.settings import Settings
-from molehill.plan.targets import Target, impossible, read_targets
 from molehill.release.making import Job, Stage, Tell
 from molehill.release.search.moves import try_moves
 from molehill.release.search.outcome import Found, conclude

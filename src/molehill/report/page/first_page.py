@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from molehill.evaluation.catalogue.estimates import LOW_OVERLAP
 from molehill.evaluation.measure import CONFIDENTIAL
-from molehill.evaluation.scorecard import LOW_OVERLAP
 from molehill.evaluation.telling import (
     Teller,
     as_figure,

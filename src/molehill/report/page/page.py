@@ -15,6 +15,7 @@ from markupsafe import Markup
 from molehill.charts.files import drawing_library
 from molehill.charts.style import evaluation_looks
 from molehill.errors import InputError, check_choice
+from molehill.evaluation.catalogue.identity import IDENTIFICATION_RISK
 from molehill.evaluation.measure import FEW
 from molehill.evaluation.scorecard import list_rules, score
 from molehill.evaluation.telling import Edition, Teller, cut_name, join_names, tell_by_column
@@ -24,7 +25,6 @@ from molehill.plan.settings import Settings, format_settings
 from molehill.report.dossier import Dossier, Searched, tell_cost, tell_runners_up
 from molehill.report.methods import is_weighted, tell_model, tell_survey_use
 from molehill.report.page.first_page import list_cards, list_remarks, tell_verdict
-from molehill.report.page.meanings import IDENTIFICATION_RISK
 from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import (
     TableView,

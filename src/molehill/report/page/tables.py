@@ -12,23 +12,12 @@ import numpy as np
 import pandas as pd
 
 from molehill.charts.style import evaluation_looks
+from molehill.evaluation.catalogue.estimates import ESTIMATES
+from molehill.evaluation.catalogue.identity import BY_RADIUS, RECORDS
 from molehill.evaluation.measure import CONFIDENTIAL, FEW, MeasureFamily
-from molehill.evaluation.measures.all_datasets import REPEATED, TURNED_BACK, WORST
-from molehill.evaluation.measures.attacks.attributes import DISCLOSED
-from molehill.evaluation.measures.attacks.closeness import CLOSEST, RECONSTRUCTION
-from molehill.evaluation.measures.attacks.consistency import CONSISTENCY
-from molehill.evaluation.measures.attacks.criteria import INFERENCE, LINKABILITY, SINGLING_OUT
-from molehill.evaluation.measures.attacks.identity import LINKS, PATTERNS, UNIQUES
-from molehill.evaluation.measures.new_people import LOOK_ALIKES, MEMBERS
-from molehill.evaluation.measures.risk import ALONE, BY_RADIUS, EXPECTED, GUESSES, MATCHES, POOLED, RECORDS, RISES
-from molehill.evaluation.measures.shapes import HEAPS, SHAPE
-from molehill.evaluation.measures.standing_out import STANDING_OUT
-from molehill.evaluation.measures.surveys import POPULATION, WEIGHT
-from molehill.evaluation.measures.utility import BIASES, CLASSIFIER, DISTANCES, ESTIMATES, OVERLAPS, WIDTHS
 from molehill.evaluation.telling import Teller, Told, as_figure, cut_measure, cut_name, tell_by_column
 from molehill.evaluation.verdict import SIDE_BY_SIDE
 from molehill.report.dossier import Dossier, Searched
-from molehill.report.page.meanings import MEANINGS
 from molehill.report.public import POLICIES
 from molehill.risk.profile import count_bins
 
@@ -36,93 +25,6 @@ _PATTERNS, _STANDING = 10, 20
 _FUNCTIONALS = 5
 # Decimals of what a target is about, 3 where nothing is said.
 _DIGITS = {"moles": 0, "U_m": 4}
-# How the blocks of the measures that ship are to be read, in the order in which they stand.
-NOTES = {
-    EXPECTED: "Over all tables that the scheme could have drawn: without the luck of the draw.",
-    STANDING_OUT: "Those whom an intruder finds first.",
-    RECORDS: (
-        "The paper's measure: of every record the mean over the released tables. The more tables, the fewer records "
-        "lie above a threshold, whatever the scheme."
-    ),
-    ALONE: "The intruder knows one sensitive column roughly, and none of the others: a wider net than all together.",
-    POOLED: "Taking all released tables together.",
-    RISES: (
-        "Against the scheme without weights. Some rise by chance alone; a mole is a record whose expected risk rises."
-    ),
-    MATCHES: "Records that an intruder would pick by the known columns and a value that is close.",
-    GUESSES: (
-        "The released value of the person's record as a guess, against a guess from the others of the same pattern."
-    ),
-    LOOK_ALIKES: "The released records that have a person's known values, against other people who have them.",
-    MEMBERS: (
-        "The model fitted to either half of the records: do its tables lie nearer to those that it saw? Half of the "
-        "cases is no sign of it."
-    ),
-    ESTIMATES: (
-        "With 95% intervals, by the combining rule where there are several tables. Of a survey, weighted by what "
-        "is published of its design, with the variances of that."
-    ),
-    POPULATION: (
-        "The paper's intruder knows that a person is in the sample. One who does not must find the person in the "
-        "population, of which the survey weights tell how many have a pattern."
-    ),
-    WEIGHT: "The survey weight is published as collected: to who knows it, it is one known column more.",
-    OVERLAPS: "1: the same interval as from the confidential table; 0: the two do not meet.",
-    WIDTHS: "Above 1: the release is less certain than the confidential table.",
-    BIASES: "How far the estimate lies from the confidential one, as a share of that.",
-    SHAPE: "Released over confidential: near 1 is right. Far from 1, no interval can make up for it.",
-    HEAPS: "Real values heap on round numbers; a model's rarely do, which tells that they are made.",
-    DISTANCES: (
-        "U_m and U_a: largest and mean squared difference of the distribution functions; beside them what a fresh "
-        "sample of the same people would show."
-    ),
-    WORST: (
-        "A mean over the datasets hides the one that discloses more. The highest is compared with the median of the "
-        "others."
-    ),
-    REPEATED: (
-        "A value that one row has in many datasets, and hardly any other row, was not drawn anew each time. The "
-        "intruder takes it for the true one. Intervals of 99%."
-    ),
-    TURNED_BACK: (
-        "What lies just outside of the radius is close to nobody. An intruder who knows some people learns how true "
-        "and released values lie to each other, and finds those of other people. Intervals of 99%."
-    ),
-    CLASSIFIER: "A ratio near 1: released records are as hard to tell as those of a fresh sample.",
-}
-# The same of the attacks and checks that boards know, which have a section of their own.
-ATTACKS = {
-    SINGLING_OUT: (
-        "A claim is what holds for one released record: values that occur once, or that few have together. It succeeds "
-        "if it holds for exactly one person of the data."
-    ),
-    LINKABILITY: (
-        "One file has the known columns, another the sensitive ones. Two halves of a person are linked if they are "
-        "near to the same released record."
-    ),
-    INFERENCE: (
-        "The released record nearest in the known columns is asked for the sensitive one; a number counts as guessed "
-        "within 5%."
-    ),
-    DISCLOSED: (
-        "Where all records with a person's known values say the same, nobody need be found. Numbers are looked up in "
-        "five groups, cut at round numbers near the fifths of the confidential values."
-    ),
-    PATTERNS: "Who has few like them is found by the known columns alone, whatever is released of the others.",
-    UNIQUES: "As synthpop counts them. Where the known columns are kept, all four are the same.",
-    LINKS: "The known columns were changed: so many people are still found by them.",
-    CLOSEST: "Half is no sign. Passing this check proves little: one person in a hundred, copied, does not show in it.",
-    RECONSTRUCTION: (
-        "Of columns that are published as collected. What is owed to the own record is the gain; the rest is how "
-        "columns depend on each other."
-    ),
-    CONSISTENCY: (
-        "Pairs of values that nobody has; some are only rare, so that a fresh sample would have them, too. Small cells "
-        "that are those of the data; values, and dates, that are less round than people's own; rules that are broken."
-    ),
-}
-# Blocks that are seen at first; the others stand behind them.
-_FIRST = (EXPECTED, LOOK_ALIKES, MEMBERS, OVERLAPS, SHAPE)
 FATES = {
     "synthesize": "replaced",
     "keep": "published as collected",
@@ -208,43 +110,49 @@ def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
 
 
 def list_measure_tables(dossier: Dossier, teller: Teller, family: MeasureFamily) -> list[TableView]:
-    """Everything about risk or utility but other radii, a table a block: those that ship first, then any others."""
-    measures = dossier.evaluation.measures
+    """Everything about risk or utility but other radii and attacks, a table a block; what is seen at first first."""
+    measures, frame = dossier.evaluation.measures, getattr(dossier.evaluation, family)
     tables_of_release = int(dossier.facts["tables"])
-    measures = measures[(measures["family"] == family) & ~measures["block"].isin([BY_RADIUS, *ATTACKS])]
-    frame = getattr(dossier.evaluation, family)
-    # A block of which nothing was measured has no table.
-    measures = measures[measures["id"].isin(frame["measure"].unique())]
+    wanted = (measures["family"] == family) & ~measures["attack"].astype(bool) & (measures["block"] != BY_RADIUS.title)
     tables = []
-    for title in sorted(measures["block"].unique(), key=_place):
-        rows = _name_rows(dossier, frame[frame["measure"].isin(measures.loc[measures["block"] == title, "id"])])
-        if title == ESTIMATES:
+    for title, found, note, first_seen in _list_blocks(dossier, measures[wanted], frame):
+        rows = found
+        if title == ESTIMATES.title:
             # Weighted and unweighted ones of an analysis stand side by side.
             places = {about: place for place, about in enumerate(dict.fromkeys(_about(rows)))}
             rows = rows.iloc[np.argsort([places[about] for about in _about(rows)], kind="stable")]
         first = "analysis" if rows["measure"].isin([*_OF_ANALYSES, "estimate_unweighted"]).all() else "measure"
-        many = f", realised, mean over {tables_of_release} tables" if title == RECORDS else ""
-        table = _by_scheme(dossier, teller, rows, f"{cut_measure(title)}{many}", first, NOTES.get(title, ""))
-        own = title in _FIRST or title not in NOTES or (title == RECORDS and not _has_expected(dossier))
+        many = f", realised, mean over {tables_of_release} tables" if title == RECORDS.title else ""
+        table = _by_scheme(dossier, teller, rows, f"{cut_measure(title)}{many}", first, note)
+        own = first_seen or (title == RECORDS.title and not _has_expected(dossier))
         tables.append(replace(table, more=not own))
     return tables
+
+
+def _list_blocks(
+    dossier: Dossier, measures: pd.DataFrame, frame: pd.DataFrame
+) -> list[tuple[str, pd.DataFrame, str, bool]]:
+    """Title, rows and note of every block of which something was measured, and whether it is seen at first."""
+    # A block without a note is not one of ours, or needs none.
+    about = measures[measures["id"].isin(frame["measure"].unique())]
+    about = about.assign(seen=about["first"].astype(bool) | (about["note"] == ""))
+    found = []
+    for title, own in about.groupby("block", sort=False):
+        rows = _name_rows(dossier, frame[frame["measure"].isin(own["id"])])
+        found.append((f"{title}", rows, f"{own['note'].iloc[0]}", bool(own["seen"].any())))
+    return sorted(found, key=lambda block: not block[-1])
 
 
 def list_attack_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     """The attacks and checks that boards know, a table a block; the three criteria are seen at first."""
     measures = dossier.evaluation.measures
     both = pd.concat([dossier.evaluation.risk, dossier.evaluation.utility], ignore_index=True)
-    measures = measures[measures["id"].isin(both["measure"].unique())]
     tables = []
-    for title, note in ATTACKS.items():
-        if title not in set(measures["block"]):
-            continue
-        rows = _name_rows(dossier, both[both["measure"].isin(measures.loc[measures["block"] == title, "id"])])
+    for title, rows, note, first_seen in _list_blocks(dossier, measures[measures["attack"].astype(bool)], both):
         # What belongs to one column, or to one number of columns, stands together.
         places = {about: place for place, about in enumerate(dict.fromkeys(_of_attack(rows)))}
-        rows = rows.iloc[np.argsort([places[about] for about in _of_attack(rows)], kind="stable")]
-        table = _by_scheme(dossier, teller, rows, title, "measure", note)
-        tables.append(replace(table, more=title not in (SINGLING_OUT, LINKABILITY, INFERENCE)))
+        ordered = rows.iloc[np.argsort([places[about] for about in _of_attack(rows)], kind="stable")]
+        tables.append(replace(_by_scheme(dossier, teller, ordered, title, "measure", note), more=not first_seen))
     return tables
 
 
@@ -257,7 +165,7 @@ def list_sortable_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     evaluation, looks = dossier.evaluation, evaluation_looks(dossier.evaluation)
     both = pd.concat([evaluation.risk, evaluation.utility], ignore_index=True)
     measures = evaluation.measures
-    wanted = measures.loc[(measures["better"] != "") & (measures["block"] != BY_RADIUS), "id"]
+    wanted = measures.loc[(measures["better"] != "") & (measures["block"] != BY_RADIUS.title), "id"]
     rows = both[both["measure"].isin(wanted) & (both["group"] == "") & both["value"].notna()]
     # What matters most comes first.
     order = {name: place for place, name in enumerate(SIDE_BY_SIDE)}
@@ -319,7 +227,7 @@ def list_radius_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
         rows = _add_unit(dossier, pd.concat([agency, others], ignore_index=True))
         tables.append(_by_scheme(dossier, teller, rows.sort_values("at", kind="stable"), title, "radius"))
     measures = dossier.evaluation.measures
-    added = measures.loc[(measures["block"] == BY_RADIUS) & ~measures["id"].isin(list(_BY_RADIUS)), "id"]
+    added = measures.loc[(measures["block"] == BY_RADIUS.title) & ~measures["id"].isin(list(_BY_RADIUS)), "id"]
     rows = _name_rows(dossier, frame[frame["measure"].isin(added)])
     tables = [*tables, _by_scheme(dossier, teller, rows, "By the intruder's radius", "measure")]
     return [replace(table, more=True) for table in tables]
@@ -486,10 +394,6 @@ def _count(caption: str, first: str, counts: dict[str, str]) -> TableView:
     return TableView(caption, first, (Heading("records"),), rows)
 
 
-def _place(title: str) -> int:
-    return list(NOTES).index(title) if title in NOTES else len(NOTES)
-
-
 def _name_rows(dossier: Dossier, rows: pd.DataFrame) -> pd.DataFrame:
     """Give rows of an evaluation their units, a `key` for what each is about, and the `label` that it is shown by."""
     keys, labels = [], []
@@ -505,7 +409,7 @@ def _name_rows(dossier: Dossier, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _add_unit(dossier: Dossier, rows: pd.DataFrame) -> pd.DataFrame:
     measures = dossier.evaluation.measures.set_index("id")
-    return rows.assign(**{name: rows["measure"].map(measures[name]) for name in ("unit", "coarse")})
+    return rows.assign(**{name: rows["measure"].map(measures[name]) for name in ("unit", "coarse", "explanation")})
 
 
 def _by_scheme(
@@ -523,7 +427,7 @@ def _by_scheme(
         figures = {row["scheme"]: as_figure(row) for row in part}
         cells = [teller.figure(about["unit"], figures.get(scheme), about["coarse"]) for scheme in schemes]
         before = [Told(about["counted"])] if "counted" in rows else []
-        shown.append(Row(cut_measure(f"{about['label']}"), (*before, *cells), what=MEANINGS.get(about["measure"], "")))
+        shown.append(Row(cut_measure(f"{about['label']}"), (*before, *cells), what=about["explanation"]))
     before = [Heading("records")] if "counted" in rows else []
     return TableView(caption, first, (*before, *_scheme_headings(dossier, schemes)), tuple(shown), note)
 
