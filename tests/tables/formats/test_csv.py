@@ -116,10 +116,10 @@ def test_bytes_that_fit_no_encoding_and_damaged_utf_8_are_refused(tmp_path, cont
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     problem = problem_of(lambda: read_table(path))
-    assert problem.startswith("encoding: the file holds bytes that are not utf-8")
+    assert problem.startswith("encoding: the file contains bytes that are not utf-8")
 
 
-TURNING = "from line {} on, and letters of it from line {} on: it has two encodings"
+TURNING = "from line {} on, and UTF-8 letters from line {} on: it has two encodings"
 FEW, MANY = "1,Élise\n", "2,Zoë\n3,secret\n" * 40
 TWO = {
     "UTF-8 first": (FEW.encode() + MANY.encode("latin-1"), (3, 2)),
@@ -133,7 +133,7 @@ def test_a_file_of_two_encodings_is_refused_with_the_line_unless_one_is_said(tmp
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n" + content)
     problem = problem_of(lambda: read_table(path))
-    assert problem.startswith("encoding: the file holds bytes that are not utf-8 " + TURNING.format(*lines))
+    assert problem.startswith("encoding: the file contains bytes that are not utf-8 " + TURNING.format(*lines))
     assert "secret" not in problem
     assert len(read_table(path, encoding="cp1252").frame) == 81
     # Signs after capitals are no letters of UTF-8.

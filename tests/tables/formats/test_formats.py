@@ -335,7 +335,7 @@ def test_names_that_a_format_cannot_have_are_named_with_the_limit(tmp_path, endi
         with pytest.raises(InputError) as caught:
             write_table(pd.DataFrame({"fine": [1], name: [1]}), tmp_path / f"t.{ending}")
         problem = str(caught.value)
-        assert f"called {name!r}. Rename them: letters" in problem
+        assert f"{name!r}. Rename them: letters" in problem
         assert "at most" in problem
     assert not list(tmp_path.iterdir())
     frame = pd.DataFrame({name: [1] for name in fine})
