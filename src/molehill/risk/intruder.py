@@ -197,8 +197,6 @@ class View:
         For every numeric sensitive variable.
     whole
         False for a chunk of a larger dataset, which holds some of its patterns, each complete.
-    scan
-        The order in which three or more numeric variables are compared, where a larger dataset determines it.
     """
 
     intruder: Intruder
@@ -214,7 +212,6 @@ class View:
     radius: Floats
     min_radius: Floats
     whole: bool = True
-    scan: tuple[int, ...] | None = None
 
     def __repr__(self) -> str:
         return f"View({self.records:,} records in {self.patterns.number:,} patterns)"
