@@ -119,13 +119,13 @@ def test_the_search_has_every_point_with_its_bars_and_marks_the_chosen_one(point
     assert first[["bottom", "left"]].tolist() == pytest.approx(
         [0.2136 - 1.96 * 0.001, 0.03579 - 1.96 * 0.0005], abs=1e-4
     )
-    states = ["misses a target", *["keeps the targets"] * 2]
+    states = ["fails a criterion", *["meets the criteria"] * 2]
     assert drawn["scheme"].tolist() == [*states, "topcoding", "noise, 10% of the sd", *states]
     # All have a number in the panel that is closer, in the other one only the chosen one.
     assert drawn["number"].tolist() == ["", "2", "", "", "", "1", "2", "3"]
     assert "Ring: the selected one" in charts["search"].subtitle
     missed = draw(search_map(points, baselines, fresh=np.nan, chosen=0, column="income"))
     assert "Ring: the closest one" in missed.subtitle
-    assert "fresh sample" not in missed.texts
+    assert "sampling benchmark" not in missed.texts
     alone = draw(search_map(points.head(1), baselines, fresh=np.nan, chosen=0, column="income"))
     assert alone.data_with("chosen")["number"].tolist() == ["1", "", ""]

@@ -219,9 +219,9 @@ def test_every_problem_is_told_at_once(people):
     with pytest.raises(InputError) as told:
         read_constraints(declared, people)
     assert str(told.value).startswith("constraints: 4 problems: 'agee < 15': there is no variable")
-    assert "'income >= rent' is equivalent to 'rent <= income': leave one of the two out" in str(told.value)
+    assert "'income >= rent' is equivalent to 'rent <= income': remove one of the two" in str(told.value)
     assert "'age < 3' and 'age > 5' contradict each other" in str(told.value)
-    assert str(told.value).endswith("Correct each of them.")
+    assert str(told.value).endswith("Correct all of them.")
 
 
 @pytest.mark.parametrize("twice", ["rent<=income", "income >= rent", "0 >= rent - income"])
