@@ -24,7 +24,7 @@ from drawing import in_words  # noqa: F401
 from molehill import SequentialSynthesizer, Settings, models, read_settings, write_table
 from molehill.cli.main import app
 from molehill.cli.options import read_given
-from molehill.parts.dataset import write_dataset
+from molehill.larger_than_memory.files import write_files
 from molehill.sdc_methods import multiply_noise, topcode
 from molehill.synthesis import fitting
 from molehill.tables.populations import consumer_survey
@@ -182,7 +182,7 @@ def run_command(command: list[str], folder: Path) -> None:
         write_table(table, folder / file.replace("*", "1"))
     for name in (word for word in command if word.endswith("/")):
         table = multiply_noise(survey, "income", seed=1) if name.startswith("synth") else survey
-        write_dataset([to_arrow(as_table(table).frame)], folder / name)
+        write_files([to_arrow(as_table(table).frame)], folder / name)
     done = CliRunner().invoke(app, [word.replace("*", "1") for word in command])
     assert done.exit_code == 0, done.output
 

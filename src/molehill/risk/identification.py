@@ -179,7 +179,6 @@ def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
         order=orders[view.pattern_of_cell],
         radius=view.radius,
         floor=view.min_radius,
-        scan=view.scan,
     )
     # From the smallest up, so that a sum of several cells does not depend on how they happen to be numbered.
     rising = np.argsort(covered.total, kind="stable") if view.by_cell is not view.patterns else slice(None)
