@@ -358,7 +358,7 @@ def test_levels_not_seen_are_refused_by_number_and_never_by_value():
     assert "secret" not in str(e.value)
     with pytest.raises(InputError, match="in 1 record"):
         apply_design(design, Table(pd.DataFrame({"region": ["N", None]})))
-    with pytest.raises(InputError, match="no column 'region'"):
+    with pytest.raises(InputError, match="no variable 'region'"):
         apply_design(design, Table(pd.DataFrame({"Region": ["N"]})))
 
 

@@ -286,7 +286,7 @@ def test_what_is_replaced_later_is_not_there_to_learn_from():
 
     quick_fit(SequentialSynthesizer((replace(WAGES, learn=learn), BONUS)), FIRM)
     assert columns == [[name for name in FIRM.columns if name != "bonus"]]
-    assert "no column 'pay'" in refusal(lambda: quick_fit(SequentialSynthesizer((BONUS, WAGES)), FIRM), "model")
+    assert "no variable 'pay'" in refusal(lambda: quick_fit(SequentialSynthesizer((BONUS, WAGES)), FIRM), "model")
 
 
 def test_a_column_is_replaced_once():
