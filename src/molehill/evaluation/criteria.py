@@ -117,7 +117,7 @@ class Criterion:
 
     @property
     def is_utility(self) -> bool:
-        """Whether it asks for something to be kept, not for a risk to be low; of one's own measures if more is better."""
+        """Whether it asks for something to be kept; of a measure that does not ship, whether more is better."""
         ours = [one for one in MEASURES if one.id == self.measure]
         return ours[0].family == "utility" if ours else self.sign == ">="
 

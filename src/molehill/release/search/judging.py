@@ -83,7 +83,7 @@ class Judgement:
     break a realised maximum in a release.
     """
 
-    target: Target
+    target: Criterion
     value: float
     error: float
     chance: float
