@@ -347,9 +347,9 @@ OWN = (
     ADDED,
     SHARP,
     OPEN,
-    replace(OPEN, id="narrow", words="of the release alone", release_only=True),
-    replace(OPEN, id="enough", words="of 300 or more", least_records=300),
-    replace(OPEN, id="more", words="of 301 or more", least_records=301),
+    replace(OPEN, id="narrow", label="of the release alone", release_only=True),
+    replace(OPEN, id="enough", label="of 300 or more", least_records=300),
+    replace(OPEN, id="more", label="of 301 or more", least_records=301),
 )
 
 
