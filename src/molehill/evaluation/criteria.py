@@ -177,8 +177,8 @@ def impossible(criteria: Sequence[Criterion]) -> list[str]:
 
 
 def check_criteria(criteria: Sequence[Criterion], measures: Sequence[Measure]) -> None:
-    """Refuse criteria on measures that are not taken, or with the sign of the other side."""
-    about = {one.id: one for one in measures}
+    """Refuse criteria on measures that there are none of, or with the sign of the other side."""
+    about = {one.id: one for one in (*MEASURES, *measures)}
     for one in criteria:
         if one.measure not in about:
             problem = f"{str(one)!r}: it begins with none of {_list_words()}, and there is no measure {one.measure!r}"
@@ -208,7 +208,7 @@ def _parse(text: str) -> Criterion | str:
         bound = float(number.rstrip("%")) / (100 if number.endswith("%") else 1)
     except ValueError:
         return "what follows the sign is not a number: write one such as 0.5"
-    found = _find_measure(what)
+    found = _find_measure(what, bound)
     if isinstance(found, str):
         return found
     measure, statistic = found
@@ -219,14 +219,14 @@ def _parse(text: str) -> Criterion | str:
     return Criterion(measure, statistic, bound, ">=" if sign == ">=" else "<=")
 
 
-def _find_measure(what: str) -> tuple[str, str] | str:
+def _find_measure(what: str, bound: float) -> tuple[str, str] | str:
     """Find what a criterion is about: the id of the measure and the statistic, or what is wrong."""
     first, _, rest = what.partition(" ")
     of_records = {words.text: id_ for (id_, kind), words in _WORDS.items() if kind == "records"}
     is_quantile = first.endswith("%") and first[:-1].replace(".", "", 1).isdigit()
     if is_quantile or first in ("mean", "maximum"):
         if rest not in of_records:
-            return "say of which risk: " + ", or ".join(f"{first} {text}" for text in of_records)
+            return "say of which risk: " + ", or ".join(f"{first} {text} <= {bound:g}" for text in of_records)
         return of_records[rest], f"{float(first[:-1]):.12g}%" if is_quantile else first
     for text, (id_, words) in _BY_TEXT.items():
         if words.kind == "step" and first == text:

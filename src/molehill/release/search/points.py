@@ -17,6 +17,7 @@ import pandas as pd
 
 from molehill.arrays import Booleans, Floats, derive_seed
 from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.catalogue.distributions import tell_apart
 from molehill.evaluation.catalogue.identity import find_isolated, rates
 from molehill.evaluation.context import Context
@@ -466,7 +467,7 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
 
 def _measure_criterion(target: Criterion, job: Job, context: Context) -> tuple[float, float]:
     """The worst figure that a criterion is about, and its error by the interval over the datasets."""
-    (measure,) = (one for one in job.measures if one.id == target.measure)
+    measure = {one.id: one for one in (*MEASURES, *job.measures)}[target.measure]
     values = read_values(measure, measure.compute(context))
     taken = [one for one in values if not one.group and target.statistic in ("", one.column, one.of)]
     taken = [one.figure for one in taken if not np.isnan(one.figure.value)]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from molehill.errors import InputError, check_choice
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.criteria import Criterion, impossible, read_criteria
 from molehill.plan.settings import Settings
 from molehill.release.making import Job, Stage, Tell
@@ -71,7 +72,7 @@ def _check_targets(targets: Sequence[Criterion], job: Job) -> None:
                 raise InputError("release_criteria", f"{str(target)!r}: there are no analyses", "Give some")
             if target.statistic:
                 check_choice("release_criteria", target.statistic, names)
-        needed = {need for one in job.measures if one.id == target.measure for need in one.needs or ()}
+        needed = {need for one in (*MEASURES, *job.measures) if one.id == target.measure for need in one.needs or ()}
         for need in sorted(needed & {"control", "halves"}):
             problem = f"{str(target)!r}: it needs {'a control group' if need == 'control' else 'fits to halves'}"
             raise InputError("release_criteria", f"{problem}, which a search has not", "Leave it out")
