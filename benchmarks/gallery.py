@@ -1,15 +1,13 @@
 """Releases of known character, and the recommendation that each gets.
 
 Run `python benchmarks/gallery.py` for all releases: safe by construction, leaking in one of twenty-one ways at three
-strengths, and useless. `--write docs/gallery.md` puts the table into that page. `--safe 200` makes 200 releases that
-are safe by construction, and counts their recommendations. Only simulated data, of 1,200 records, are used; a release
-takes a few seconds.
+strengths, and useless. `--write docs/gallery.md` puts the table into that page. Only simulated data, of
+1,200 records, are used; a release takes a few seconds. `benchmarks/safe_releases.py` has many more safe ones.
 """
 
 import argparse
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -551,35 +549,7 @@ def show_all(path: Path | None) -> None:
         path.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}", encoding="utf-8")
 
 
-def count_safe(number: int) -> None:
-    """Releases drawn from the true model, or from patterns, of data that differ in size, model and datasets."""
-    found: Counter[str] = Counter()
-    refused: Counter[str] = Counter()
-    for place in range(number):
-        random = np.random.default_rng([7, place])
-        name = list(MODELS)[place % len(MODELS)]
-        world = make_world(name, random, int(random.choice([600, 1_200, 2_000])))
-        datasets = int(random.choice([1, 5, 10, 20]))
-        made = world.safe(random, datasets)
-        kind = "draws from the true model"
-        if place % 4 == 3:
-            kind, made = "values of the pattern", each(world, [from_patterns(world, random) for _ in range(datasets)])
-        verdict, why = recommend(Release("safe", kind, "", world, made))
-        found[verdict.decision] += 1
-        if verdict.decision == "do not release":
-            refused[f"{name}, {kind}"] += 1
-            print(f"{place}: {name}, {kind}, {len(world.data)} records, {datasets} datasets: {why}", flush=True)
-    for decision, times in found.most_common():
-        print(f"{decision}: {times} of {number} ({times / number:.1%})")
-    print(dict(refused))
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--safe", type=int, default=0, help="how many releases that are safe by construction")
     parser.add_argument("--write", type=Path, help="the page that has the table")
-    given = parser.parse_args()
-    if given.safe:
-        count_safe(given.safe)
-    else:
-        show_all(given.write)
+    show_all(parser.parse_args().write)

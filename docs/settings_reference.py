@@ -12,10 +12,10 @@ release that it describes. All other settings have a default. In the file they a
 on the command line (`--set datasets=5`), they are the fields of `molehill.Settings` without the tables. Treatments
 and whatever else is set for single variables are in the table `columns`: `income = "synthesize"`, or `income = {
 release = "synthesize", upper = 2000000 }` with `release` and `lower`, `upper`, `radius`, `min_radius`, `kind`,
-`breaks`, `missing_codes`, `knowledge_probability`, `levels`, `min_level_records`, `accept_identifying = true` and
-`accept_derivable = true` of that variable. The table `survey` has the parts of `survey_design` by themselves: `weight
-= "PWGTP"`. All problems of a file are listed at once, before any work. The page is made from the code: `python
-docs/settings_reference.py`.
+`breaks`, `missing_codes`, `knowledge_probability`, `levels`, `min_level_records`, `accept_identifying = true`,
+`accept_derivable = true` and `grouped = true` of that variable. The table `survey` has the parts of `survey_design` by
+themselves: `weight = "PWGTP"`. All problems of a file are listed at once, before any work. The page is made from the
+code: `python docs/settings_reference.py`.
 """
 HEAD = ["| setting | what it is | may be | default |", "|---|---|---|---|"]
 

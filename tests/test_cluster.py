@@ -29,9 +29,9 @@ from molehill import cluster as clusters
 from molehill import runtime
 from molehill.cluster import Cluster, connect, pack, unpack
 from molehill.errors import InputError
-from molehill.parts import risk as parts_risk
-from molehill.parts.dataset import write_dataset
-from molehill.parts.risk import confidential_risk_in_parts
+from molehill.larger_than_memory import risk as large_risk
+from molehill.larger_than_memory.files import write_files
+from molehill.larger_than_memory.risk import measure_confidential
 from molehill.plan.settings import Settings
 from molehill.release import release as releases
 from molehill.release.search import points
@@ -130,7 +130,7 @@ def dying(tmp_path, monkeypatch) -> Iterator[Callable[[Any], None]]:
             return parallel_map(partial(pieces.work_and_die_once, died, os.getpid(), function), calls, shared=shared)
 
         asked.append(module)
-        monkeypatch.setattr(module, "spread", spread_and_die)
+        monkeypatch.setattr(module, "parallel_map", spread_and_die)
 
     yield let_die
     assert died.exists() == bool(asked)
@@ -445,15 +445,15 @@ def test_chains_on_workers_are_the_same_bytes(tmp_path, dying, where, request):
 
 
 @WHERE
-def test_a_table_in_parts_is_measured_alike_on_workers(small, tmp_path, dying, where, request):
+def test_files_larger_than_memory_are_measured_alike_on_workers(small, tmp_path, dying, where, request):
     request.getfixturevalue(where)
     survey, _ = small
     table = pa.Table.from_pandas(survey, preserve_index=False)
-    write_dataset([table.slice(0, 80), table.slice(80)], tmp_path / "own")
+    write_files([table.slice(0, 80), table.slice(80)], tmp_path / "own")
     intruder = Intruder(known=["gender", "region"], sensitive="income", radius=0.2)
     if where == "doomed":
-        dying(parts_risk)
-    confidential_risk_in_parts(tmp_path / "own", intruder, order=2, buckets=6, out=tmp_path / "there")
+        dying(large_risk)
+    measure_confidential(tmp_path / "own", intruder, order=2, chunks=6, out=tmp_path / "there")
     there = read_table(tmp_path / "there" / "part-00000.parquet").frame
     assert there["risk"].tolist() == confidential_risk(survey, intruder, order=2).risk.tolist()
 

@@ -24,7 +24,7 @@ from drawing import in_words  # noqa: F401
 from molehill import SequentialSynthesizer, Settings, models, read_settings, write_table
 from molehill.cli.main import app
 from molehill.cli.options import read_given
-from molehill.parts.dataset import write_dataset
+from molehill.larger_than_memory.files import write_files
 from molehill.sdc_methods import multiply_noise, topcode
 from molehill.synthesis import fitting
 from molehill.tables.populations import consumer_survey
@@ -107,7 +107,7 @@ def by_forests(monkeypatch):
     monkeypatch.setattr(fitting, "_sample", grow)
 
 
-# As they stand, and these on few records too, all pages run in slow tests.
+# These take seconds even so.
 DEAR = {"attacks", "columns", "surveys"}
 
 
@@ -128,8 +128,12 @@ def test_the_python_of_a_page_runs_on_few_records(page, tmp_path, monkeypatch, c
         assert (tmp_path / "survey-release" / "release" / "synthetic_05.csv").exists()
 
 
+# Of the other pages nothing is made smaller, and nothing is fitted by chains.
+OTHERWISE = [page for page in WITH_PYTHON if page.stem in (*SMALLER, "own-model")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", OTHERWISE, ids=lambda page: page.stem)
 def test_the_python_of_a_page_runs_as_it_stands(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run_page(page, str)
@@ -178,7 +182,7 @@ def run_command(command: list[str], folder: Path) -> None:
         write_table(table, folder / file.replace("*", "1"))
     for name in (word for word in command if word.endswith("/")):
         table = multiply_noise(survey, "income", seed=1) if name.startswith("synth") else survey
-        write_dataset([to_arrow(as_table(table).frame)], folder / name)
+        write_files([to_arrow(as_table(table).frame)], folder / name)
     done = CliRunner().invoke(app, [word.replace("*", "1") for word in command])
     assert done.exit_code == 0, done.output
 

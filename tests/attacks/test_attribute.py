@@ -53,6 +53,21 @@ def test_control_records_are_looked_up_in_the_release_too():
     assert (found.attacks, found.controls) == (9, 4)
 
 
+def test_what_is_drawn_for_people_alone_in_their_pattern_is_no_disclosure():
+    # Nobody of the control has the known values of anybody: looked up, nothing is found of them.
+    random = np.random.default_rng(1)
+    people = pd.DataFrame(
+        {"code": np.arange(400).astype(str), "job": random.choice(list("abc"), 400, p=[0.7, 0.2, 0.1])}
+    )
+    drawn = people.assign(job=random.permutation(people["job"]))
+    control = people.assign(code=np.arange(400, 800).astype(str))
+    about = {"known": "code", "target": "job", "control": control}
+    found = disco(people, drawn, **about).attack
+    assert found.rate.value > 0.4
+    assert found.risk.low < 0
+    assert disco(people, people, **about).attack.risk.value == 1.0
+
+
 def test_targeted_attribution_is_that_of_both_definitions():
     found = correct_attribution(DATA, RELEASED, "town", "job")
     # Sure are x of A (thrice), y of C (twice), y of D and z of F; nobody of the data is of F.

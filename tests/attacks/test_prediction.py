@@ -198,3 +198,20 @@ def test_records_are_alike_of_which_kept_variables_say_the_same(exact):
     # Nothing that is kept, or too few records to learn from, says nothing.
     assert group_by_kept(table, drawn, [], exact=exact, seed=1) is None
     assert group_by_kept(table, drawn[:, :40], ["child"], exact=exact, seed=1) is None
+
+
+def test_groups_are_as_narrow_as_what_is_kept_predicts():
+    # Of an amount that a kept one explains by 95%, the values of a group are close by about as often as draws are.
+    random = np.random.default_rng(3)
+    spending = random.normal(size=2_000)
+    drawn = np.exp(9 + 0.8 * spending + 0.18 * random.normal(size=(2, 2_000)))
+    groups = group_by_kept(Table(pd.DataFrame({"spending": spending})), drawn, ["spending"], exact=False, seed=1)
+    assert groups is not None
+
+    def close(one, other):
+        return (np.abs(one - other) <= 0.2 * other).mean()
+
+    swapped = drawn[0].copy()
+    for rows in pd.Series(np.arange(2_000)).groupby(groups).indices.values():
+        swapped[rows] = np.roll(drawn[0, rows], 1)
+    assert close(drawn[0], drawn[1]) - close(swapped, drawn[1]) < 0.06

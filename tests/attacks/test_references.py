@@ -39,37 +39,12 @@ def attack(data, released, people, seed):
     }
 
 
-def redraw(data, share, random):
-    """Draw each value anew, with such a chance, as of any person: shuffled ones would still be those of the data."""
-    again = sample(random).apply(lambda column: random.permutation(column.to_numpy()))
-    chosen = pd.DataFrame(random.random(data.shape) < share, columns=data.columns)
-    return data.mask(chosen, again)
-
-
 def test_the_data_themselves_are_found_out():
     random = np.random.default_rng(1)
     data, people = sample(random), sample(random)
     for name, risk in attack(data, data, people, 1).items():
         assert risk.low > 0.1, name
         assert risk.value > 0.5, name
-
-
-@pytest.mark.slow
-def test_noise_lies_between_and_more_of_it_protects_more():
-    random = np.random.default_rng(1)
-    shares, found = (0.0, 0.25, 0.5, 1.0), []
-    for share in shares:
-        runs = []
-        for run in range(8):
-            data, people = sample(random), sample(random)
-            runs.append([risk.value for risk in attack(data, redraw(data, share, random), people, run).values()])
-        found.append(np.nanmean(runs, axis=0))
-    levels = np.array(found)
-    falls = levels[:-1] - levels[1:]
-    assert (falls[:2] > 0).all()
-    # From a half on some attacks fail already, and what is left to fall is noise.
-    assert (falls[2] > -0.05).all()
-    assert (np.abs(found[-1]) < 0.1).all()
 
 
 def count_shown(replications):

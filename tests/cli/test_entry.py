@@ -45,7 +45,7 @@ def begin(answer):
 entry.answer_signals = begin
 entry.main()
 """
-EVENTS = [1, 30, 100, 300, 1000, 3000, 6000]
+EVENTS = [1, 30, 100, 300, *(pytest.param(event, marks=pytest.mark.slow) for event in (1000, 3000, 6000))]
 
 
 def stop(program: str, *arguments: object, number: signal.Signals) -> tuple[int, str]:
@@ -117,7 +117,6 @@ def test_what_cannot_be_resumed_is_not_said_to_be():
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("number", ENDED)
 def test_a_signal_at_any_moment_ends_in_one_line(tmp_path, event, number):

@@ -9,7 +9,8 @@ from molehill.cli.progress import telling, watched
 from molehill.runtime import doing
 
 
-def test_a_stage_that_goes_on_says_so_until_another_begins():
+def listener():
+    """The lines that are given, and an event: that a stage went on."""
     lines, gone_on = [], threading.Event()
 
     def say(line):
@@ -17,6 +18,11 @@ def test_a_stage_that_goes_on_says_so_until_another_begins():
         if "so far" in line:
             gone_on.set()
 
+    return lines, gone_on, say
+
+
+def test_a_stage_that_goes_on_says_so_until_another_begins():
+    lines, gone_on, say = listener()
     with telling(say, patience=0.01) as tell:
         tell("fitting")
         assert gone_on.wait(300)
@@ -36,13 +42,7 @@ def test_what_is_interrupted_goes_on_no_more():
 
 
 def test_what_goes_on_is_told_with_its_counts():
-    lines, gone_on = [], threading.Event()
-
-    def say(line):
-        lines.append(line)
-        if "so far" in line:
-            gone_on.set()
-
+    lines, gone_on, say = listener()
     with telling(say, patience=0.01) as tell, doing("point 3 of at most 6"), doing("fitting", 16) as told:
         told.count(5)
         tell("point 2: unweighted")

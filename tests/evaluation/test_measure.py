@@ -98,7 +98,7 @@ def test_what_would_give_a_confidential_estimate_away_stays_inside():
     inside = {measure.id for measure in MEASURES if measure.family == "utility" and not measure.public}
     # With the estimates and distributions of the tables, which anybody has, each would give one of the confidential.
     assert inside == {
-        *("width_ratio", "relative_bias", "wasserstein", "wasserstein_sd"),
+        *("overlap_benchmark", "width_ratio", "relative_bias", "wasserstein", "wasserstein_sd"),
         *("U_a", "U_a_benchmark", "pmse", "pmse_expected"),
         *("agreement_2", "agreement_2_benchmark", "agreement_3", "agreement_3_benchmark"),
         *(

@@ -80,6 +80,34 @@ def test_records_at_high_risk_by_luck_are_no_reason_however_few_tables_are_publi
     assert judge(evaluation(mine={**few, "expected_above_80": (0.0, NAN, NAN)})).decision == "no objection"
 
 
+def test_an_estimate_that_chance_explains_is_a_point_and_no_reason():
+    low = {**FINE, "overlap": (0.3, NAN, NAN)}
+    verdict = judge(evaluation(mine={**low, "overlap_benchmark": (1.0, 0.2, 1.0)}))
+    assert verdict.decision == "no objection"
+    assert "Points for the board: 1 of 1 estimates overlap by less than 0.5 (mean of income), as" in verdict.sentence
+    verdict = judge(evaluation(mine={**low, "overlap_benchmark": (1.0, 0.35, 1.0)}))
+    assert verdict.decision == "board decision needed"
+    assert "by chance" not in verdict.sentence
+
+
+def test_records_at_high_risk_in_one_dataset_are_a_reason_beyond_chance_alone():
+    def decide(number):
+        one = {"risk_above_80": (number, NAN, NAN), "risk_above_80_benchmark": (110.2, 85.0, 138.0)}
+        return judge(evaluation(mine={**FINE, **one}))
+
+    assert decide(119.0).decision == "no objection"
+    assert "records with a risk above 0.8: 119, 85 to 138 by chance" in decide(119.0).sentence
+    assert decide(139.0).decision == "board decision needed"
+
+
+def test_what_pooling_gives_of_drawn_values_as_well_is_a_point():
+    rising = {**FINE, "combined_mean": (0.3, NAN, NAN)}
+    assert judge(evaluation(mine={**rising, "combined_benchmark": (0.2, NAN, NAN)})).decision == "board decision needed"
+    verdict = judge(evaluation(mine={**rising, "combined_benchmark": (0.28, NAN, NAN)}))
+    assert verdict.decision == "no objection"
+    assert "from 0.120 to 0.300, and that of drawn values in their place to 0.280" in verdict.sentence
+
+
 def test_who_is_beaten_is_told_by_how_much_and_for_whom_it_helped():
     better = {**FINE, "risk_mean": (0.10, 0.095, 0.105), "U_m": (0.017, 0.016, 0.0175)}
     safer = {**better, "isolated_mean": (0.08, 0.07, 0.09)}

@@ -244,6 +244,7 @@ def test_only_what_is_marked_public_is_published():
         "drop",
         "derived",
         "accept_identifying",
+        "grouped",
         "min_level_records",
         "shuffle",
         "known",

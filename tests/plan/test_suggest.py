@@ -73,9 +73,16 @@ def test_real_files(shared):
     assert {*sample.synthesize} == {"Income", "Expenditure"}
     assert sample.known == ("Age", "Urban", "Marital", "Educ", "Tenure")
     assert sample.undecided == ()
-    assert {"PINCP", "POVPIP", "DPHY", "DREM", "DEYE", "DEAR", "DVET"} == {*people.synthesize}
+    # Hardly anybody has these: the release would be about the few who do.
+    assert {"DVET", "DEYE"} == {*people.drop}
+    sensitive, observed = {"PINCP", "POVPIP", "DPHY", "DREM", "DEAR"}, {*people.synthesize}
+    assert sensitive <= observed
+    # With these too many people would be alone.
+    assert {"RAC1P", "NPF", "OWN_RENT", "EDU", "INDP_CAT"} == observed - sensitive
+    assert people.kinds == {"EDU": "categorical", "INDP_CAT": "categorical"}
     assert people.undecided == ()
-    assert {"AGEP", "SEX", "PUMA", "MSP", "HISP", "RAC1P", "NOC"} <= {*people.known}
+    assert {"AGEP", "SEX", "PUMA", "MSP", "HISP", "NOC"} <= {*people.known}
+    assert (sample.grouped, people.grouped, persons.grouped) == (("Age",), ("AGEP",), ("age",))
     assert {*persons.drop} == {"db030", "rb030", "rb050"}
     assert persons.survey_design == SurveyDesign("db090")
     assert {name for name in persons.synthesize if name[:2] in ("py", "hy")} == {
@@ -84,7 +91,8 @@ def test_real_files(shared):
     }
     assert set(persons.derived) == {"eqIncome"}
     assert persons.missing_codes == {}
-    assert {"age", "rb090", "db040", "pb220a", "hsize", "pl030"} <= {*persons.known}
+    assert {"age", "rb090", "db040", "pb220a", "hsize"} <= {*persons.known}
+    assert "pl030" in persons.synthesize
 
 
 def affairs() -> pd.DataFrame:
@@ -106,11 +114,24 @@ def affairs() -> pd.DataFrame:
 
 def test_all_that_looks_sensitive_is_replaced_and_not_one_column_of_it():
     suggested = suggest_settings(affairs())
-    assert {*suggested.settings.synthesize} == {"ym", "nbaffairs", "religious"}
-    assert {"age", "sex", "child", "education"} <= {*suggested.settings.known}
-    # What is left out of the key variables is named, with what it would do.
-    assert "With 'occupation' as well" in suggested.notes["known"]
+    assert {"ym", "nbaffairs", "religious"} <= {*suggested.settings.synthesize}
+    assert {"age", "sex", "child"} <= {*suggested.settings.known}
+    # What would make too many people unique is synthesized, with the reason.
+    assert "occupation" in suggested.settings.synthesize
+    assert "would be alone with their key variables" in suggested.reasons["occupation"]
     plan_settings(affairs(), suggested.settings)
+
+
+def test_a_sensitive_category_that_hardly_anybody_has_is_dropped():
+    sick = np.where(np.arange(N) < 6, "yes", "no")
+    suggested = suggest_settings(PEOPLE.assign(diabetes_diagnosis=sick))
+    # Six of three hundred are two in a hundred.
+    assert "diabetes_diagnosis" in suggested.settings.drop
+    reason = suggested.reasons["diabetes_diagnosis"]
+    assert "98.0% of the records are alike in it, and it tells of the other 6 only" in reason
+    assert 'write "synthesize"' in reason
+    more = PEOPLE.assign(diabetes_diagnosis=np.where(np.arange(N) < 7, "yes", "no"))
+    assert "diabetes_diagnosis" in suggest_settings(more).settings.synthesize
 
 
 def test_more_amounts_than_are_sensible_are_left_open_with_what_to_write():
@@ -167,7 +188,10 @@ def test_every_missing_code_has_its_evidence():
 
 def test_the_survey_of_the_demo_needs_no_decision():
     survey = consumer_survey(n=3000, seed=1)
-    assert plan_settings(survey, suggest_settings(survey).settings).columns["fate"].tolist().count("keep") == 10
+    settings = suggest_settings(survey).settings
+    assert settings.undecided == ()
+    assert {"gender", "age", "region"} <= {*settings.known}
+    plan_settings(survey, settings)
 
 
 def test_a_table_with_nothing_to_protect_is_told():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import brute
 from agreement import assert_mean, assert_rate_at_most
 from molehill import InputError, confidential_risk, match_rates, release_risk, risk_weights
-from molehill.risk.identification import matches_beyond_chance, risk_floor
+from molehill.risk.identification import matches_beyond_chance, risk_by_chance, risk_floor
 from molehill.risk.intruder import Intruder
 from properties import examples
 
@@ -238,6 +238,18 @@ def test_who_is_alone_is_matched_by_chance_as_often_as_others_are_close():
     assert gain.value == pytest.approx((1 + 0 + 1 + 0) / 4 - by_chance[0])
 
 
+def test_a_match_that_other_variables_predict_is_no_sign():
+    town = np.repeat(np.arange(30), 4)
+    # One of every town has no work, and no wage, as a variable shows that is released unchanged.
+    idle = np.arange(120) % 4 == 0
+    pay, drawn = (np.where(idle, 0.0, np.exp(5 * np.random.default_rng(seed).normal(size=120))) for seed in (1, 2))
+    data, released = frame(pay, town), frame(drawn, town)
+    assert matches_beyond_chance(data, released, NEIGHBOUR)[1].low > 0.05
+    assert matches_beyond_chance(data, released, NEIGHBOUR, alike=np.where(idle, 1.0, 0.02)[None])[1].low < 0
+    # Of copies they say less than is right.
+    assert matches_beyond_chance(data, data, NEIGHBOUR, alike=np.where(idle, 1.0, 0.02)[None])[1].low > 0.3
+
+
 @pytest.mark.parametrize("datasets", [1, 5])
 def test_draws_from_small_patterns_are_matched_by_chance_and_copies_are_not(datasets):
     runs, alarms, found = 60, 0, 0
@@ -256,6 +268,31 @@ def test_draws_from_small_patterns_are_matched_by_chance_and_copies_are_not(data
         assert match_rates(view, frame(drawn[0], town)).true[0] > 0.01
     assert_rate_at_most(alarms, runs, 0.02, detects=0.4)
     assert_rate_at_most(runs - found, runs, 0.05, detects=0.5)
+
+
+@pytest.mark.parametrize("count_self", [False, True])
+def test_risk_by_chance_by_hand(count_self):
+    data = frame([100, 500, 900, 950], ["A", "B", "C", "C"])
+    released = [frame([105, 97, 910, 300], ["A", "B", "C", "C"]), data]
+    alike = np.full((2, 4), 0.25)
+    found = risk_by_chance(data, released, neighbour(count_self=count_self), alike=alike)
+    # Of three other values 97 is close to 100, none to 500 and 900, and 910 to 950; of the pattern 910 to 950 alone.
+    np.testing.assert_allclose(found["anybody"][0], [[1 / 3, 0, 0, 1 / 3], [0, 0, 1 / 3, 1 / 3]])
+    np.testing.assert_allclose(found["pattern"][0], [[1 / 3, 0, 0, 1], [0, 0, 1, 1]])
+    np.testing.assert_allclose(found["alike"][0], alike)
+    # Who is alone has the risk 1 if found, unless the record itself counts as its cover.
+    alone, half = (0.0, 0.5) if count_self else (1.0, 1.0)
+    np.testing.assert_allclose(found["pattern"][1], [[alone, alone, half, 0], [alone, alone, 0, 0]])
+
+
+@pytest.mark.parametrize("levels", [(0.5, 0.5), (0.9, 0.1)])
+def test_a_coin_is_found_by_chance_by_who_is_alone(levels):
+    random = np.random.default_rng(1)
+    people = np.arange(400)
+    data, released = (frame(random.choice([10.0, 20.0], 400, p=levels), people) for _ in range(2))
+    chance, risk = risk_by_chance(data, released, NEIGHBOUR)["anybody"]
+    assert_mean(release_risk(data, released, NEIGHBOUR).realised - (chance * risk)[0], 0.0, detects=0.25)
+    assert (risk == 1).all()
 
 
 @given(tables(), SENSITIVE, COVER)

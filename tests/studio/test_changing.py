@@ -163,6 +163,16 @@ def test_known_columns_and_their_groups():
     assert change("known", SETTINGS.but(known=["town", "gone"]), column="gone", value=False).known == ("town",)
 
 
+def test_a_variable_is_released_in_its_groups():
+    made = change("grouped", column="age", value=True)
+    assert made.grouped == ("age",)
+    # It can be released so, though the intruder does not know it; and not without groups.
+    assert change("known", made, column="age", value=False).breaks == {"age": (30.0, 50.0)}
+    assert change("grouped", made, column="age", value=False).grouped == ()
+    for action, value in (("breaks", ""), ("fate", "drop"), ("fate", "synthesize")):
+        assert (change(action, made, column="age", value=value).grouped, made.grouped) == ((), ("age",))
+
+
 def test_radius_and_floor_of_all_columns_or_of_one():
     assert change("reach", setting="radius", value="0.35").radius == 0.35
     assert change("reach", setting="min_radius", value="100").min_radius == 100.0

@@ -21,6 +21,23 @@ from molehill.synthesis.synthesizer import Composite, Learned, SequentialSynthes
 from molehill.tables.table import Table
 
 
+def shop(records=150, seed=3):
+    """A category, and an amount that one of its levels raises."""
+    random = np.random.default_rng(seed)
+    kind = random.choice(["a", "b", "c"], records, p=[0.6, 0.35, 0.05])
+    pay = np.exp(7 + 0.5 * (kind == "b") + 0.4 * random.normal(size=records))
+    return pd.DataFrame({"town": random.choice(["N", "S"], records), "kind": kind, "pay": pay})
+
+
+def kinds(records=300, seed=3):
+    """A category of which one level is rare: that of the first two records."""
+    random = np.random.default_rng(seed)
+    town, sex = random.choice(["N", "S", "W"], records), random.choice(["f", "m"], records)
+    kind = np.where(random.random(records) < 0.3 + 0.4 * (town == "N"), "a", random.choice(["b", "c"], records))
+    kind[:2] = "d"
+    return pd.DataFrame({"town": town, "sex": sex, "kind": kind})
+
+
 def level(age, y=None):
     """A normal of known spread: the pseudo posterior of its mean is normal, with a record and without it."""
     mean = numpyro.sample("mean", dist.Normal(0.0, 10.0))

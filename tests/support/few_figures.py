@@ -44,6 +44,7 @@ def evaluation(bounds=None, **schemes):
         for name, ends in measures.items():
             of = {
                 "overlap": "mean of income",
+                "overlap_benchmark": "mean of income",
                 "pmse_ratio": "logistic",
                 "reach_ratio": "largest",
                 "reach_ratio_benchmark": "largest",

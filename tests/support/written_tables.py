@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from molehill.errors import InputError
 from molehill.tables.formats.formats import read_table, write_table
-from molehill.tables.table import Table
+from molehill.tables.table import Dialect, Table
 
 NASTY = [
     "007",
@@ -46,6 +46,12 @@ def written_and_read(data, path):
     """Write a table and read it again."""
     write_table(data, path)
     return read_table(path)
+
+
+def dialect_of(table) -> Dialect:
+    """How the file was written that a table was read from."""
+    assert table.dialect is not None
+    return table.dialect
 
 
 def problem_of(call):

@@ -17,17 +17,12 @@ from molehill.tables.formats.formats import read_table, write_table
 from molehill.tables.schema import infer_kind, infer_schema
 from molehill.tables.table import Dialect, Table
 from properties import examples
-from written_tables import problem_of
+from written_tables import dialect_of, problem_of
 
 
 def read_text(folder, text, name="t.csv", encoding="utf-8", **how: Any):
     (folder / name).write_bytes(text.encode(encoding))
     return read_table(folder / name, **how)
-
-
-def dialect_of(table) -> Dialect:
-    assert table.dialect is not None
-    return table.dialect
 
 
 def lines(header, *columns):

@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 from scipy.stats import t
 
-from agreement import assert_agrees, assert_rate
+from agreement import assert_agrees, assert_rate, assert_rate_at_most
 from molehill import InputError, Table
 from molehill.utility import correlation, estimate, interval_overlap, mean, median, quantile, regression, sd
+from molehill.utility.comparison import overlap_by_chance
 
 # Coverage of 95% intervals is counted in so many runs: one of 75% is found.
 RUNS = 200
@@ -52,6 +53,28 @@ def test_overlap_by_hand(ends, overlap):
     assert interval_overlap(*ends) == pytest.approx(overlap)
     assert interval_overlap(*ends[2:], *ends[:2]) == pytest.approx(overlap)
     assert interval_overlap(*(np.array([end, end]) for end in ends)) == pytest.approx([overlap, overlap])
+
+
+@pytest.mark.parametrize("datasets", [1, 20])
+def test_a_fresh_sample_overlaps_by_as_much_as_chance_lets_it_and_a_biased_one_does_not(datasets):
+    alarms, found, several = 0, 0, [mean("pay"), median("pay"), quantile("pay", 0.9), sd("pay")]
+    for run in range(RUNS):
+        data, *drawn = np.random.default_rng(run).lognormal(10.0, 0.6, (1 + datasets, 300))
+        for shift in (1.0, 1.3):
+            released = [pd.DataFrame({"pay": shift * one}) for one in drawn]
+            rows = estimate(pd.DataFrame({"pay": data}), released, several).to_dict("records")
+            ends = [
+                [row[f"{of}{end}"] for of in ("confidential", "released") for end in ("_low", "_high")] for row in rows
+            ]
+            least = [overlap_by_chance(*one, tables=datasets, estimates=4) for one in ends]
+            odd = any(row["overlap"] < one for row, one in zip(rows, least, strict=True))
+            alarms, found = alarms + (odd and shift == 1.0), found + (odd and shift != 1.0)
+    assert_rate_at_most(alarms, RUNS, 0.03, detects=0.2)
+    assert_rate_at_most(RUNS - found, RUNS, 0.05, detects=0.2)
+
+
+def test_chance_never_explains_intervals_that_do_not_meet():
+    assert overlap_by_chance(0.0, 1.0, 0.0, 1.0, tables=1, estimates=1_000) > 0
 
 
 @pytest.mark.parametrize("interval", ["combined", "bootstrap"])

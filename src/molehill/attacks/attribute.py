@@ -6,14 +6,14 @@ synthpop gives percentages. What importance weights of our own posteriors tell, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from molehill.arrays import Booleans, Floats, Integers
 from molehill.attacks.identity import Breaks, learn_known
-from molehill.attacks.rates import Attack, compare
+from molehill.attacks.rates import Attack, compare, excess
 from molehill.errors import InputError, check_names, check_number
 from molehill.tables.intervals import Figure, mean_over_tables
 from molehill.tables.patterns import match_patterns
@@ -105,7 +105,7 @@ class Disclosure:
     attack
         DiSCO as an attack, with its control: the same for people who were not in the data. The baseline guesses by the
         confidential shares of the targets, and only people whose pattern discloses something: what DiSCO would be if
-        that something had been drawn at random.
+        that something had been drawn at random. The risk is what goes beyond the larger of the two.
     by_dataset
         DiSCO of every released table.
     """
@@ -177,6 +177,10 @@ def disco(
     baseline = mean_over_tables(np.array(naive), least=0.0, most=1.0)
     against = None if people is None else np.array(controlled, dtype=np.float64)
     attack = compare(np.array(succeeded, dtype=np.float64), against, baseline)
+    if baseline.value > attack.control.value:
+        # Of people who were not used nothing is disclosed where nobody else has their known values; that of the others
+        # something is disclosed does not make it true.
+        attack = replace(attack, risk=excess(attack.rate, Figure(*[baseline.value] * 3)))
     found = dict(zip(("synthetic", "found", "disclosive", "correct", "correct_of_disclosive"), figures, strict=True))
     original, by_dataset = Figure(counts.homogeneous, np.nan, np.nan), tuple(float(row[3]) for row in rows)
     return Disclosure(original=original, **found, attack=attack, by_dataset=by_dataset)

@@ -15,8 +15,12 @@ from molehill.attacks.single_variables import is_rare
 from molehill.attacks.worst_dataset import copied_records
 from molehill.tables.intervals import Figure
 
+# A value that a larger share of the records has is not a person's own.
+_OWN = 0.002
 # Drawings for what chance shows.
 _DRAWINGS = 3
+# Of the interval of a copy of the own value.
+_LEVEL = 0.99
 
 
 def copied_anywhere(
@@ -79,6 +83,49 @@ def _compare(
     number = max(int((cells >= 0).sum()), 1)
     rate, chance = (copied_records(cells, values, some) for some in (released, by_chance))
     return excess(wilson(float(rate.max()) * number, number), wilson(float(chance.mean()) * number, number))
+
+
+def copied_own(truth: Floats, released: Floats, patterns: Integers) -> Figure:
+    """Say how many people have their true value, one that few have, in their own released record, beyond chance.
+
+    Chance is the larger of two: that the released value is another record's of the pattern (of anybody, for who is
+    alone in it); and that a record has a value in one dataset that it has in another one, and that is not the true one.
+
+    Parameters
+    ----------
+    truth, released
+        One per record, and (datasets, records); NaN where missing.
+    patterns
+        One per record.
+
+    Examples
+    --------
+    >>> truth = np.arange(1000.0)
+    >>> released = np.where(truth < 200, truth, truth + 0.5)[None]
+    >>> round(copied_own(truth, released, np.zeros(1000, dtype=int)).value, 3)
+    0.2
+    """
+    levels, codes = np.unique(np.concatenate([truth, *released]), return_inverse=True)
+    own, *made = codes.reshape(len(released) + 1, -1)
+    rare = (np.bincount(own)[own] <= max(_OWN * len(truth), 1)) & ~np.isnan(truth)
+    hits = (np.stack(made) == own) & rare
+    chances = []
+    for groups in (patterns.astype(np.int64), np.zeros(len(truth), dtype=np.int64)):
+        wide, others = len(levels), np.bincount(groups)[groups] - 1
+        have = [_count_in(groups * wide + one, groups * wide + own) for one in made]
+        shares = (np.stack(have) - hits) / np.maximum(others, 1)
+        chances.append(np.where(rare, shares, 0.0))
+    alone = np.bincount(patterns)[patterns] == 1
+    chance = float(np.where(alone, chances[1], chances[0]).mean())
+    again = [(one == two) & (one != own) & rare for one, two in pairwise(made)]
+    chance = max(chance, float(np.mean(again))) if again else chance
+    return excess(rate_of(hits.astype(np.float64), level=_LEVEL), Figure(chance, chance, chance))
+
+
+def _count_in(codes: Integers, wanted: Integers) -> Integers:
+    """How many of some codes are each of those wanted."""
+    ordered = np.sort(codes)
+    return np.searchsorted(ordered, wanted, side="right") - np.searchsorted(ordered, wanted)
 
 
 def copied_together(truth: Floats, released: Floats, patterns: Integers) -> Figure:

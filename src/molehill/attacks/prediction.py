@@ -41,7 +41,10 @@ _ALIKE = 0.005
 # Least records in a leaf of either tree.
 _LEAVES = (5, 20)
 # Records are alike if a probability, and a size, is in the same of these ranges; so many cells are looked at, at most.
-_CHANCES, _FIFTHS, _CELLS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98), (0.2, 0.4, 0.6, 0.8), 50_000_000
+_CHANCES, _CELLS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98), 50_000_000
+# So many ranges of sizes, and records in each at least: what predicts closely needs narrow ones. A leaf has one of so
+# many records.
+_RANGES, _IN_RANGE, _OF_LEAF = (5, 40), 15, 40
 
 
 @dataclass(frozen=True)
@@ -229,12 +232,14 @@ def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact:
     inputs = np.column_stack(seen).astype(np.float32)
     place = np.random.default_rng(seed).permutation(records)
     predicted = np.empty((records, len(targets)))
+    # Of few records, leaves of many would find no difference.
+    leaf = int(np.clip(records // _OF_LEAF, *_LEAVES))
     # The levels of a category by one tree; whether a number is the most frequent one, and how large, by one each.
     outcomes = [np.arange(len(targets))] if exact else [np.array([0]), np.array([1])]
     for number in range(_PARTS):
         used, asked = (place % _PARTS != number) & (place < _RECORDS), place % _PARTS == number
         for columns in outcomes:
-            tree = DecisionTreeRegressor(min_samples_leaf=_LEAVES[1], random_state=0)
+            tree = DecisionTreeRegressor(min_samples_leaf=leaf, random_state=0)
             tree.fit(inputs[used], np.column_stack([targets[column] for column in columns])[used])
             predicted[np.ix_(asked, columns)] = tree.predict(inputs[asked]).reshape(-1, len(columns))
     likely = predicted.max(axis=1) if exact else predicted[:, 0]
@@ -242,8 +247,9 @@ def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact:
     if exact:
         what = np.argmax(predicted, axis=1)
     else:
-        sizes = predicted[:, 1]
-        what = np.where(likely < _CHANCES[-1], np.searchsorted(np.quantile(sizes, _FIFTHS), sizes), 0)
+        sizes, number = predicted[:, 1], int(np.clip(records // _IN_RANGE, *_RANGES))
+        ends = np.quantile(sizes, np.arange(1, number) / number)
+        what = np.where(likely < _CHANCES[-1], np.searchsorted(ends, sizes), 0)
     return np.unique(groups * records + what, return_inverse=True)[1].reshape(-1)
 
 

@@ -26,7 +26,7 @@ from molehill.errors import InputError
 from molehill.runtime import find_stop
 
 if TYPE_CHECKING:
-    from molehill.parts.dataset import Dataset
+    from molehill.larger_than_memory.files import ParquetFiles
     from molehill.plan.settings import Settings
     from molehill.risk.intruder import Intruder
 
@@ -169,28 +169,28 @@ def risk(
 ) -> None:
     """Measure the identification risk of confidential data, record by record.
 
-    A folder of Parquet files is one table, which is measured in parts; --out is then a folder too.
+    A folder of Parquet files is one dataset, which may be larger than memory; --out is then a folder too.
 
     Example: molehill risk survey.csv --known gender,age,region --sensitive income --radius 0.2 --order 2
     """
     from molehill.charts import risk_histogram, save_chart
-    from molehill.cli.parts import bytes_of, goes_in_parts, names_of, refuse_options
+    from molehill.cli.large_files import bytes_of, is_large, names_of, refuse_options
     from molehill.cli.terminal import parse_codes, plain_risk, print_profile, record_level
     from molehill.cluster import connect
-    from molehill.parts.dataset import open_dataset
-    from molehill.parts.risk import confidential_risk_in_parts
+    from molehill.larger_than_memory.files import open_files
+    from molehill.larger_than_memory.risk import measure_confidential
     from molehill.risk.profile import profile_risk
     from molehill.tables.cells import declare_missing
 
     for path, argument in ((out, "out"), (chart, "chart")):
         _refuse_existing(path, argument, overwrite=overwrite, read=[data])
     policies = {"count_self": count_self, "small_patterns": small_patterns, "missing_values": missing_values}
-    if goes_in_parts(data, memory_gib):
+    if is_large(data, memory_gib):
         refuse_options({"chart": chart, "missing_codes": missing_codes, "encoding": encoding})
-        dataset = open_dataset(data)
-        intruder = _intruder(names_of(dataset), known, sensitive, radius, min_radius, breaks, kind, policies)
-        with connect(scheduler), _working("Measuring the risk in parts"):
-            found = confidential_risk_in_parts(dataset, intruder, order=order, out=out, memory=bytes_of(memory_gib))
+        files = open_files(data)
+        intruder = _intruder(names_of(files), known, sensitive, radius, min_radius, breaks, kind, policies)
+        with connect(scheduler), _working("Measuring the risk"):
+            found = measure_confidential(files, intruder, order=order, out=out, memory=bytes_of(memory_gib))
         if as_json:
             _print_json(plain_risk(found, found.profile))
         else:
@@ -270,21 +270,21 @@ def evaluate(
 ) -> None:
     """Measure disclosure risk and utility of synthetic data from any source.
 
-    Folders of Parquet files are tables, which are measured in parts: identification risk, matches, and distances of
-    the sensitive columns.
+    Folders of Parquet files are datasets, which may be larger than memory: identification risk, match rates, and the
+    distances of sensitive variables are measured.
 
     Example: molehill evaluate survey.csv synthetic_*.csv --known gender,age,region --sensitive income --radius 0.2
     --compare topcoded=topcoded.csv --regression 'income ~ age + region' --report page.html
     """
     from dataclasses import asdict
 
-    from molehill.cli.parts import goes_in_parts, name_releases, names_of, refuse_options
+    from molehill.cli.large_files import is_large, name_releases, names_of, refuse_options
     from molehill.cli.terminal import parse_bounds, parse_codes, parse_design, plain_evaluation, read_releases
     from molehill.cluster import connect
     from molehill.evaluation.catalogue.estimates import default_analyses
     from molehill.evaluation.verdict import judge
     from molehill.files import write_text
-    from molehill.parts.dataset import open_dataset
+    from molehill.larger_than_memory.files import open_files
     from molehill.report.others import report_tables
     from molehill.tables.cells import declare_missing
     from molehill.utility import regression as fit_formula
@@ -296,7 +296,7 @@ def evaluate(
         problem = "it cannot be combined with --fully-synthetic: such records have no counterpart"
         raise InputError("id", problem, "Leave out one of the two")
     policies = {"count_self": count_self, "missing_values": missing_values}
-    if any(goes_in_parts(path, memory_gib) for path in (confidential, *released)):
+    if any(is_large(path, memory_gib) for path in (confidential, *released)):
         whole = {
             "regression": regression,
             "survey": survey,
@@ -309,10 +309,10 @@ def evaluate(
             "out": out,
         }
         refuse_options(whole | {"missing_codes": missing_codes, "encoding": encoding})
-        dataset = open_dataset(confidential)
-        intruder = _intruder(names_of(dataset), known, sensitive, radius, min_radius, breaks, kind, policies)
+        files = open_files(confidential)
+        intruder = _intruder(names_of(files), known, sensitive, radius, min_radius, breaks, kind, policies)
         with connect(scheduler):
-            _evaluate_in_parts(dataset, name_releases(released, compare or []), intruder, memory_gib, as_json=as_json)
+            _evaluate_large(files, name_releases(released, compare or []), intruder, memory_gib, as_json=as_json)
         return
     # What is wrong with them is told before anything is read.
     bounds = parse_bounds(threshold or [])
@@ -346,18 +346,16 @@ def evaluate(
         typer.echo(str(result))
 
 
-def _evaluate_in_parts(
-    dataset: "Dataset", named: dict[str, list[Path]], intruder: "Intruder", memory: float | None, *, as_json: bool
+def _evaluate_large(
+    files: "ParquetFiles", named: dict[str, list[Path]], intruder: "Intruder", memory: float | None, *, as_json: bool
 ) -> None:
-    from molehill.cli.parts import bytes_of, lay_out_figures, plain_evaluation, tell_evaluation
-    from molehill.parts.risk import confidential_risk_in_parts, release_risk_in_parts
+    from molehill.cli.large_files import bytes_of, lay_out_figures, plain_evaluation, tell_evaluation
+    from molehill.larger_than_memory.risk import measure_confidential, measure_release
 
-    with _working("Measuring risk and utility in parts"):
+    with _working("Measuring risk and utility"):
         bound = bytes_of(memory)
-        own = confidential_risk_in_parts(dataset, intruder, memory=bound)
-        releases = {
-            name: release_risk_in_parts(dataset, paths, intruder, memory=bound) for name, paths in named.items()
-        }
+        own = measure_confidential(files, intruder, memory=bound)
+        releases = {name: measure_release(files, paths, intruder, memory=bound) for name, paths in named.items()}
     risk, utility = lay_out_figures(own, releases)
     if as_json:
         _print_json(plain_evaluation(risk, utility, releases))
@@ -609,17 +607,24 @@ def _print_json(content: Any) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def _working(what: str) -> Any:
+@contextmanager
+def _working(what: str) -> Iterator[None]:
     """Show a spinner while a stage runs, on a terminal only."""
-    return Console(stderr=True).status(f"{what} ...")
+    with Console(stderr=True).status(f"{what} ..."):
+        try:
+            yield
+        except KeyboardInterrupt:
+            # What a signal raises while DuckDB works, whichever it was.
+            still_wanted()
+            raise
 
 
 def _is_result(path: Path) -> bool:
-    """Whether a file is of the results of Molehill: parts by their columns, as any dataset has such names."""
+    """Whether a file is of the results of Molehill: that of a folder by its columns, as any dataset has such names."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    from molehill.parts.risk import COLUMNS
+    from molehill.larger_than_memory.risk import COLUMNS
 
     if not path.name.startswith("part-"):
         return re.fullmatch(_RESULTS, path.name) is not None

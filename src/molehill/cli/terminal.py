@@ -20,7 +20,7 @@ from molehill.errors import InputError
 from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.scorecard import OFF, read_bounds, score, set_rules
 from molehill.evaluation.verdict import MATCH_RATES
-from molehill.parts.risk import RiskInParts
+from molehill.larger_than_memory.risk import ConfidentialSummary
 from molehill.plan.settings import FATES, Settings, printable
 from molehill.plan.suggest import Suggestion
 from molehill.report.dossier import tell_cost, tell_runners_up
@@ -220,14 +220,14 @@ def record_level(result: ConfidentialRisk) -> pd.DataFrame:
     )
 
 
-def _size(result: ConfidentialRisk | RiskInParts) -> tuple[int, int]:
+def _size(result: ConfidentialRisk | ConfidentialSummary) -> tuple[int, int]:
     """How many records and patterns there are."""
-    if isinstance(result, RiskInParts):
+    if isinstance(result, ConfidentialSummary):
         return result.records, result.patterns
     return len(result.risk), result.patterns.number
 
 
-def plain_risk(result: ConfidentialRisk | RiskInParts, profile: RiskProfile) -> dict[str, Any]:
+def plain_risk(result: ConfidentialRisk | ConfidentialSummary, profile: RiskProfile) -> dict[str, Any]:
     """Give the summary of a risk as JSON takes it."""
     patterns = profile.patterns
     records, number = _size(result)
@@ -245,7 +245,7 @@ def plain_risk(result: ConfidentialRisk | RiskInParts, profile: RiskProfile) -> 
     }
 
 
-def print_profile(result: ConfidentialRisk | RiskInParts, profile: RiskProfile) -> None:
+def print_profile(result: ConfidentialRisk | ConfidentialSummary, profile: RiskProfile) -> None:
     """Print the summary of a risk, values as ranges."""
     console = Console(highlight=False)
     records, number = _size(result)

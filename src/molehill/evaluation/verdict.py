@@ -277,8 +277,8 @@ def _remark_protection(evaluation: "Evaluation", scheme: str, teller: Teller) ->
     if before is None or after is None:
         return
     # What tables have that tell nothing beyond the pattern, no release can take away.
-    floor = find_figure(evaluation.risk, scheme, "risk_baseline")
-    least = 0.0 if floor is None else min(floor.value, before.value)
+    floors = [find_figure(evaluation.risk, scheme, name) for name in ("risk_baseline", "risk_benchmark")]
+    least = min(max([one.value for one in floors if one is not None], default=0.0), before.value)
     # Where all values lie close together there is hardly any risk, before as after.
     if after.value - least > max(UNPROTECTED * (before.value - least), RISK_STEP):
         clause = f"most of the risk is left: {teller.share(after.value)} of {teller.share(before.value)} before"
@@ -369,29 +369,49 @@ def _find_helped(evaluation: "Evaluation", other: str, scheme: str) -> list[str]
     return helped
 
 
-def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
-    risk = evaluation.risk
-    names = ("combined_mean", "increases", "increases_by_chance", "moles")
-    pooled, rises, null, moles = (find_figure(risk, scheme, name) for name in names)
+def _remark_combined(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
+    """What all tables together give away, beyond what they give of drawn values in the place of the true ones."""
+    pooled, drawn = (find_figure(evaluation.risk, scheme, f"combined_{end}") for end in ("mean", "benchmark"))
     mean = mean_risk(evaluation, scheme)
-    if mean is not None and pooled is not None and pooled.value > mean.value + RISK_STEP:
-        clause = (
-            f"pooling the tables raises the mean risk from {teller.share(mean.value)} to {teller.share(pooled.value)}"
-        )
-        weight: Weight = "decide" if pooled.value > mean.value + POOLED_STEP else "note"
-        yield Remark(f"{_sentence(clause)} Fewer tables would give away less.", "risk", weight, clause)
-    # The realised risk of few tables is high by luck as well: it counts where nothing better is known.
+    if mean is None or pooled is None or pooled.value <= mean.value + RISK_STEP:
+        return
+    clause = f"pooling the tables raises the mean risk from {teller.share(mean.value)} to {teller.share(pooled.value)}"
+    much = pooled.value > mean.value + POOLED_STEP
+    if drawn is None or pooled.value > max(drawn.value + RISK_STEP, drawn.high):
+        text = f"{_sentence(clause)} Fewer tables would give away less."
+        yield Remark(text, "risk", "decide" if much else "note", clause)
+    else:
+        clause += f", and that of drawn values in their place to {teller.share(drawn.value)}"
+        text = f"{_sentence(clause)} What is released unchanged predicts them, from one table as well."
+        yield Remark(text, "risk", "point" if much else "note", clause)
+
+
+def _remark_high(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
+    """Records at high risk. The realised risk of few tables is high by luck as well: it counts beyond that."""
     for name, (what, least) in _HIGH.items():
-        high = find_figure(risk, scheme, f"{name}_{ABOVE_HIGH}")
+        high = find_figure(evaluation.risk, scheme, f"{name}_{ABOVE_HIGH}")
         if high is None:
             continue
+        luck = find_figure(evaluation.risk, scheme, f"{name}_{ABOVE_HIGH}_benchmark")
         if high.value > least:
             clause = f"records with {what.format(HIGH_RISK)}: {teller.count(high.value)}"
-            yield Remark(_sentence(clause), "risk", "decide", clause)
-        break
+            clause += "" if luck is None else f", {luck.low:.0f} to {luck.high:.0f} by chance"
+            weight: Weight = "decide" if luck is None or high.value > luck.high else "point"
+            yield Remark(_sentence(clause), "risk", weight, clause)
+        return
+
+
+def _remark_risk(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
+    risk = evaluation.risk
+    yield from _remark_combined(evaluation, scheme, teller)
+    yield from _remark_high(evaluation, scheme, teller)
+    names = ("increases", "increases_by_chance", "moles")
+    rises, null, moles = (find_figure(risk, scheme, name) for name in names)
     rules = asked_rules(evaluation)
     for measure, words in STANDING_OUT.items():
         for row, weight in _list_bad(risk, scheme, rules.get(measure)):
+            if find_chance(evaluation, scheme, rules[measure], row) is not None:
+                continue
             of = name_column(evaluation, row["column"]) if measure == "largest_mean" else ""
             clause = f"the mean risk of {words}{of} is {teller.share(row['value'])}"
             yield Remark(_sentence(clause), "top", weight, clause)
@@ -444,12 +464,19 @@ def _remark_new_people(evaluation: "Evaluation", scheme: str, teller: Teller) ->
 def _remark_utility(evaluation: "Evaluation", scheme: str, teller: Teller) -> Iterator[Remark]:
     rules, overlaps = asked_rules(evaluation), list_overlaps(evaluation, scheme)
     asked = rules.get("overlap")
-    low = [name for name, value in overlaps.items() if asked is not None and asked.colour(value) != "green"]
+    rows = [] if asked is None else list_figures(evaluation.utility, scheme, "overlap")
+    low = [row for row in rows if asked is not None and asked.colour(row["value"]) != "green"]
     if asked is not None and low:
-        clause = f"estimates whose intervals overlap by less than {asked.amber:g}: {join_names(low)}"
-        short = f"{len(low)} of {len(overlaps)} estimates overlap by less than {asked.amber:g} ({join_names(low[:2])}"
-        short += ", and others)" if len(low) > 2 else ")"
-        yield Remark(f"{_sentence(clause)} Users should not rely on them.", "utility", "decide", short)
+        beyond = [row["of"] for row in low if find_chance(evaluation, scheme, asked, row) is None]
+        names = beyond or [row["of"] for row in low]
+        clause = f"estimates whose intervals overlap by less than {asked.amber:g}: {join_names(names)}"
+        short = (
+            f"{len(names)} of {len(overlaps)} estimates overlap by less than {asked.amber:g} ({join_names(names[:2])}"
+        )
+        short += ", and others)" if len(names) > 2 else ")"
+        short += "" if beyond else ", as those of correct releases do by chance"
+        advice = " Users should not rely on them." if beyond else " Chance may explain that."
+        yield Remark(f"{_sentence(clause)}{advice}", "utility", "decide" if beyond else "point", short)
     for column, distance, fresh in list_gaps(evaluation, scheme):
         if distance.value > FAR * fresh.value:
             upto = "up to " if teller.edition == "public" else ""

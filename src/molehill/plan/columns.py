@@ -563,13 +563,16 @@ def _identifying_codes(values: Floats, ordered: Floats) -> str:
 
 
 def _identifying_text(texts: pd.Series, called: str, share: float) -> str:
-    looked = texts.iloc[np.linspace(0, len(texts) - 1, min(len(texts), _LOOKED_AT)).astype(int)].str.strip()
+    places = np.linspace(0, len(texts) - 1, min(len(texts), _LOOKED_AT)).astype(int)
+    # Letters beyond ASCII are letters too, which they are not to the regular expressions of pandas 3.0.
+    looked = [text.strip() for text in texts.iloc[places]]
     for shape, meaning in ((_EMAIL, "e-mail addresses"), (_PHONE, "telephone or other long numbers")):
-        if share > 0.5 and looked.str.fullmatch(shape).mean() > 0.8:
+        if share > 0.5 and np.mean([shape.fullmatch(text) is not None for text in looked]) > 0.8:
             return meaning
-    if share > 0.3 and ((looked.str.count(r"\s+") + 1).mean() >= 4 or looked.str.len().mean() > 40):
+    if share > 0.3 and (np.mean([len(text.split()) for text in looked]) >= 4 or np.mean(list(map(len, looked))) > 40):
         return "free text"
-    if share > 0.3 and (called == "a name" or looked.str.fullmatch(_PERSON).mean() > NEARLY_ALL):
+    persons = np.mean([_PERSON.fullmatch(text) is not None for text in looked])
+    if share > 0.3 and (called == "a name" or persons > NEARLY_ALL):
         return "names of people"
     if share > 0.5:
         return f"called like {called}" if called else "nearly all values differ" if share > NEARLY_ALL else ""

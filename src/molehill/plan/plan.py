@@ -20,7 +20,7 @@ from molehill.evaluation.scorecard import set_rules, tell_bounds
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.cost import estimate_seconds
 from molehill.plan.derivable import Derivable, find_derivable, find_ties, tell_remedies
-from molehill.plan.pooling import Pooled, count_rare, draw_least, pool_levels, write_in_units
+from molehill.plan.pooling import Pooled, count_rare, draw_least, group_values, pool_levels, write_in_units
 from molehill.plan.predictors import sketch_predictors, tell_handling, tell_unit
 from molehill.plan.settings import BESIDE, FATES, OF_COLUMNS, Settings, printable
 from molehill.risk.intruder import View
@@ -36,12 +36,16 @@ from molehill.tables.cells import declare_missing
 from molehill.tables.labels import align_rows
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.resolution import column_unit
-from molehill.tables.schema import column_numbers
+from molehill.tables.schema import column_numbers, group_labels
 from molehill.tables.table import Table, as_table, find_columns
 from molehill.utility.analyses import read_formula, refuse_wide
 from molehill.utility.marginals import code_column, learn_levels
 
-TOGETHER = "Records belong together: risk is measured per record, not per person or household."
+TOGETHER = (
+    "Records belong together: risk is measured per record, not per person or household, so that the recommendation "
+    "will be 'Board decision needed' at best. A file with one record per person or household (one wave, one member) "
+    "does not have this limitation."
+)
 # The parametric model of a kind of column, as `molehill.models.BUILT_IN` has them, which need JAX.
 MODELS = {
     "continuous": "tdp_mixture",
@@ -177,9 +181,10 @@ def _refuse_few(table: Table, settings: Settings, models: Mapping[str, str]) -> 
 
 
 def take_table(data: Any, settings: Settings) -> Table:
-    """Take the table with the cells missing that settings say are."""
+    """Take the table with the cells missing that settings say are, and in groups what is released in groups."""
     table = as_table(data)
-    return declare_missing(table, settings.missing_codes) if settings.missing_codes else table
+    table = declare_missing(table, settings.missing_codes) if settings.missing_codes else table
+    return group_values(table, settings)
 
 
 def complete_settings(settings: Settings, table: Table) -> Settings:
@@ -284,20 +289,61 @@ def make_plan(
         {f"{rule}": 0 for rule in rules.empty if rule.by is not None} | count_broken(rules.constraints, table),
         tuple(tell_survey(settings, table)),
         tell_bounds(settings.thresholds),
-        tuple(tell_units(settings, found.values())),
+        tuple(tell_units(settings, found.values(), table)),
         find_derivable(table, settings),
         tuple(settings.accept_derivable),
     )
 
 
-def tell_units(settings: Settings, findings: Iterable[Finding]) -> list[str]:
-    """Say by which columns records belong together, as far as they name units or are published as they are."""
+def tell_units(settings: Settings, findings: Iterable[Finding], table: Table) -> list[str]:
+    """Say by which columns records belong together, as far as they name units or are published as they are.
+
+    Records with the same key variables may all be those of one unit: so it is said how many are.
+    """
     fates = {name: words for fate, words in _FATES.items() for name in getattr(settings, fate)}
-    return [
-        f"{found.name!r} shows which records belong together ({found.unit}), and is {fates[found.name]}"
+    units = [
+        found
         for found in findings
         if found.unit and found.name in fates and (found.identifying or found.name in settings.keep)
     ]
+    told = []
+    for found in units:
+        alone = int((pattern_sizes(table, settings.known, settings.number_breaks, [found.name]) <= 1).sum())
+        told.append(
+            f"{found.name!r} shows which records belong together ({found.unit}), and is {fates[found.name]}; "
+            f"{alone:,} records share their key variables with no other value of {found.name!r}"
+        )
+    return told
+
+
+def pattern_sizes(
+    table: Table, names: Sequence[str], breaks: Mapping[str, Sequence[float]], units: Sequence[str] = ()
+) -> NDArray[np.int64]:
+    """Count for every record the records that share some variables or, where these belong together, their units.
+
+    Examples
+    --------
+    >>> people = Table(pd.DataFrame({"person": [1, 1, 2, 3], "town": ["A", "A", "B", "B"]}))
+    >>> pattern_sizes(people, ["town"], {}).tolist(), pattern_sizes(people, ["town"], {}, ["person"]).tolist()
+    ([2, 2, 2, 2], [1, 1, 2, 2])
+    """
+    codes = learn_patterns(table, names, {name: ends for name, ends in breaks.items() if name in names}).codes
+    if not units:
+        return np.bincount(codes)[codes]
+    counted = pd.DataFrame({"pattern": codes})
+    # The fewest, where there are several kinds of units; a record without one is a unit of its own.
+    return np.min(
+        [
+            counted.assign(unit=_number_units(table.frame[name])).groupby("pattern")["unit"].transform("nunique")
+            for name in units
+        ],
+        axis=0,
+    )
+
+
+def _number_units(column: pd.Series) -> NDArray[np.int64]:
+    codes = pd.factorize(column)[0].astype(np.int64)
+    return np.where(codes < 0, -1 - np.arange(len(codes)), codes)
 
 
 def read_formulas(settings: Settings) -> dict[str, Formula]:
@@ -329,7 +375,7 @@ def tell_survey(settings: Settings, table: Table) -> list[str]:
     if design.weight in settings.drop and settings.fully_synthetic_records is None:
         told.append(f"{design.weight!r} IS DROPPED: nobody can weight the tables, whose kept columns are the sample's.")
     if design.weight in settings.keep and design.weight not in settings.known:
-        breaks = {name: ends for name, ends in settings.breaks.items() if name in settings.known}
+        breaks = {name: ends for name, ends in settings.number_breaks.items() if name in settings.known}
         alone = [
             int((np.bincount(learn_patterns(table, names, breaks).codes) == 1).sum())
             for names in (settings.known, [*settings.known, design.weight])
@@ -694,6 +740,8 @@ def _describe(
         # What is told of handling may be published: counts of the true values only if the tables show them.
         remarks += handling
         handling = _tell_replaced(table, found, kind, settings.missing_values)
+    if found.name in settings.grouped:
+        handling.append(f"in groups: {', '.join(group_labels(settings.breaks[found.name]))}")
     if fate == "derived":
         handling = [f"computed in every dataset: {settings.derived[found.name]}"]
     if found.missing and not any(found.name in design.missing for design in sketches):

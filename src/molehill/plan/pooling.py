@@ -1,4 +1,4 @@
-"""Rare levels of a synthesized category are pooled, and rare decimals rounded, before all else, whatever the model.
+"""Numbers are put in groups, rare levels pooled, and rare decimals rounded, before all else, whatever the model.
 
 All that comes after works on that table: models, risk, attacks, utility, labels and the files. So a record of a rare
 level is measured as one of the level that it was pooled into, which is what its released value can match.
@@ -30,8 +30,8 @@ from molehill.tables.resolution import (
     resolution,
     round_to_unit,
 )
-from molehill.tables.schema import column_numbers, infer_kind
-from molehill.tables.table import Table, with_columns
+from molehill.tables.schema import column_numbers, cut_into_groups, group_labels, infer_kind
+from molehill.tables.table import Table, find_columns, with_columns
 
 # A level needs up to so many records more than the least number.
 _MARGIN = 5
@@ -58,8 +58,34 @@ class Pooled:
         )
 
 
+def group_values(table: Table, settings: Settings) -> Table:
+    """Put the values of the variables in groups that settings say are released so: levels, in their order.
+
+    Examples
+    --------
+    >>> settings = Settings(synthesize=["pay"], keep=["age"], known=["age"], breaks={"age": [18, 65]}, grouped=["age"])
+    >>> group_values(Table(pd.DataFrame({"age": [17, 18, 80], "pay": [0, 9, 3]})), settings).frame["age"].tolist()
+    ['under 18', '18 to under 65', '65 and over']
+    """
+    made = {}
+    for name in settings.grouped:
+        find_columns(table, name, "grouped")
+        if not pd.api.types.is_numeric_dtype(table.frame[name].dtype):
+            problem = f"{name!r} is not numeric"
+            raise InputError("grouped", problem, "Only numbers can be put in groups; rare levels of others are pooled")
+        ends = settings.breaks[name]
+        codes = cut_into_groups(column_numbers(table, name), ends, name)
+        levels = [label for code, label in enumerate(group_labels(ends)) if (codes == code).any()]
+        labels = np.array([*group_labels(ends), None], dtype=object)
+        made[name] = pd.Categorical(labels[codes], categories=levels, ordered=True)
+    if not made:
+        return table
+    labels = {name: own for name, own in table.value_labels.items() if name not in made}
+    return _with_labels(with_columns(table, made), labels)
+
+
 def pool_levels(table: Table, settings: Settings) -> tuple[Table, tuple[Pooled, ...]]:
-    """Pool the levels of synthesized categories that fewer than `min_level_records` records have.
+    """Pool the levels of synthesized categories, and of kept ones that settings name, that too few records have.
 
     Levels with an order (`levels`, an ordered category, numbers without labels, dates) go to the nearest level that
     stays, the lower of two. All others become one level, "other", or the most frequent level where even together they
@@ -73,8 +99,8 @@ def pool_levels(table: Table, settings: Settings) -> tuple[Table, tuple[Pooled, 
     (['a', 'b', 'other'], '2 levels of fewer than 5 records (6 in all) are pooled into one level')
     """
     told = []
-    for name in settings.synthesize:
-        found = _pool(table, settings, name) if _is_category(table, settings, name) else None
+    for name in settings.pooled:
+        found = pool_column(table, settings, name) if _is_category(table, settings, name) else None
         if found is not None:
             table, pooled = found
             told.append(pooled)
@@ -94,7 +120,8 @@ def _is_category(table: Table, settings: Settings, name: str) -> bool:
     return not holds_dates(table.frame[name]) and infer_kind(table, name)[0] == "categorical"
 
 
-def _pool(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] | None:
+def pool_column(table: Table, settings: Settings, name: str) -> tuple[Table, Pooled] | None:
+    """Pool the rare levels of one category; None if it has none."""
     column: Any = table.frame[name]
     least = settings.least_records(name)
     levels = [level for level in find_levels(column, name, "synthesize") if level is not None]

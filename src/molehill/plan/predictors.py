@@ -41,8 +41,8 @@ def predictors_of(settings: Settings, place: int) -> dict[str, Any]:
     """What the model of a replaced column conditions on, the columns replaced before it included: as models take it."""
     predictors = [*(settings.predictors or ()), *settings.synthesize[:place]]
     about = {
-        field: {name: value for name, value in getattr(settings, field).items() if name in predictors}
-        for field in ("breaks", "kinds")
+        field: {name: value for name, value in given.items() if name in predictors}
+        for field, given in (("breaks", settings.number_breaks), ("kinds", settings.kinds))
     }
     return {"predictors": predictors, **about}
 

@@ -61,9 +61,9 @@ OF_COLUMNS = {
 # The same the other way: what the entry of a column calls a setting.
 OF_KEYS = {field: key for key, field in OF_COLUMNS.items()}
 # Settings of columns that a file has with its columns, beside treatments and what `OF_COLUMNS` names.
-BESIDE = ("derived", "accept_identifying", "accept_derivable")
-# What is accepted knowingly of a column, as its entry says it by `true`.
-ACCEPTED = BESIDE[1:]
+BESIDE = ("derived", "accept_identifying", "accept_derivable", "grouped")
+# What the entry of a column says by `true`.
+FLAGS = BESIDE[1:]
 
 # What `method = "paper"` stands for.
 PAPER = {
@@ -228,6 +228,13 @@ class Settings(BaseModel):
         (),
         "Columns that are replaced or derived although their true values can be computed from kept ones, knowingly.",
         "a list of column names",
+        table="columns",
+    )
+    grouped: Names = setting(
+        (),
+        "Variables that are released in the groups of their `breaks` instead of single values.",
+        "a list of column names",
+        public=True,
         table="columns",
     )
     known: Names = setting(
@@ -509,7 +516,7 @@ class Settings(BaseModel):
     )
     breaks: dict[Name, Annotated[tuple[float, ...], Field(min_length=1)]] = setting(
         {},
-        "Groups of a numeric known column or predictor: where each begins.",
+        "Groups of a numeric key variable or predictor, or of a grouped variable: where each begins.",
         "lists of numbers",
         table="columns",
     )
@@ -521,8 +528,8 @@ class Settings(BaseModel):
     )
     min_level_records: Annotated[int, Field(ge=1)] | dict[Name, Annotated[int, Field(ge=1)]] = setting(
         FEWEST,
-        "How many records must have a level of a replaced category. Rarer ones are pooled: into the nearest level if "
-        'they have an order, else into "other"; 1 pools none.',
+        "How many records must have a level of a replaced category, and of a kept one with this in its entry. Rarer "
+        'ones are pooled: into the nearest level if they have an order, else into "other"; 1 pools none.',
         f"{WHOLE}, or one per column",
         public=True,
         table="model",
@@ -616,6 +623,7 @@ class Settings(BaseModel):
         "undecided",
         "accept_identifying",
         "accept_derivable",
+        "grouped",
         "known",
         "predictors",
         "preserve",
@@ -674,6 +682,16 @@ class Settings(BaseModel):
         twice = sorted({name for name in fates if fates.count(name) > 1})
         if twice:
             raise _ToldError(f"{twice[0]!r} has two fates: name it under one of {', '.join(FATES)} and derived")
+        return self
+
+    @model_validator(mode="after")
+    def _groups_begin(self) -> Self:
+        other = [name for name in self.grouped if name not in (*self.keep, *self.synthesize)]
+        if other:
+            raise _ToldError(f"'grouped' names {other[0]!r}, which is not released: keep or synthesize it")
+        other = [name for name in self.grouped if name not in self.breaks]
+        if other:
+            raise _ToldError(f"'grouped' needs to know where the groups of {other[0]!r} begin: give its breaks")
         return self
 
     @model_validator(mode="after")
@@ -776,11 +794,22 @@ class Settings(BaseModel):
         )
         shared = ("known", "radius", "min_radius", "kinds", "count_self", "small_patterns")
         named: dict[str, Any] = {name: getattr(self, name) for name in shared}
-        breaks = {name: ends for name, ends in self.breaks.items() if name in self.known}
+        breaks = {name: ends for name, ends in self.number_breaks.items() if name in self.known}
         likely = {name: chance for name, chance in self.knowledge_probability.items() if name in sensitive}
         return Intruder(
             sensitive=sensitive, breaks=breaks, missing_values=self.absent, knowledge_probability=likely, **named
         )
+
+    @property
+    def pooled(self) -> tuple[str, ...]:
+        """Whose rare levels are pooled, if it has levels: what is synthesized, and of what is kept what is named."""
+        own = self.min_level_records
+        return (*self.synthesize, *(name for name in self.keep if isinstance(own, Mapping) and name in own))
+
+    @property
+    def number_breaks(self) -> dict[str, tuple[float, ...]]:
+        """The breaks of what is released as numbers: what is released in groups has its groups for levels."""
+        return {name: ends for name, ends in self.breaks.items() if name not in self.grouped}
 
     @property
     def is_parametric(self) -> bool:
@@ -840,6 +869,9 @@ class Settings(BaseModel):
     def public(self) -> Self:
         """The settings that may be published, all others as if they had been left out."""
         kept = {name: getattr(self, name) for name in self.model_fields_set if self.describe(name)["public"]}
+        if self.grouped:
+            # The released tables show the groups.
+            kept["breaks"] = {name: self.breaks[name] for name in self.grouped}
         if self.survey_design is not None:
             # Of a design what the published columns tell, and how the weight is called.
             known = self.survey_design.among((*self.keep, *self.synthesize))
@@ -1112,7 +1144,7 @@ def _fill_columns(
     if not brief:
         told += [
             f'release = "derived" with a formula: {_tell(settings, "derived")}',
-            *(f"{name} = true: {_tell(settings, name)}" for name in ACCEPTED),
+            *(f"{name} = true: {_tell(settings, name)}" for name in FLAGS),
             *(f"{key}: {_tell(settings, field)}" for key, field in OF_COLUMNS.items()),
         ]
     for line in [*told, *notes.get("columns", "").splitlines()]:
@@ -1141,9 +1173,9 @@ def gather_columns(settings: Settings) -> dict[str, dict[str, Any]]:
         value = getattr(settings, field)
         for name, entry in value.items() if isinstance(value, dict) else ():
             entries.setdefault(name, {})[key] = list(entry) if isinstance(entry, tuple) else entry
-    for accepted in ACCEPTED:
-        for name in getattr(settings, accepted):
-            entries.setdefault(name, {})[accepted] = True
+    for flag in FLAGS:
+        for name in getattr(settings, flag):
+            entries.setdefault(name, {})[flag] = True
     return entries
 
 
@@ -1168,7 +1200,7 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
             spread["derived"] = {**_by_column(spread.get("derived")), name: entry["formula"]}
         elif fate is not None:
             spread[fate] = [*_as_list(spread.get(fate)), name]
-        for key in (key for key in ACCEPTED if key in entry):
+        for key in (key for key in FLAGS if key in entry):
             spread[key] = [*_as_list(spread.get(key)), name]
         for key, field in OF_COLUMNS.items():
             if key in entry:
@@ -1182,12 +1214,12 @@ def spread_columns(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_entry(name: str, entry: Mapping[str, Any]) -> None:
     """Refuse an entry of a column that says nothing that can be taken."""
-    fate, keys = entry.get("release"), ("release", "formula", *ACCEPTED, *OF_COLUMNS)
+    fate, keys = entry.get("release"), ("release", "formula", *FLAGS, *OF_COLUMNS)
     former = [key for key in entry if key in FORMER and key not in keys]
     if former:
         now = "missing_codes" if former[0] == "missing" else FORMER[former[0]]
         raise _ToldError(f"column {name!r}: {former[0]!r} is {now!r} now")
-    other = [key for key in ACCEPTED if entry.get(key, True) is not True]
+    other = [key for key in FLAGS if entry.get(key, True) is not True]
     if other or fate not in (None, "derived", *FATES) or not {*entry} <= {*keys}:
         raise _ToldError(f"column {name!r}: write one of {_one_of(FATES)}, or a table of {', '.join(keys)}")
     if ("formula" in entry) != (fate == "derived"):

@@ -1,6 +1,5 @@
 """Settings to begin with, from a look at the table: what an agency then edits."""
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,31 +10,23 @@ import numpy as np
 from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns, propose_limits
 from molehill.plan.derivable import Derivable, find_derivable
-from molehill.plan.plan import TOGETHER, suggest_order, tell_units
+from molehill.plan.key_variables import MANY, KeyVariables, choose_key_variables
+from molehill.plan.plan import TOGETHER, suggest_order, take_table, tell_units
 from molehill.plan.pooling import count_rare
 from molehill.plan.settings import FEWEST, Settings
 from molehill.rules.formulas import read_formula_of
 from molehill.surveys.design import SurveyDesign
 from molehill.surveys.recognising import detect_design
 from molehill.tables.cells import declare_missing, explain_missing_codes
-from molehill.tables.patterns import learn_patterns
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table
 
-# An age in years is known by its group: an intruder who knew the year would know the group as well. Wider groups leave
-# room for more key variables.
-AGE_BREAKS = ((15.0, 25.0, 35.0, 50.0, 65.0), (25.0, 45.0, 65.0), (40.0, 65.0))
-# Key variables are added as long as no more than this share of the records is in a pattern of fewer than three.
-IN_SMALL = 0.2
 # More variables than this are not proposed for synthesis: the others are left to be decided.
 MOST_REPLACED = 20
-_ORDER = (
-    *("age", "sex", "place", "marital status", "origin", "household", "education", "occupation", "industry"),
-    "housing",
-)
-_MANY = 20
 # A tenth more, or less, on the scale of logarithms: what is close within 20% of the amount.
 _LOG_FLOOR = 0.182
+# A sensitive category of which so many records have one level, or none, tells of few people only.
+_NEARLY_ALL_ALIKE = 0.98
 # What is synthesized because a variable follows from it may follow from others itself.
 _ROUNDS = 3
 
@@ -80,16 +71,13 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     drawn = suggest_order(table, by_fate["synthesize"])
     replaced = [named[name] for name in drawn]
     numeric = {found.name: _limits(table, found) for found in replaced if found.kind != "categorical" or found.dates}
-    knowable = [named[name] for name in by_fate["keep"] if parts.get(name, "stratum") == "stratum"]
-    known, breaks, about_patterns = _choose_known(table, knowable)
     settings = Settings(
         synthesize=drawn,
         keep=tuple(by_fate["keep"]),
         drop=tuple(by_fate["drop"]),
         undecided=tuple(by_fate["undecided"]),
-        known=known,
+        known=(),
         data=path,
-        breaks=breaks,
         lower={name: low for name, (low, _) in numeric.items()} or None,
         upper={name: high for name, (_, high) in numeric.items()} or None,
         missing_values="model" if any(found.missing for found in replaced) else "error",
@@ -98,12 +86,17 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
         accept_identifying=tuple(found.name for found in findings if found.name in parts and found.identifying),
         **{name: value for name, value in (reading or {}).items() if value is not None},
     )
-    settings, follow = _settle_derivable(table, settings, {found.name: found for found in findings})
+    settings, follow = _settle_derivable(table, settings, named)
     reasons |= {name: f"{reason}; {reasons[name]}" for name, reason in follow.items()}
-    notes = {"known": about_patterns, "survey_design": about_design, "radius": _tell_logarithms(replaced)}
-    units = [f"{one}." for one in tell_units(settings, findings)]
-    units += [TOGETHER] if units else []
-    told = [_tell_open(by_fate["undecided"]), *units, *_tell_codes(explained)]
+    knowable = [named[name] for name in settings.keep if parts.get(name, "stratum") == "stratum"]
+    units = [found.name for found in findings if found.unit and found.identifying]
+    settings, keys = _choose_keys(table, settings, knowable, [*parts], units)
+    reasons |= {name: f"{reason}; {reasons[name]}" for name, reason in keys.reasons.items()}
+    replaced = [named[name] for name in settings.synthesize]
+    notes = {"known": keys.note, "survey_design": about_design, "radius": _tell_logarithms(replaced)}
+    together = [f"{one}." for one in tell_units(settings, findings, take_table(table, settings))]
+    together += [TOGETHER] if together else []
+    told = [_tell_open(by_fate["undecided"]), *together, *_tell_codes(explained)]
     notes["columns"] = "\n".join(filter(None, told))
     if table.dialect is not None:
         notes["data"] = f"Read with {table.dialect}."
@@ -121,7 +114,7 @@ def _choose_fates(
     reasons: dict[str, str] = {}
     wanted = []
     plain = [found for found in findings if not (found.identifying or found.sensitive or found.problem)]
-    categories = [found for found in plain if found.kind == "categorical" and 1 < found.levels <= _MANY]
+    categories = [found for found in plain if found.kind == "categorical" and 1 < found.levels <= MANY]
     for found in findings:
         name = found.name
         fate, why = _first_fate(table, found, parts, weights)
@@ -179,16 +172,21 @@ def _fate_of_values(table: Table, found: Finding, categories: Sequence[Finding])
         return "keep", ""
     if found.kind == "categorical":
         left = found.levels - count_rare(table, found.name, FEWEST)[0]
+        usual = int(table.frame[found.name].value_counts(dropna=False).max())
+        if left > 1 and usual >= _NEARLY_ALL_ALIKE * len(table.frame):
+            how = f"{usual / len(table.frame):.1%} of the records are alike in it, and it tells of the other"
+            other = len(table.frame) - usual
+            return "drop", f'{_describe(found)}; {how} {other:,} only; to release it, write "synthesize"'
         told = f"{found.levels:,} levels" if left > 1 else f"fewer than two levels with {FEWEST} records"
         how = f"{_describe(found)}, {told}; {_remedy(table, found, limits=False)}"
-        return ("undecided", how) if found.levels > _MANY or left < 2 else ("synthesize", "")
+        return ("undecided", how) if found.levels > MANY or left < 2 else ("synthesize", "")
     described = found.timing or (not found.sensitive and _describes_category(table, found, categories))
     return ("keep" if described else "synthesize"), ""
 
 
 def _describes_category(table: Table, found: Finding, categories: Sequence[Finding]) -> bool:
     """Whether a number is the same for all records of some category that is kept, as the density of a place."""
-    others = [one.name for one in categories if found.levels <= one.levels <= _MANY]
+    others = [one.name for one in categories if found.levels <= one.levels <= MANY]
     grouped = (table.frame.groupby(name, observed=True)[found.name] for name in others)
     return any(bool((one.nunique() <= 1).all()) for one in grouped)
 
@@ -285,8 +283,47 @@ def _derive_from_synthesized(
     return settings, reasons
 
 
+def _choose_keys(
+    table: Table, settings: Settings, kept: Sequence[Finding], fixed: Sequence[str], units: Sequence[str]
+) -> tuple[Settings, KeyVariables]:
+    """Choose key variables; what follows from what is kept, as a household's size from its weight, is one for sure."""
+    findings, shown = {found.name: found for found in kept}, dict[str, str]()
+    # Each round adds one that is shown at least.
+    while True:
+        keys = choose_key_variables(table, settings, kept, fixed=[*fixed, *shown], units=units)
+        made = _take_keys(table, settings, keys, findings)
+        found = find_derivable(take_table(table, made), made) if keys.synthesize else ()
+        told = {one.column: f"{one}" for one in found if one.column in keys.synthesize and not one.partly}
+        if not told:
+            break
+        shown |= told
+    reasons = {name: f"to synthesize it would hide nothing: {one}" for name, one in shown.items() if name in made.keep}
+    return made, replace(keys, reasons={**keys.reasons, **reasons})
+
+
+def _take_keys(table: Table, settings: Settings, keys: KeyVariables, findings: Mapping[str, Finding]) -> Settings:
+    """Take the key variables that are proposed, and synthesize those with which too many people would be alone."""
+    # Few numbers that describe people are codes, of which only those that occur may be drawn.
+    codes = [name for name in keys.synthesize if findings[name].kind != "categorical" and findings[name].levels <= MANY]
+    pooled = {"min_level_records": {**keys.pooled}} if keys.pooled else {}
+    settings = settings.but(
+        known=keys.known,
+        breaks={**keys.breaks},
+        grouped=tuple(keys.breaks),
+        kinds=dict.fromkeys(codes, "categorical"),
+        **pooled,
+    )
+    if not keys.synthesize:
+        return settings
+    also = [
+        replace(findings[name], kind="categorical") if name in codes else findings[name] for name in keys.synthesize
+    ]
+    settings = _synthesize_too(table, settings, also)
+    return settings.but(synthesize=suggest_order(table, settings.synthesize))
+
+
 def _is_amount(found: Finding) -> bool:
-    return found.kind != "categorical" and not (found.dates or found.knowable) and found.levels > _MANY
+    return found.kind != "categorical" and not (found.dates or found.knowable) and found.levels > MANY
 
 
 def _release_unchanged(settings: Settings, names: Sequence[str]) -> Settings:
@@ -298,21 +335,24 @@ def _release_unchanged(settings: Settings, names: Sequence[str]) -> Settings:
     return settings.but(synthesize=left, keep=(*settings.keep, *names), **ends) if names else settings
 
 
-def _synthesize_too(table: Table, settings: Settings, chosen: Sequence[Finding], found: Derivable) -> Settings:
-    """Synthesize what a variable follows from, and compute it from these if it is known how."""
+def _synthesize_too(
+    table: Table, settings: Settings, chosen: Sequence[Finding], found: Derivable | None = None
+) -> Settings:
+    """Synthesize more variables, such as what a variable follows from, and compute it from these if it is known how."""
     names = [each.name for each in chosen]
-    made = {found.column: found.formula} if found.formula else {}
+    made = {found.column: found.formula} if found is not None and found.formula else {}
     limits = {each.name: _limits(table, each) for each in chosen if each.kind != "categorical"}
     ends = {end: {**(getattr(settings, end) or {})} for end in ("lower", "upper")}
     for place, own in enumerate(ends.values()):
         own |= {name: both[place] for name, both in limits.items()}
-        own.pop(found.column if made else "", None)
+        for name in made:
+            own.pop(name, None)
     return settings.but(
         synthesize=tuple(name for name in (*settings.synthesize, *names) if name not in made),
         keep=tuple(name for name in settings.keep if name not in names),
         derived={**settings.derived, **made},
         missing_values="model" if any(each.missing for each in chosen) else settings.missing_values,
-        **ends,
+        **{end: own or None for end, own in ends.items()},
     )
 
 
@@ -375,73 +415,3 @@ def _spread(table: Table, found: Finding) -> float:
 def _limits(table: Table, found: Finding) -> tuple[float, float]:
     values = column_numbers(table, found.name)
     return propose_limits(values[np.isfinite(values)])
-
-
-def _choose_known(table: Table, kept: Sequence[Finding]) -> tuple[tuple[str, ...], dict[str, tuple[float, ...]], str]:
-    """What an intruder may have, the likeliest first, as long as patterns do not get too small.
-
-    Numbers are grouped more widely where more key variables are usable then.
-    """
-    seen = [found.knowable for found in kept]
-    again = {found.name: seen[:place].count(found.knowable) for place, found in enumerate(kept)}
-    # The first of every meaning comes before the second of any: three columns of place tell little more than one.
-    likely = sorted(
-        (found for found in kept if found.knowable),
-        key=lambda found: (again[found.name], _ORDER.index(found.knowable)),
-    )
-    likely = likely or [found for found in kept if found.kind == "categorical" and 1 < found.levels <= _MANY]
-    chosen, breaks, left = _add_known(table, likely, 0)
-    for width in range(1, len(AGE_BREAKS)):
-        # Only numbers can be grouped more widely.
-        if left and any(found.kind != "categorical" for found in likely):
-            wider = _add_known(table, likely, width)
-            chosen, breaks, left = wider if len(wider[0]) > len(chosen) else (chosen, breaks, left)
-    sizes = _pattern_sizes(table, chosen, breaks)
-    told = [f"{len(sizes):,} patterns, of {sizes.min():,} to {sizes.max():,} records."]
-    unique = int((sizes == 1).sum())
-    for found in left:
-        own = _breaks(table, found)
-        more = _pattern_sizes(table, [*chosen, found.name], breaks | ({found.name: own} if own else {}))
-        alone = int((more == 1).sum())
-        told.append(f"With {found.name!r} as well, {alone:,} records would be alone in their pattern (now {unique:,}).")
-    if left:
-        names = json.dumps([*chosen, left[0].name], ensure_ascii=False)
-        line = f"molehill run settings.toml --set known='{names}'"
-        told.append(f"Some people know these as well. Look at the risk with them: {line}")
-    return tuple(chosen), breaks, "\n".join(told)
-
-
-def _add_known(
-    table: Table, likely: Sequence[Finding], width: int
-) -> tuple[list[str], dict[str, tuple[float, ...]], list[Finding]]:
-    """Add one after the other; give those that were left out."""
-    chosen: list[str] = []
-    breaks: dict[str, tuple[float, ...]] = {}
-    left = []
-    for found in likely:
-        own = _breaks(table, found, width)
-        sizes = _pattern_sizes(table, [*chosen, found.name], {**breaks, found.name: own} if own else breaks)
-        if sizes[sizes < 3].sum() <= IN_SMALL * len(table.frame):
-            chosen.append(found.name)
-            breaks |= {found.name: own} if own else {}
-        else:
-            left.append(found)
-    return chosen, breaks, left
-
-
-def _breaks(table: Table, found: Finding, width: int = 0) -> tuple[float, ...]:
-    """Groups of a known number with many values: the wider, the fewer."""
-    if found.kind == "categorical" or found.levels <= (_MANY if width == 0 else 2):
-        return ()
-    values = column_numbers(table, found.name)
-    values = values[np.isfinite(values)]
-    if found.knowable == "age" and values.min() >= -1 and values.max() <= 130:
-        return tuple(end for end in AGE_BREAKS[width] if values.min() < end <= values.max())
-    # Round numbers, which are nobody's value.
-    step = 10.0 ** np.floor(np.log10(max(np.ptp(values), 1e-300) / 2)) * (1, 2, 5)[width]
-    first = np.ceil(values.min() / step) * step
-    return tuple(float(end) for end in np.arange(first, values.max(), step) if end > values.min())
-
-
-def _pattern_sizes(table: Table, columns: Sequence[str], breaks: dict[str, tuple[float, ...]]) -> np.ndarray:
-    return np.bincount(learn_patterns(table, columns, breaks).codes)

@@ -12,6 +12,7 @@ from molehill.report.dossier import Dossier
 from molehill.report.programs import USUAL, tell_code
 from molehill.report.public import redact
 from molehill.tables.labels import short_label
+from molehill.tables.schema import group_labels
 
 _LONGEST_WORDS = 500
 
@@ -216,7 +217,7 @@ def methods_note(dossier: Dossier) -> str:
 def _tell_pooling(settings: Settings, public: Dossier) -> str:
     """Say what is done to rare levels: always, and not only where there were some."""
     kinds = {row["column"]: row["kind"] for row in public.facts["columns"]}
-    least = {name: settings.least_records(name) for name in settings.synthesize if kinds.get(name) == "categorical"}
+    least = {name: settings.least_records(name) for name in settings.pooled if kinds.get(name) == "categorical"}
     told = [
         f" Levels of {_list(name for name, own in least.items() if own == number)} that fewer than {number} records "
         'have are pooled: into "other", or into the nearest or the most frequent level. '
@@ -288,7 +289,11 @@ def _tell_predictors(settings: Settings) -> str:
 
 def _tell_columns(settings: Settings) -> str:
     """Name what is published as it was collected, and what is not published."""
-    kept = f"As they were collected: {_list(settings.keep)}." if settings.keep else "No other column is published."
+    pooled = [name for name in settings.pooled if name in settings.keep]
+    plain = [name for name in settings.keep if name not in (*settings.grouped, *pooled)]
+    kept = f"As they were collected: {_list(plain)}." if plain else "No other column is published as it was collected."
+    kept += f" In groups of the collected values: {_list(settings.grouped)}." if settings.grouped else ""
+    kept += f" As they were collected, but for rare levels: {_list(pooled)}." if pooled else ""
     if settings.derived:
         kept += f" Computed again from the others, in every table: {_list([*settings.derived])}."
     return f"{kept} Not published: {_list(settings.drop)}." if settings.drop else kept
@@ -320,12 +325,17 @@ def _tell_codebook(public: Dossier) -> str:
     fates = {"synthesize": "replaced by draws", "keep": "as collected", "drop": "not published"}
     formulas = public.settings.derived
     fates |= {name: f"computed: {_cell(text)}" for name, text in formulas.items()}
+    grouped = {name: f"in groups: {', '.join(group_labels(ends))}" for name, ends in public.settings.breaks.items()}
+    pooled = {
+        name: "as collected, rare levels pooled" for name in public.settings.pooled if name in public.settings.keep
+    }
+    changed = pooled | grouped
     rows = [
         (
             _code(row["column"]).replace("|", "\\|"),
             _cell(row["label"]),
             _cell(row["kind"]),
-            fates[row["column"] if row["fate"] == "derived" else row["fate"]],
+            changed.get(row["column"]) or fates[row["column"] if row["fate"] == "derived" else row["fate"]],
         )
         for row in public.facts["columns"]
     ]

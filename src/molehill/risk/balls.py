@@ -81,7 +81,6 @@ def cover(
     order: Integers,
     radius: Floats,
     floor: Floats,
-    scan: Sequence[int] | None = None,
 ) -> Coverage:
     """Cover every record of a table with the balls of its cell, for any order.
 
@@ -95,9 +94,6 @@ def cover(
         For every cell, how many records its pattern has, and the order to work out there (at most that).
     radius, floor
         For every column; see `bounds`.
-    scan
-        The order in which three or more columns are looked at; by default the narrowest first, by `widths`. Sums of
-        fractions depend on it, in their last digit.
     """
     records, columns = values.shape
     result = Coverage(np.zeros(records, dtype=count_type(records)), np.zeros(records), np.zeros(len(size)))
@@ -112,9 +108,7 @@ def cover(
         out = (result.within, result.inside, result.total)
         _over_cells(lambda first, last: kernels.cover_plane(*shared, first, last, *out), grouped.starts)
     else:
-        ends = bounds(values, radius, floor)
-        chosen = narrowest_first(widths(values, grouped, ends)) if scan is None else list(scan)
-        _cover_space(values, grouped, size, order, ends, chosen, result)
+        _cover_space(values, grouped, size, order, bounds(values, radius, floor), result)
     return result
 
 
@@ -270,9 +264,9 @@ def _cover_space(
     size: Integers,
     order: Integers,
     ends: tuple[Floats, Floats],
-    narrow: list[int],
     result: Coverage,
 ) -> None:
+    narrow = _narrowest_first(values, grouped, ends)
     values, low, high = values[:, narrow], ends[0][:, narrow], ends[1][:, narrow]
     ordered = sort_cells(values, grouped)
     records, starts = ordered.records, ordered.starts
@@ -286,19 +280,14 @@ def _cover_space(
     result.total[:] = np.add.reduceat(np.append(weight, 0.0), starts)[:-1] * (np.diff(starts) > 0)
 
 
-def widths(values: Floats, grouped: Grouped, ends: tuple[Floats, Floats]) -> NDArray[np.int64]:
-    """Count, for every column by itself, the records that its intervals hold, all together."""
+def _narrowest_first(values: Floats, grouped: Grouped, ends: tuple[Floats, Floats]) -> list[int]:
+    """Order the columns by how many records the intervals of each hold, all together: the first one bounds the scan."""
     held = []
     for column in range(values.shape[1]):
         line, low, high = (array[:, [column]] for array in (values, *ends))
         ordered = sort_cells(line, grouped)
         held.append(int(count_within([line], grouped, low, high, ordered).sum(dtype=np.int64)))
-    return np.array(held, dtype=np.int64)
-
-
-def narrowest_first(held: NDArray[np.int64]) -> list[int]:
-    """Order the columns by how few records their intervals hold (`widths`): the first one bounds the scan."""
-    return np.argsort(held, kind="stable").tolist()
+    return np.argsort(np.array(held, dtype=np.int64), kind="stable").tolist()
 
 
 def _scan(

@@ -179,7 +179,6 @@ def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
         order=orders[view.pattern_of_cell],
         radius=view.radius,
         floor=view.min_radius,
-        scan=view.scan,
     )
     # From the smallest up, so that a sum of several cells does not depend on how they happen to be numbered.
     rising = np.argsort(covered.total, kind="stable") if view.by_cell is not view.patterns else slice(None)
@@ -336,18 +335,27 @@ def match_rates(
 
 
 def matches_beyond_chance(
-    data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None
+    data: Any,
+    released: Any,
+    intruder: Intruder | None = None,
+    *,
+    key: str | None = None,
+    alike: Floats | None = None,
 ) -> tuple[Floats, Figure]:
     """Compare the true match rate with that of released values in any order within the pattern.
 
     Where exactly one of the M released values of a pattern is close to a true one, it is the person's own with the
     chance 1 / M, if each could have come to any of them. Who is alone in the pattern is compared with everybody: the
     chance is the share of the other released values that are close. Small patterns have many matches by chance.
+    Variables that are released unchanged may say more: where nobody else of the pattern is close, the match is right
+    with the chance that the own value is close, as far as these predict it. Of the two, what is more on average counts.
 
     Parameters
     ----------
     data, released, intruder, key
         As in `release_risk`.
+    alike
+        (datasets, records): the chance that the own value is close, as other variables predict it.
 
     Returns
     -------
@@ -366,20 +374,65 @@ def matches_beyond_chance(
     """
     view = as_view(data, intruder)
     readings = read_released(view, released, key)
-    matches = _match_tables(view, readings)
-    chances = np.stack([(match.within == 1) / np.maximum(match.size, 1) for match in matches])
-    alone = np.stack([match.size == 1 for match in matches])
-    if alone.any():
-        anybody = replace(view.intruder, known=(), breaks={}).view(view)
-        for place, match in enumerate(_match_tables(anybody, read_released(anybody, readings))):
-            others = (match.within - match.linked) / np.maximum(match.size - 1, 1)
-            chances[place] = np.where(alone[place], others, chances[place])
+    matches, anybody = _match_tables(view, readings), _share_of_anybody(view, readings)
+    chances = np.stack(
+        [
+            np.where(match.size == 1, share, (match.within == 1) / np.maximum(match.size, 1))
+            for match, share in zip(matches, anybody, strict=True)
+        ]
+    )
+    if alike is not None:
+        # Nobody else is close, whether or not the own value is.
+        predicted = np.where(np.stack([match.within == match.linked for match in matches]), alike, 0.0)
+        chances = max(chances, predicted, key=lambda one: one[:, view.part].mean())
     right = np.stack([(match.within == 1) & match.linked for match in matches])
     by_chance, gains = chances[:, view.part], (right - chances)[:, view.part].mean(axis=0)
     # Never less than if one person more had been matched.
     error = max(float(gains.std()), 1 / np.sqrt(len(gains))) / np.sqrt(len(gains))
     gain, reach = float(gains.mean()), float(ndtri((1 + _LEVEL) / 2)) * error
     return freeze(by_chance.mean(axis=1)), Figure(gain, gain - reach, min(gain + reach, 1.0))
+
+
+def risk_by_chance(
+    data: Any, released: Any, intruder: Intruder | None = None, *, alike: Floats | None = None
+) -> dict[str, tuple[Floats, Floats]]:
+    """Say how likely a released value is close to the true one by chance, and the risk of the record if it is.
+
+    By chance it is somebody else's: of the "pattern" (of anybody, for who is alone in it), or of "anybody". Where
+    variables that are released unchanged say how likely it is, these are a third way, "alike". The risk if it is close
+    is the share of the others of the pattern that are not, and 1 for who is alone.
+
+    Parameters
+    ----------
+    data, released, intruder
+        As in `release_risk`.
+    alike
+        (datasets, records): how likely the own value is close, as other variables predict it.
+
+    Returns
+    -------
+    dict
+        By way, the chances and the risks, both (datasets, records).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"town": ["A", "A", "A", "B"], "pay": [100.0, 105.0, 400.0, 900.0]})
+    >>> released = data.assign(pay=[101.0, 300.0, 404.0, 700.0])
+    >>> found = risk_by_chance(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
+    >>> [one.tolist() for one in found["pattern"]]
+    [[[0.0, 0.5, 0.0, 0.0]], [[1.0, 0.5, 1.0, 1.0]]]
+    """
+    view = as_view(data, intruder)
+    readings = read_released(view, released)
+    anybody, matches = _share_of_anybody(view, readings), _match_tables(view, readings)
+    others = np.stack([match.size for match in matches]) - 1
+    within = np.stack([match.within - match.linked for match in matches])
+    chances = np.where(others > 0, within / np.maximum(others, 1), anybody)
+    counted = others + view.intruder.count_self
+    risks = np.where(counted > 0, (others - within) / np.maximum(counted, 1), 1.0)
+    ways = {"pattern": chances, "anybody": anybody, **({} if alike is None else {"alike": alike})}
+    return {name: (one, risks) for name, one in ways.items()}
 
 
 def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None) -> Floats:
@@ -413,6 +466,13 @@ class _Match:
     within: NDArray[np.int64]
     size: NDArray[np.int64]
     linked: Booleans
+
+
+def _share_of_anybody(view: View, readings: Sequence[Reading]) -> Floats:
+    """(datasets, records): the share of all other released values that are close."""
+    anybody = replace(view.intruder, known=(), breaks={}).view(view)
+    matches = _match_tables(anybody, read_released(anybody, readings))
+    return np.stack([(match.within - match.linked) / np.maximum(match.size - 1, 1) for match in matches])
 
 
 def _coverable(sizes: Integers, order: int, intruder: Intruder) -> tuple[Integers, Integers]:

@@ -201,8 +201,6 @@ class View:
         For every numeric sensitive column.
     whole
         Whether it is all of the table; else only some of its patterns are here, each whole.
-    scan
-        The order in which three or more numeric columns are looked at, where a larger table decided it.
     """
 
     intruder: Intruder
@@ -218,7 +216,6 @@ class View:
     radius: Floats
     min_radius: Floats
     whole: bool = True
-    scan: tuple[int, ...] | None = None
 
     def __repr__(self) -> str:
         return f"View({self.records:,} records in {self.patterns.number:,} patterns)"

@@ -26,6 +26,7 @@ APART = (
     *FATES,
     "accept_identifying",
     "derived",
+    "grouped",
     "known",
     "release_criteria",
     "survey_design",
@@ -51,8 +52,9 @@ def set_fate(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     known = fate == "keep" or (fate == "synthesize" and settings.fully_synthetic_records is not None)
     if name in settings.known and not known:
         changes["known"] = tuple(own for own in settings.known if own != name)
-        changes["breaks"] = _without(settings.breaks, name)
+        changes |= _without_breaks(settings, name)
     if fate != "keep":
+        changes |= _without_breaks(settings, name) if name in settings.grouped else {}
         changes["accept_identifying"] = tuple(own for own in settings.accept_identifying if own != name)
         changes["preserve"] = tuple(own for own in settings.preserve if own != name)
         if settings.predictors is not None:
@@ -213,7 +215,7 @@ def set_known(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     name = _column(looked, fields) if _is_on(fields) else f"{fields.get('column')}"
     known = {*settings.known} - {name} | ({name} if _is_on(fields) else set())
     changes: dict[str, Any] = {"known": tuple(own for own in looked.columns if own in known)}
-    if not _is_on(fields):
+    if not _is_on(fields) and name not in settings.grouped:
         changes["breaks"] = _without(settings.breaks, name)
     return settings.but(**changes)
 
@@ -227,7 +229,21 @@ def set_breaks(settings: Settings, looked: Looked, fields: Fields) -> Settings:
     except ValueError:
         problem = "one is no number with a decimal point"
         raise InputError("breaks", problem, "Write for instance 25, 35, 50, 65") from None
-    return settings.but(breaks=_without(settings.breaks, name) | ({name: ends} if ends else {}))
+    if not ends:
+        return settings.but(**_without_breaks(settings, name))
+    return settings.but(breaks=_without(settings.breaks, name) | {name: ends})
+
+
+def set_grouped(settings: Settings, looked: Looked, fields: Fields) -> Settings:
+    """Release a variable in the groups of its breaks, or its single values."""
+    name = _column(looked, fields)
+    others = tuple(own for own in settings.grouped if own != name)
+    return settings.but(grouped=(*others, name) if _is_on(fields) else others)
+
+
+def _without_breaks(settings: Settings, name: str) -> dict[str, Any]:
+    grouped = tuple(own for own in settings.grouped if own != name)
+    return {"breaks": _without(settings.breaks, name), "grouped": grouped}
 
 
 def set_reach(settings: Settings, looked: Looked, fields: Fields) -> Settings:
@@ -446,6 +462,7 @@ CHANGES: dict[str, Callable[[Settings, Looked, Fields], Settings]] = {
     "take-order": take_order,
     "known": set_known,
     "breaks": set_breaks,
+    "grouped": set_grouped,
     "reach": set_reach,
     "targets": set_targets,
     "add-target": add_target,

@@ -19,6 +19,8 @@ from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.telling import Teller
 from molehill.files import write_text, written_whole
+from molehill.plan.plan import take_table
+from molehill.plan.pooling import pool_levels
 from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier, read_dossier
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks
@@ -185,9 +187,10 @@ def tell_other_intruder(project: Project, run: Run, known: Sequence[str], radius
     if not dossier.fit_to_publish:
         raise InputError("run", "nothing was released", "Look at the report")
     kept = [name for name in settings.keep if name in known]
-    table = look(project, settings).table
+    # As it was when it was released: in groups, rare levels pooled.
+    table = pool_levels(take_table(look(project, settings).table, settings), settings)[0]
     tables = _read_tables(run.out, (run.out / "internal" / "manifest.json").stat().st_mtime_ns)
-    breaks = {name: ends for name, ends in settings.breaks.items() if name in kept}
+    breaks = {name: ends for name, ends in settings.breaks.items() if name in (*kept, *settings.grouped)}
     other = settings.but(known=kept, radius=radius, breaks=breaks)
     return call_alone(_measure_other, table, tables, other)
 

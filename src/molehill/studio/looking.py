@@ -14,6 +14,7 @@ from molehill.arrays import FrozenDict
 from molehill.errors import InputError
 from molehill.plan.columns import Finding, look_at_columns
 from molehill.plan.plan import Plan, plan_settings, tell_derivable
+from molehill.plan.pooling import group_values, pool_levels
 from molehill.plan.settings import FATES, Settings, gather_columns
 from molehill.plan.suggest import Suggestion, suggest_settings
 from molehill.risk.identification import confidential_risk, risk_floor
@@ -218,6 +219,7 @@ def tell_intruder(project: Project, settings: Settings) -> dict[str, Any]:
                 "known": name in settings.known,
                 "knowable": looked.finding(name).knowable,
                 "breaks": ", ".join(f"{end:g}" for end in settings.breaks.get(name, ())),
+                "grouped": name in settings.grouped,
                 "may_group": looked.finding(name).kind != "categorical" and looked.finding(name).levels > 2,
                 "many": looked.finding(name).kind != "categorical" and looked.finding(name).levels > MANY,
             }
@@ -237,7 +239,8 @@ def tell_intruder(project: Project, settings: Settings) -> dict[str, Any]:
 def tell_figures(looked: Looked, settings: Settings) -> dict[str, Any]:
     """Measure what the file gives away: patterns, how many share them, and the risk; or say why it cannot be."""
     try:
-        return {"figures": call_alone(_measure, looked.table, settings), "problem": None}
+        table = pool_levels(group_values(looked.table, settings), settings)[0]
+        return {"figures": call_alone(_measure, table, settings), "problem": None}
     except InputError as error:
         return {"figures": None, "problem": error}
 

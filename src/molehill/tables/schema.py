@@ -221,24 +221,30 @@ def _look_at(table: Table, name: str) -> tuple[Kind, str]:
     codes = [code for code in table.value_labels.get(name, {}) if not isinstance(code, str)]
     if codes and np.isin(values, np.array(codes, dtype=np.float64)).all():
         return "categorical", "value labels name every value"
-    return _kind_of_numbers(values)
+    return _kind_of_all(values)
 
 
-def _kind_of_numbers(values: Floats) -> tuple[Kind, str]:
+def _kind_of_all(values: Floats) -> tuple[Kind, str]:
     looked_at = values
     if len(values) > LOOKED_AT:
         looked_at = values[np.linspace(0, len(values) - 1, LOOKED_AT).astype(np.int64)]
+    # A fraction is mostly found at once; only to be sure that there is none takes every record.
+    whole = all((part == np.floor(part)).all() for part in (looked_at, values))
+    return kind_of_numbers(looked_at, len(values), (values.min(), values.max()), whole=whole)
+
+
+def kind_of_numbers(looked_at: Floats, records: int, ends: tuple[float, float], *, whole: bool) -> tuple[Kind, str]:
+    """Tell the kind of so many numbers: of some of them, of the smallest and the largest, and whether all are whole."""
     zeros = float(np.mean(looked_at == 0))
     # Many different values mostly show among the first hundred; only to count few takes them all.
     different = len(np.unique(looked_at[:100]))
     different = len(np.unique(looked_at)) if different <= FEW else different
-    least, most = values.min(), values.max()
+    least, most = ends
     both_signs = bool(least < 0 < most)
-    # A fraction is mostly found at once; only to be sure that there is none takes every record.
-    if not all((part == np.floor(part)).all() for part in (looked_at, values)):
+    if not whole:
         return _amount("numbers with fractions", zeros, both_signs=both_signs and zeros > 0)
     if different <= FEW and len(looked_at) >= REPEATS * different:
-        seen = "" if len(looked_at) == len(values) else f" in {LOOKED_AT:,} records looked at"
+        seen = "" if len(looked_at) == records else f" in {LOOKED_AT:,} records looked at"
         return (
             "categorical",
             f"whole numbers, {different} different {'one' if different == 1 else 'ones'}{seen}",

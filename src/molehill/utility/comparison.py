@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, check_whole
@@ -40,6 +41,9 @@ Interval = Literal["combined", "bootstrap"]
 _MEASURES = {"overlap": (0.0, 1.0), "width_ratio": (0.0, np.inf), "relative_bias": (-np.inf, np.inf)}
 # Without one of them there must still be several, or nothing could be said of the spread between them.
 _LEAST_TABLES = 3
+# Probability that all estimates of a correct release overlap by as much as chance lets them.
+_LEVEL = 0.98
+_LEAST_OVERLAP = 1e-6
 
 
 class _Estimated(NamedTuple):
@@ -175,6 +179,35 @@ def interval_overlap(low: Any, high: Any, other_low: Any, other_high: Any) -> An
         shares.append(np.where(end >= start, share, 0.0))
     mean_share = (shares[0] + shares[1]) / 2
     return float(mean_share) if mean_share.ndim == 0 else mean_share
+
+
+def overlap_by_chance(
+    low: float, high: float, other_low: float, other_high: float, *, tables: int, estimates: int = 1
+) -> float:
+    """Give the overlap that the least of so many estimates of a correct release falls below in 2 of 100 cases.
+
+    Never 0: of intervals that do not meet chance is no explanation.
+
+    Values drawn from the true model are a fresh sample: the confidential estimate, with the standard error s, and the
+    mean of L released ones are each off by chance, and their difference has the standard error `s sqrt(1 + 1 / L)`. The
+    wider of the two intervals says what s is, since that of few, or heavy-tailed, values is often too short.
+
+    Parameters
+    ----------
+    low, high, other_low, other_high
+        The confidential 95% interval and the released one.
+    tables, estimates
+        How many datasets there are, and estimates, of which the one that overlaps least is judged.
+
+    Examples
+    --------
+    >>> [round(overlap_by_chance(-1.0, 1.0, -1.0, 1.0, tables=tables), 3) for tables in (1, 20)]
+    [0.161, 0.392]
+    """
+    reach, other = (high - low) / 2, (other_high - other_low) / 2
+    away = ndtri(1 - (1 - _LEVEL ** (1 / estimates)) / 2) / ndtri(0.975)
+    away *= max(reach, other) * np.sqrt(1 + 1 / tables)
+    return max(interval_overlap(-reach, reach, away - other, away + other), _LEAST_OVERLAP)
 
 
 def _read_analyses(analyses: Analysis | Sequence[Analysis]) -> list[Analysis]:

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from agreement import assert_agrees, assert_differs, assert_mean
-from conjugate import conjugate, draws_around, joined, level, levels_on_a_grid, normal, posterior_of
+from conjugate import conjugate, draws_around, joined, kinds, level, levels_on_a_grid, normal, posterior_of, shop
 from molehill.attacks.worst_case.attributes import attribute_risk
 from molehill.errors import InputError
 from molehill.evaluation.catalogue import MEASURES
@@ -167,13 +167,6 @@ def test_what_makes_no_sense_is_refused(posterior, wrong, argument):
 # Models, against closed forms with the other value.
 
 
-def shop(records=150, seed=3):
-    random = np.random.default_rng(seed)
-    kind = random.choice(["a", "b", "c"], records, p=[0.6, 0.35, 0.05])
-    pay = np.exp(7 + 0.5 * (kind == "b") + 0.4 * random.normal(size=records))
-    return pd.DataFrame({"town": random.choice(["N", "S"], records), "kind": kind, "pay": pay})
-
-
 def test_a_multinomial_with_another_level_is_that_of_the_other_table():
     points, chances, draws = levels_on_a_grid([5, 4, 3])
     posterior = posterior_of(multinomial("kind"), pd.DataFrame({"kind": list("aaaaabbbbccc")}), {"beta": draws})
@@ -254,14 +247,6 @@ def test_what_cannot_be_said_is_refused():
 
 
 # Forests.
-
-
-def kinds(records=300, seed=3):
-    random = np.random.default_rng(seed)
-    town, sex = random.choice(["N", "S", "W"], records), random.choice(["f", "m"], records)
-    kind = np.where(random.random(records) < 0.3 + 0.4 * (town == "N"), "a", random.choice(["b", "c"], records))
-    kind[:2] = "d"
-    return pd.DataFrame({"town": town, "sex": sex, "kind": kind})
 
 
 def test_what_is_simulated_is_what_is_compared():

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from agreement import assert_agrees, assert_at_most, assert_differs, assert_mean, spread_error
-from conjugate import conjugate, draws_around, joined, level, levels_on_a_grid, normal, posterior_of
+from conjugate import conjugate, draws_around, joined, kinds, level, levels_on_a_grid, normal, posterior_of, shop
 from molehill.attacks.worst_case.membership import membership
 from molehill.errors import InputError
 from molehill.evaluation.catalogue import MEASURES
@@ -167,13 +167,6 @@ def test_the_figures_of_some_records(posterior):
 
 
 # Models, against closed forms without the record.
-
-
-def shop(records=150, seed=3):
-    random = np.random.default_rng(seed)
-    kind = random.choice(["a", "b", "c"], records, p=[0.6, 0.35, 0.05])
-    pay = np.exp(7 + 0.5 * (kind == "b") + 0.4 * random.normal(size=records))
-    return pd.DataFrame({"town": random.choice(["N", "S"], records), "kind": kind, "pay": pay})
 
 
 def assert_weighted_mean(posterior, row, values, truth, before):
@@ -351,15 +344,6 @@ def test_the_beta_binomial_is_that_of_scipy():
         ways = np.log(stats.binom.pmf(of_level, values, 0.5)) + values * np.log(2)
         truth = stats.betabinom.logpmf(of_level, values, alpha, beta) - ways
         assert beta_binomial(alpha, beta, values, of_level) == pytest.approx(truth, rel=1e-7)
-
-
-def kinds(records=300, seed=3):
-    """A category of which one level is rare, and the records of it."""
-    random = np.random.default_rng(seed)
-    town, sex = random.choice(["N", "S", "W"], records), random.choice(["f", "m"], records)
-    kind = np.where(random.random(records) < 0.3 + 0.4 * (town == "N"), "a", random.choice(["b", "c"], records))
-    kind[:2] = "d"
-    return pd.DataFrame({"town": town, "sex": sex, "kind": kind})
 
 
 def own_share(posterior, row):

@@ -36,6 +36,7 @@ def test_what_rests_on_a_few_records_or_another_radius_stays_inside():
         # Wrong ones among the unique matches, which may be few.
         *("risk_largest", "expected_largest", "radius_mean", "radius_above_50", "matches_false"),
         *("radius_left", "radius_matches", "matches_gain", "estimated_above_80"),
+        *("risk_above_80_benchmark", "estimated_above_80_benchmark", "risk_benchmark", "combined_benchmark"),
         # How close people are to each other within their pattern, which nothing else that is published tells.
         *("risk_baseline", "risk_excess", "single_variable_mean", "single_variable_baseline"),
     }

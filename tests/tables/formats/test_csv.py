@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 
 from molehill.errors import InputError
 from molehill.tables.formats.formats import read_table, write_table
-from molehill.tables.table import Dialect
 from properties import examples
-from written_tables import NASTY, WORDS, labelled_table, problem_of, written_and_read
-
-
-def dialect_of(table) -> Dialect:
-    assert table.dialect is not None
-    return table.dialect
+from written_tables import NASTY, WORDS, dialect_of, labelled_table, problem_of, written_and_read
 
 
 def written_text(folder, text, encoding="utf-8"):

@@ -16,6 +16,7 @@ from molehill.evaluation.measure import Block, CriterionWords, Measure, Threshol
 from molehill.tables.intervals import Figure
 from molehill.tables.schema import Schema
 from molehill.utility import Analysis, estimate, mean, median, quantile, sd
+from molehill.utility.comparison import overlap_by_chance
 
 LOW_OVERLAP = 0.5
 
@@ -105,6 +106,16 @@ def _compared(field: str, frame: Callable[[Context], pd.DataFrame] = estimates) 
     return compute
 
 
+def _overlaps_by_chance(context: Context) -> Iterable[Value]:
+    """The least that correct releases would show; each estimate of many is allowed less."""
+    rows, found = estimates(context).to_dict("records") if context.is_release else [], []
+    for row in rows:
+        ends = (row[f"{of}{end}"] for of in ("confidential", "released") for end in ("_low", "_high"))
+        least = overlap_by_chance(*ends, tables=len(context.readings), estimates=len(rows))
+        found.append(Value(Figure(1.0, least, 1.0), row["column"], row["analysis"], group=row["group"]))
+    return found
+
+
 ESTIMATE_MEASURES: Sequence[Measure] = (
     utility_measure(
         "estimate",
@@ -134,7 +145,12 @@ ESTIMATE_MEASURES: Sequence[Measure] = (
         better="higher",
         reference="Karr et al. (2006)",
         threshold=Threshold(
-            "utility", LOW_OVERLAP, LOW_OVERLAP / 2, "mean overlap of the intervals of estimates", take="mean"
+            "utility",
+            LOW_OVERLAP,
+            LOW_OVERLAP / 2,
+            "mean overlap of the intervals of estimates",
+            take="mean",
+            benchmark="overlap_benchmark",
         ),
         criteria=(
             CriterionWords(
@@ -147,6 +163,15 @@ ESTIMATE_MEASURES: Sequence[Measure] = (
         coarse="half",
         reveals="whether the confidential estimate lies within about two standard errors of the released one, or not; "
         "of standard deviations nothing, for a single extreme value may decide it",
+    ),
+    utility_measure(
+        "overlap_benchmark",
+        "the same of correct releases: {of}",
+        OVERLAPS,
+        _overlaps_by_chance,
+        "98 of 100 correct releases have all their overlaps in these intervals",
+        unit="share",
+        better="",
     ),
     utility_measure("width_ratio", "width ratio of {of}", WIDTHS, _compared("width_ratio"), unit="ratio", better=""),
     utility_measure(

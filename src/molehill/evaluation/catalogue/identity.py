@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from molehill.arrays import Booleans, Floats, derive_seed
-from molehill.attacks.copies import copied_anywhere, copied_together
+from molehill.attacks.copies import copied_anywhere, copied_own, copied_together
 from molehill.attacks.digits import Digits, shared_digits
 from molehill.attacks.identity import (
     Linkage,
@@ -38,6 +38,14 @@ from molehill.evaluation.attack_data import (
     released,
     try_attack,
 )
+from molehill.evaluation.chance import (
+    as_truth,
+    close_by_kept,
+    combined_by_chance,
+    high_by_chance,
+    mean_by_chance,
+    ways_of_chance,
+)
 from molehill.evaluation.context import Context, alone, fixed_ends
 from molehill.evaluation.measure import (
     FEW,
@@ -57,11 +65,12 @@ from molehill.risk.identification import (
     match_rates,
     matches_beyond_chance,
     release_risk,
+    risk_by_chance,
     risk_floor,
 )
 from molehill.risk.intruder import Radius, View
 from molehill.risk.moles import Moles, Rises, count_increases, moles
-from molehill.risk.profile import ABOVE, QUANTILES, estimate_above, profile_release
+from molehill.risk.profile import ABOVE, LEAST_TABLES, QUANTILES, estimate_above, profile_release
 from molehill.surveys.rarity import PopulationRisk, population_risk
 from molehill.tables.intervals import Figure, mean_over_tables
 from molehill.tables.resolution import column_unit
@@ -228,6 +237,19 @@ def _estimated(context: Context) -> Iterable[Value]:
     return [] if np.isnan(number) else [Value(alone(number))]
 
 
+def _by_luck(name: str) -> Compute:
+    def compute(context: Context) -> Iterable[Value]:
+        few = len(context.readings) < LEAST_TABLES
+        told = context.expected is None and few == (name == "risk")
+        return [Value(high_by_chance(context))] if told and ways_of_chance(context) else []
+
+    return compute
+
+
+def _mean_by_luck(context: Context) -> Iterable[Value]:
+    return [Value(mean_by_chance(context, context.view.part))] if ways_of_chance(context) else []
+
+
 @shared
 def single_variables(context: Context) -> dict[str, tuple[Figure, float]]:
     """Where several variables are sensitive, for each the mean risk if it were the only one, and its baseline."""
@@ -270,6 +292,26 @@ _RISK_MEASURES = (
         "without the luck of few tables, by which the realised risk is high as well",
         unit="expectation",
     ),
+    *(
+        risk_measure(
+            f"{name}_above_80_benchmark",
+            f"records with {words} above {ABOVE['above_80']} by chance",
+            RECORDS,
+            _by_luck(name),
+            "if only the pattern, or what is released unchanged, decided the released values",
+            unit="expectation",
+            better="",
+        )
+        for name, words in (("risk", "risk"), ("estimated", "expected risk"))
+    ),
+    risk_measure(
+        "risk_benchmark",
+        "mean risk by chance",
+        RECORDS,
+        _mean_by_luck,
+        "if released values were those of others of the pattern, or of anybody",
+        better="",
+    ),
     risk_measure(
         "risk_excess",
         "mean risk above that floor",
@@ -309,32 +351,32 @@ def profile_by_radius(context: Context) -> list[tuple[Radius, dict[str, Figure]]
 def beyond_baseline_by_radius(context: Context) -> list[tuple[Radius, Figure, Figure]]:
     """By radius, what is left of the risk above the baseline, and the true match rate above its baseline.
 
-    The baseline is that of values drawn from their own pattern; of match rates, of released values in any order within
-    the pattern. A larger radius has more close values by chance, and so a higher baseline. Of match rates it is, if
-    that is more, the rate at which one dataset's records are matched in another: a true value is like one more draw,
-    however much predictors tell of it.
+    The baseline is that of values drawn from their own pattern, or of anybody's; of match rates, of released values in
+    any order within the pattern. A larger radius has more close values by chance, and so a higher baseline. Of match
+    rates it is, if that is more, the rate at which one dataset's records are matched in another: a true value is like
+    one more draw, however much predictors tell of it.
     """
     found = []
     for radius, profile in profile_by_radius(context) if context.is_linked else ():
         view = context.view.at(radius)
         own, baseline = confidential_risk(view), float(np.nanmean(risk_floor(view)))
+        if not view.intruder.knowledge_probability:
+            ways = risk_by_chance(view, context.readings).values()
+            baseline = max(baseline, *(float((chance * risk)[:, view.part].mean()) for chance, risk in ways))
         before = float(np.nanmean(own.risk)) - baseline
-        by_chance = float(matches_beyond_chance(view, context.readings)[0].mean())
-        matched = max(by_chance, _match_each_other(context, view))
-        rates = mean_over_tables(np.asarray(match_rates(view, context.readings).true), least=0.0, most=1.0)
+        by_chance, gain = matches_beyond_chance(view, context.readings, alike=close_by_kept(context, view))
+        # What goes beyond that, where one dataset is matched in another.
+        more = max(_match_each_other(context, view) - float(by_chance.mean()), 0.0)
         if before > _LEAST_LEFT:
             left = Figure(*((end - baseline) / before for end in profile["mean"]))
-            found.append((radius, left, Figure(*(end - matched for end in rates))))
+            found.append((radius, left, Figure(*(end - more for end in gain))))
     return found
 
 
 def _match_each_other(context: Context, view: View) -> float:
     """True match rate of a dataset in the one after it, as if its values were the true ones; of the first few."""
-    rates = []
-    for one, other in pairwise(context.readings[: _MATCHED + 1]):
-        cells = one.own_cells
-        taken = replace(view, values=one.own_values, cells=cells, part=view.part & (cells >= 0))
-        rates.append(float(match_rates(taken, [other]).true[0]))
+    pairs = pairwise(context.readings[: _MATCHED + 1])
+    rates = [float(match_rates(as_truth(view, one), [other]).true[0]) for one, other in pairs]
     return float(np.mean(rates)) if rates else 0.0
 
 
@@ -436,7 +478,13 @@ def _matches(name: Literal["expected", "unique", "true", "false"]) -> Compute:
 
 
 def _gain(context: Context) -> Iterable[Value]:
-    return [Value(matches_beyond_chance(context.view, context.readings or context.view.table)[1])]
+    released_or_not, by_kept = context.readings or context.view.table, close_by_kept(context, context.view)
+    return [Value(matches_beyond_chance(context.view, released_or_not, alike=by_kept)[1])]
+
+
+def _combined_draws(context: Context) -> Iterable[Value]:
+    several = context.is_linked and len(context.readings) > 1
+    return [Value(combined_by_chance(context, pooled(context)))] if several else []
 
 
 _MATCH_MEASURES = (
@@ -449,6 +497,14 @@ _MATCH_MEASURES = (
         criteria=(CriterionWords("pooled mean", impossible=_NEVER_ZERO),),
         public=True,
         reveals="the identification risk of a record on average, if an intruder combines all datasets",
+    ),
+    risk_measure(
+        "combined_benchmark",
+        "mean risk of drawn values in place of the true ones, tables pooled",
+        POOLED,
+        _combined_draws,
+        "what is released unchanged predicts drawn values as well as the true ones",
+        better="",
     ),
     risk_measure(
         "combined_match_rate",
@@ -638,6 +694,15 @@ def _mean_of(choose: Callable[[Context], list[tuple[str, Booleans]]]) -> Compute
     return compute
 
 
+def _mean_of_chance(choose: Callable[[Context], list[tuple[str, Booleans]]]) -> Compute:
+    def compute(context: Context) -> Iterable[Value]:
+        ways = [*ways_of_chance(context)]
+        rows = [(column, chosen & context.view.part) for column, chosen in (choose(context) if ways else ())]
+        return [Value(mean_by_chance(context, chosen, ways), column) for column, chosen in rows if chosen.any()]
+
+    return compute
+
+
 def _sizes(context: Context) -> Any:
     # Those without a sensitive value take no part, and may have patterns of their own.
     return context.view.size[context.view.part]
@@ -650,11 +715,14 @@ _STANDING_OUT_MEASURES = (
         STANDING_OUT,
         _mean_of(_isolated),
         "the records with the fewest others close to them",
-        threshold=Threshold("identity", *EXPOSED, "mean risk of the most isolated 1%"),
         criteria=(
             CriterionWords(
                 "isolated expected", impossible=_NEVER_ZERO, offers=(("", 0.05, "the risk of the most isolated 1%"),)
             ),
+        ),
+        # Where much of a narrow variable is close to any value, who is alone is found by chance.
+        threshold=Threshold(
+            "identity", *EXPOSED, "mean risk of the most isolated 1%", benchmark="isolated_mean_benchmark"
         ),
         public=True,
         least_records=100 * FEW,
@@ -666,10 +734,24 @@ _STANDING_OUT_MEASURES = (
         STANDING_OUT,
         _mean_of(lambda context: find_largest(context.view)),
         "the values that people talk about",
-        threshold=Threshold("identity", *EXPOSED, "mean risk of the largest 1%"),
+        threshold=Threshold("identity", *EXPOSED, "mean risk of the largest 1%", benchmark="largest_mean_benchmark"),
         public=True,
         least_records=100 * FEW,
         reveals="the identification risk, on average, of the records with the largest values; not who they are",
+    ),
+    *(
+        risk_measure(
+            f"{name}_benchmark",
+            f"the same by chance: {words}",
+            STANDING_OUT,
+            _mean_of_chance(choose),
+            "if released values were those of others of the pattern, of anybody, or as kept variables predict them",
+            better="",
+        )
+        for name, words, choose in (
+            ("isolated_mean", "the most isolated 1%", _isolated),
+            ("largest_mean", "the largest 1%", lambda context: find_largest(context.view)),
+        )
     ),
     risk_measure(
         "smallest_pattern",
@@ -993,6 +1075,13 @@ def _copied(context: Context) -> Iterable[Value]:
     return [Value(figure, of=names[what]) for what, figure in found.items() if not np.isnan(figure.value)]
 
 
+def _copied_own(context: Context) -> Iterable[Value]:
+    """People whose own released record has their true value, one that few have; beyond chance."""
+    patterns = context.view.patterns.codes
+    found = {name: copied_own(*both, patterns) for name, both in followed(context).items()}
+    return [Value(figure, column) for column, figure in found.items() if not np.isnan(figure.value)]
+
+
 def _copied_together(context: Context) -> Iterable[Value]:
     """People whose own released record has two true values, beyond chance; of two synthesized numbers at least."""
     both = [*followed(context).values()]
@@ -1032,6 +1121,17 @@ _COPY_MEASURES = (
         needs=(),
         threshold=Threshold(
             "identity", 0.3, 0.7, "{of} of the confidential data, in any order, beyond chance", null=0.0
+        ),
+        part_of="copies",
+    ),
+    risk_measure(
+        "copied_own_gain",
+        "people with their true value, one that few have, in their own record, beyond chance",
+        COPIED,
+        _copied_own,
+        "of numbers; by chance a released value is another record's, or in two datasets the same",
+        threshold=Threshold(
+            "identity", 0.005, 0.03, "people with their true value, one that few have, beyond chance", null=0.0
         ),
         part_of="copies",
     ),

@@ -100,7 +100,8 @@ def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
     rows = []
     for column in dossier.facts["columns"]:
         # A release of an earlier version does not tell the last.
-        told = {"handling": "", **column, "fate": FATES[column["fate"]]}
+        grouped = column["column"] in dossier.settings.grouped and column["fate"] == "keep"
+        told = {"handling": "", **column, "fate": "published in groups" if grouped else FATES[column["fate"]]}
         cells = [Told(cut_measure(f"{told[name]}") if told[name] else "") for name in fields]
         rows.append(Row(cut_name(f"{column['column']}"), tuple(cells), column["fate"] == "synthesize"))
     note = "Of columns that were dropped only the name is told." if teller.edition == "public" else ""

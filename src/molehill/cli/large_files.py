@@ -1,4 +1,4 @@
-"""The commands on tables larger than memory: what is typed to what is measured, and that to what is printed."""
+"""The commands on files larger than memory: what is typed to what is measured, and that to what is printed."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,18 +14,18 @@ from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.context import fixed_ends
 from molehill.evaluation.evaluation import tell_figures
 from molehill.evaluation.measure import COLUMNS, CONFIDENTIAL, Value
-from molehill.parts.dataset import Dataset
-from molehill.parts.risk import ReleaseInParts, RiskInParts
+from molehill.larger_than_memory.files import ParquetFiles
+from molehill.larger_than_memory.risk import ConfidentialSummary, ReleaseSummary
 from molehill.risk.profile import ABOVE, QUANTILES, SHARES
 from molehill.runtime import available_memory
-from molehill.tables.intervals import Figure
+from molehill.tables.intervals import Figure, mean_over_tables
 from molehill.tables.table import Table, memory_needed
 
 _REMEDY = "Leave it out, or give one file that fits into memory"
 
 
-def goes_in_parts(path: Path, memory: float | None) -> bool:
-    """Whether a table is measured in parts: a folder, and a Parquet file that needs more memory than it may have."""
+def is_large(path: Path, memory: float | None) -> bool:
+    """Whether data are measured chunk by chunk: a folder, or a Parquet file that needs more memory than it may have."""
     if path.is_dir():
         return True
     if path.suffix.lower() != ".parquet" or not path.is_file():
@@ -46,15 +46,15 @@ def bytes_of(memory: float | None) -> float | None:
 
 
 def refuse_options(given: Mapping[str, Any]) -> None:
-    """Refuse options that need the whole table in memory, by their names."""
+    """Refuse options that need all records in memory, by their names."""
     for name, value in given.items():
         if value:
-            raise InputError(name, "it cannot be done with a table that is measured in parts", _REMEDY)
+            raise InputError(name, "it cannot be done with files that are measured chunk by chunk", _REMEDY)
 
 
-def names_of(dataset: Dataset) -> Table:
-    """Give the names of a dataset's columns as a table without records."""
-    return Table(pd.DataFrame(columns=dataset.schema.names))
+def names_of(files: ParquetFiles) -> Table:
+    """Give the names of the columns as a table without records."""
+    return Table(pd.DataFrame(columns=files.schema.names))
 
 
 def name_releases(released: Sequence[Path], compare: Sequence[str]) -> dict[str, list[Path]]:
@@ -68,18 +68,20 @@ def name_releases(released: Sequence[Path], compare: Sequence[str]) -> dict[str,
 
 
 def lay_out_figures(
-    confidential: RiskInParts, releases: Mapping[str, ReleaseInParts]
+    confidential: ConfidentialSummary, releases: Mapping[str, ReleaseSummary]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Set what was measured in parts out in the frames of an evaluation: risk, and utility."""
+    """Set what was measured out in the frames of an evaluation: risk, and utility."""
     column = ", ".join(confidential.schema.having("sensitive"))
     risk = [(CONFIDENTIAL, column, f"risk_{name}", figure) for name, figure in _of_confidential(confidential).items()]
     utility = []
     for scheme, found in releases.items():
         mean = found.profile["mean"]
         figures = {f"risk_{name}": figure for name, figure in found.profile.items()}
-        figures |= {"risk_baseline": Figure(found.floor, np.nan, np.nan)}
-        figures |= {"risk_excess": Figure(*(end - found.floor for end in mean))}
-        figures |= {f"matches_{name}": figure for name, figure in found.match_figures().items()}
+        figures |= {"risk_baseline": Figure(found.baseline, np.nan, np.nan)}
+        figures |= {"risk_excess": Figure(*(end - found.baseline for end in mean))}
+        for name, most in (("expected", found.records), ("unique", found.records), ("true", 1.0), ("false", 1.0)):
+            rates = np.asarray(getattr(found.rates, name), dtype=np.float64)
+            figures[f"matches_{name}"] = mean_over_tables(rates, least=0.0, most=most)
         risk += [(scheme, column, name, figure) for name, figure in figures.items()]
         if found.utility.distances is not None:
             for row in found.utility.distances.summary.to_dict("records"):
@@ -88,7 +90,7 @@ def lay_out_figures(
     return _frame(risk), _frame(utility)
 
 
-def _of_confidential(found: RiskInParts) -> dict[str, Figure]:
+def _of_confidential(found: ConfidentialSummary) -> dict[str, Figure]:
     told = dict(zip(found.profile.distribution["measure"], found.profile.distribution["value"], strict=True))
     at = {share: name for name, share in SHARES.items()}
     figures = {"mean": told["mean"]} | {name: told[at[share]] for name, share in QUANTILES.items()}
@@ -106,8 +108,8 @@ def _frame(rows: Sequence[tuple[str, str, str, Figure]]) -> pd.DataFrame:
     return pd.DataFrame(made, columns=COLUMNS)
 
 
-def tell_evaluation(risk: pd.DataFrame, utility: pd.DataFrame, releases: Mapping[str, ReleaseInParts]) -> str:
-    """Say what releases give away and keep, as far as it is measured in parts."""
+def tell_evaluation(risk: pd.DataFrame, utility: pd.DataFrame, releases: Mapping[str, ReleaseSummary]) -> str:
+    """Say what releases disclose and preserve, as far as it is measured chunk by chunk."""
     parts = tell_figures("Risk (95% intervals over the tables)", risk)
     parts += tell_figures("Utility", utility) if len(utility) else []
     for scheme, found in releases.items():
@@ -121,7 +123,7 @@ def tell_evaluation(risk: pd.DataFrame, utility: pd.DataFrame, releases: Mapping
 
 
 def plain_evaluation(
-    risk: pd.DataFrame, utility: pd.DataFrame, releases: Mapping[str, ReleaseInParts]
+    risk: pd.DataFrame, utility: pd.DataFrame, releases: Mapping[str, ReleaseSummary]
 ) -> dict[str, Any]:
     """Give the same as JSON takes it, with the moments of released columns and the shares of levels."""
     moments = [found.utility.moments.assign(scheme=scheme) for scheme, found in releases.items()]
