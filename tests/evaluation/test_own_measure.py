@@ -109,6 +109,7 @@ def test_a_search_keeps_it_as_a_release_criterion(released):
 def test_what_no_release_keeps_is_said_in_its_words():
     strict = SETTINGS.but(release_criteria=["kept_values <= 0.001"])
     release = synthesize(PEOPLE, strict, measures=TAKEN, progress=False)
+    assert release.search is not None
     assert not release.search.met
     assert "keeps kept_values <= 0.001" in release.search.verdict
 
