@@ -78,8 +78,8 @@ def test_what_tells_few_people_apart_stays_as_it_is():
 def test_the_note_counts_records_before_and_after():
     note = choose(PEOPLE).note
     by_hand = PEOPLE.groupby(OBSERVED)["pay"].transform("size")
-    assert f"1 (alone)  {int((by_hand == 1).sum()):>10,}".split() == note.splitlines()[1].split()[:3]
-    counts = [line.split("->") for line in note.splitlines()[1:]]
+    assert f"1 (alone)  {int((by_hand == 1).sum()):>10,}".split() == note.splitlines()[2].split()[:3]
+    counts = [line.split("->") for line in note.splitlines()[2:]]
     for side in (0, 1):
         cells = [line[side].split("(")[-2].split()[-1] for line in counts]
         assert sum(int(cell.replace(",", "")) for cell in cells) == N

@@ -16,6 +16,7 @@ from molehill.plan.columns import Finding
 from molehill.plan.plan import pattern_sizes, read_formulas
 from molehill.plan.pooling import count_rare, group_values, pool_column
 from molehill.plan.settings import Settings
+from molehill.tables.patterns import learn_patterns
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table
 
@@ -119,7 +120,9 @@ def choose_key_variables(
             f"synthesized, because with it {_share(alone, table)} of the records would be alone with their key "
             f"variables, above {MOST_ALONE:.0%}"
         )
-    note = _tell_sizes(whole.sizes(names, units), best.sizes(chosen, units), units)
+    patterns = np.bincount(learn_patterns(best.table, chosen).codes)
+    note = f"{len(patterns):,} patterns, of {patterns.min():,} to {patterns.max():,} records.\n"
+    note += _tell_sizes(whole.sizes(names, units), best.sizes(chosen, units), units)
     return KeyVariables(tuple(chosen), breaks, pooled, synthesized, reasons, note)
 
 

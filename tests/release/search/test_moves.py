@@ -59,7 +59,6 @@ def free():
 # Without a rule
 
 
-@pytest.mark.slow
 def test_a_predictor_that_matters_to_nothing_costs_nothing(free):
     assert free.candidates["leaf"].tolist() == LEAVES
     assert free.met

@@ -139,11 +139,10 @@ def both():
     return find(MIXTURE, ["mean expected <= 0.43", "maximum pick <= 1"])
 
 
-# The others are measured beside the first three.
-RULES = ("pooled mean", "right picks", "isolated expected"), ("unique matches", "mean pick", "99% pick")
+RULES = ("pooled mean", "right picks", "isolated expected", "unique matches", "mean pick", "99% pick")
 
 
-@pytest.mark.parametrize("rule", [*RULES[0], *(pytest.param(rule, marks=pytest.mark.slow) for rule in RULES[1])])
+@pytest.mark.parametrize("rule", RULES)
 def test_other_rules_are_judged_by_what_they_say(rule, both):
     """The release that keeps the values has more of each than the one that draws from the population."""
     kept, free = (judged(point, rule) for point in both.bench.points)
@@ -402,7 +401,6 @@ def closest(missed):
     return replace(missed, place=3).release()
 
 
-@pytest.mark.slow
 def test_a_found_release_stands_beside_what_was_fitted_anyway(missed, closest, tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "render_report", lambda *_, **__: "this is about the dossier")
     release = closest
