@@ -94,5 +94,5 @@ def test_weights_of_plain_values_lie_on_a_plain_scale(draw):
     assert "logarithmic" not in json.dumps(chart.specification)
     with pytest.raises(InputError, match="weights: their number differs from that of the values"):
         weights_scatter([0.5], values)
-    with pytest.raises(InputError, match="values: there is none"):
+    with pytest.raises(InputError, match="values: all are missing"):
         weights_scatter([0.5], [np.nan])
