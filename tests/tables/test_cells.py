@@ -462,7 +462,7 @@ def test_minus_one_is_no_code_where_it_is_next_to_zero():
         "pay": (-1,),
         "several": (-9, -8, -1),
     }
-    assert found["adults"][-1] == "in 9 records, below 0 and apart from all other values"
+    assert found["adults"][-1] == "in 9 records, below 0 and separated from all other values"
     # A short list of answers follows the other columns; an age does not.
     both = find_missing_codes(Table(pd.DataFrame(real | coded)))
     assert both["truth"] == (-1,)
@@ -514,7 +514,7 @@ def test_codes_of_other_kinds_of_columns():
     assert done["level"].cat.categories.tolist() == ["a", "b"]
     assert str(done["numbers"].dtype) == "Int64"
     assert problem_of(lambda: declare_missing(Table(frame), {"levle": []})).startswith(
-        "missing_codes: there is no column"
+        "missing_codes: there is no variable"
     )
 
 
