@@ -566,7 +566,7 @@ def test_released_columns_coded_otherwise_are_refused():
         release_risk(data, data.assign(town=["1", "2", "1", "2"]), NEIGHBOUR)
     with pytest.raises(InputError, match=r"released: .*'pay'"):
         release_risk(data, data.drop(columns="pay"), NEIGHBOUR)
-    with pytest.raises(InputError, match="released: it holds no dataset"):
+    with pytest.raises(InputError, match="released: it contains no dataset"):
         release_risk(data, [], NEIGHBOUR)
 
 

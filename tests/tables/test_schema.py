@@ -125,9 +125,9 @@ def test_a_schema_is_printed_in_columns():
         )
     )
     assert str(schema).splitlines() == [
-        "column  roles             kind         missing   groups                                     reason",
-        "age     known, predictor  count        category  under 25; 25 to under 35.5; 35.5 and over  whole",
-        "x       carried           categorical  keep      -                                          text",
+        "variable  roles             kind         missing   groups                                     reason",
+        "age       known, predictor  count        category  under 25; 25 to under 35.5; 35.5 and over  whole",
+        "x         carried           categorical  keep      -                                          text",
     ]
 
 

@@ -203,7 +203,7 @@ def test_a_constant_column_has_an_interval_without_width():
         (PAY, PAY, {"analyses": ["mean"]}, "analyses: it must be one or more analyses"),
         (PAY, PAY.rename(columns={"pay": "Pay"}), {}, "released: there is no variable 'pay'. Did you mean 'Pay'"),
         (PAY, PAY.assign(pay="x"), {}, "released: the variable 'pay' is not numeric"),
-        (PAY, [], {}, "released: it holds no dataset"),
+        (PAY, [], {}, "released: it contains no dataset"),
         (PAY[:1], PAY, {}, "data: 1 records have a value, but 2 are needed"),
         (PAY, [PAY, PAY[:1]], {}, "released: in table 2, 1 records"),
         (PAY.assign(pay=[1.0, np.nan, 3, 4, 5]), PAY, {}, "data: 1 records have a missing value of 'pay'"),

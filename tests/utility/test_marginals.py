@@ -326,7 +326,7 @@ def test_any_kind_of_table_is_taken():
         ({"breaks": {"pay": [3, 2]}}, "breaks: those of 'pay' are not a list of increasing"),
         ({"breaks": {"town": [3]}}, "data: the variable 'town' is not numeric"),
         ({"released": FOUR[["town"]]}, "released: there is no variable 'sex'"),
-        ({"released": []}, "released: it holds no dataset"),
+        ({"released": []}, "released: it contains no dataset"),
         ({"released": FOUR.assign(pay="1")}, "released: the variable 'pay' is not numeric"),
         ({"released": FOUR.assign(pay=np.inf)}, "released: the variable 'pay' is infinite in row 1"),
     ],
