@@ -15,6 +15,8 @@ from molehill.synthesis.synthesizer import Synthesizer
 _MEASURED: dict[Any, Any] = {}
 # What decides which points are tried and how they are judged, and not what is measured of them.
 _JUDGING = {"release_criteria", "max_fits", "max_failure_probability", "max_redraw_share", "max_seconds"}
+# Figures that every point has, whatever is asked for.
+_ALWAYS = ("matches_true", "matches_expected", "combined_mean")
 measure = points.measure
 
 
@@ -34,7 +36,9 @@ def measure_once(bench: Any, posterior: Any, *, seed: Any, tables: int | None = 
     made = posterior.synthesizer
     how = made.predict if isinstance(made, Synthesizer) else made.name
     drawn = (_hash_draws(posterior), str(posterior.options), how)
-    asked = (bool(bench.targets), bench.rules_risk, any(target.basis == "pick" for target in bench.targets))
+    picks = any(target.measure == "matches_expected" and target.is_of_records for target in bench.targets)
+    others = {one.quantity for one in bench.targets if not one.has_own_estimate and one.quantity not in _ALWAYS}
+    asked: tuple[Any, ...] = (bool(bench.targets), bench.rules_risk, picks, *sorted(others))
     asked += tuple(analysis.name for analysis in bench.job.analyses)
     settings = bench.settings.model_dump_json(exclude=_JUDGING)
     key = (hash_frame(bench.job.table.frame), drawn, asked, settings, seed, tables)

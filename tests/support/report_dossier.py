@@ -7,15 +7,14 @@ import numpy as np
 import pandas as pd
 
 from molehill.evaluation.catalogue import MEASURES
-from molehill.evaluation.criteria import Target, read_targets
+from molehill.evaluation.criteria import Criterion, read_criteria
 from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.options import EvaluationOptions
 from molehill.plan.columns import look_at_columns
 from molehill.plan.plan import make_plan
 from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier, Searched
-from molehill.risk.identification import confidential_risk
-from molehill.risk.weights import risk_weights
+from molehill.risk.identification import confidential_risk, risk_weights
 from molehill.sdc_methods import multiply_noise, swap_ranks, topcode
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import Table
@@ -76,7 +75,7 @@ def hostile_dossier():
     survey = survey.rename(columns=HOSTILE)
     labels = dict.fromkeys(survey.columns, HOSTILE_LABEL)
     made = _make(survey, HOSTILE["income"], [HOSTILE["gender"], HOSTILE["age"]], HOSTILE_SCHEME, "=1+1", labels=labels)
-    target = Target("overlap", 0.5, analysis=f"mean of {HOSTILE['income']}")
+    target = Criterion("overlap", f"mean of {HOSTILE['income']}", 0.5, ">=")
     way = pd.DataFrame({"pattern": [f"{HOSTILE['gender']} {HOSTILE_LEVEL}"], "range": ["0 to 10"], "records": [3]})
     columns = [{**row, "label": HOSTILE_LABEL, "remark": HOSTILE_LABEL} for row in made.facts["columns"]]
     return replace(made, search=make_search((target,), way=way), facts={**made.facts, "columns": columns})
@@ -92,7 +91,7 @@ def searched_dossier():
 
 def make_search(targets, *, met=True, converged=True, way=None):
     """Make three points: the first breaks the first target, the second keeps all, the third as well."""
-    targets, rows = read_targets(targets), []
+    targets, rows = read_criteria(targets), []
     for number, scheme in enumerate(("unweighted", "pairwise, shift 0.5", "pairwise")):
         row = {"point": number, "scheme": f"{scheme}, membership prior", "fit": number, "warm": number > 0}
         row |= {"rounds": 0}

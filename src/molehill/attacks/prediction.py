@@ -215,7 +215,7 @@ def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact:
     array
         One per record; None of fewer than 50 records, or where nothing is released unchanged.
     """
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415
 
     values, counts = np.unique(released[~np.isnan(released)], return_counts=True)
@@ -416,7 +416,7 @@ def _fit(inputs: Floats, target: Floats, used: Booleans, *, rounds: int = _ROUND
 
 def _guess_by_trees(told: Floats, inputs: _Inputs, part: Integers) -> Iterator[Floats]:
     """Regression trees, on a scale where amounts of any size count alike: the median of released values in a leaf."""
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415
 
     if not inputs.mixed.shape[1]:
@@ -492,7 +492,7 @@ def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:
 
 def _classify(told: Floats, inputs: _Inputs, part: Integers) -> Floats:
     """Predict a category: (records, levels), shares of the levels by a tree fitted to all datasets of the others."""
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
 
     shares = np.zeros((len(part), int(told.max()) + 1))

@@ -132,6 +132,33 @@ class Threshold:
 
 
 @dataclass(frozen=True)
+class CriterionWords:
+    """As what a measure can be a release criterion.
+
+    Attributes
+    ----------
+    text
+        How it is written there, such as "unique matches"; of a quantity of every record what follows the statistic:
+        "expected" in "99% expected".
+    kind
+        "figure": the figure itself; "records": a statistic over the records, of what the measure is the mean of;
+        "step": a number follows it, such as the smallest increase that counts.
+    impossible
+        Why no release has 0, or, where more is better, 1; empty if one may.
+    is_share
+        Whether it is a share as a criterion, though the measure is a count.
+    offers
+        What the studio offers: a statistic or nothing, a bound to begin with, and what it means.
+    """
+
+    text: str
+    kind: Literal["figure", "records", "step"] = "figure"
+    impossible: str = ""
+    is_share: bool = False
+    offers: Sequence[tuple[str, float, str]] = ()
+
+
+@dataclass(frozen=True)
 class Measure:
     """A measure of risk or utility.
 
@@ -162,8 +189,9 @@ class Measure:
         a risk needs the own record and a utility nothing but the datasets.
     threshold
         When it is amber and red on the scorecard, if it is rated.
-    criterion
-        As what it can be a release criterion, if it has words of its own there; else by its id.
+    criteria
+        As what it can be a release criterion, if it has words of its own there. Any measure that is better one way or
+        the other can be one by its id.
     public
         Whether it may be published. What is not marked stays in `internal/`.
     least_records
@@ -191,6 +219,7 @@ class Measure:
     reference: str = ""
     needs: Sequence[Need] | None = None
     threshold: Threshold | None = None
+    criteria: Sequence[CriterionWords] = ()
     public: bool = False
     least_records: int = 0
     release_only: bool = False
@@ -287,7 +316,7 @@ def utility_measure(
     return Measure(id_, label, "utility", block, unit, compute, better, explanation, **about)
 
 
-_PLAIN = [one.name for one in fields(Measure) if one.name not in ("block", "compute", "needs", "threshold")]
+_PLAIN = [one.name for one in fields(Measure) if one.name not in ("block", "compute", "needs", "threshold", "criteria")]
 FACTS = [*_PLAIN, "block", "note", "attack", "first", "needs"]
 COLUMNS = ["scheme", "column", "measure", "of", "at", "group", "name", "value", "low", "high"]
 
@@ -363,7 +392,7 @@ def measure_context(
             advance(1)
             continue
         with doing(f"{measure.id} of {scheme}"):
-            values = _read_values(measure, measure.compute(context))
+            values = read_values(measure, measure.compute(context))
         for value in values:
             about = (value.column or column, measure.id, value.of, value.at, value.group)
             rows.append((scheme, *about, measure.name(value), *value.figure))
@@ -371,7 +400,7 @@ def measure_context(
     return rows
 
 
-def _read_values(measure: Measure, given: Any) -> list[Value]:
+def read_values(measure: Measure, given: Any) -> list[Value]:
     """Take what a measure computed: a figure, a value, or several values."""
     alone = Value(given) if isinstance(given, Figure) else given
     if isinstance(alone, str) or not isinstance(alone, Iterable):

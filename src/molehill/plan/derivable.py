@@ -816,7 +816,7 @@ def _grow(aim: _Aim, pool: _Pool) -> Derivable | None:
     random = np.random.default_rng(len(rows))
     rows = random.permutation(rows)[:_GROWN_ON]
     text = [name for name in pool.codes if not any(term.part == name for term in pool.terms)]
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor  # noqa: PLC0415
 
     numbers = pool.numbers[rows]

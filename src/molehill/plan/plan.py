@@ -15,7 +15,7 @@ from scipy.special import entr
 
 from molehill.errors import InputError
 from molehill.evaluation.catalogue import MEASURES
-from molehill.evaluation.criteria import parse_targets
+from molehill.evaluation.criteria import check_criteria, parse_criteria
 from molehill.evaluation.scorecard import set_rules, tell_bounds
 from molehill.plan.columns import Finding, look_at_columns, order_tells
 from molehill.plan.cost import estimate_seconds
@@ -141,6 +141,7 @@ def plan_settings(data: Any, settings: Settings) -> Plan:
     [['town', 'keep', ''], ['pay', 'synthesize', 'forest']]
     """
     set_rules(settings.thresholds, MEASURES)
+    check_criteria(parse_criteria(settings.release_criteria)[0], MEASURES)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=settings.synthesizer == "custom")
     table, pooled = pool_levels(write_in_units(table, settings), settings)
@@ -624,7 +625,9 @@ def _check_survey(settings: Settings, table: Table) -> None:
 
 def _check_population(settings: Settings, sample: Sample | None) -> None:
     """Refuse rules on the risk in the population where nothing tells of that."""
-    asked = [target for target in parse_targets(settings.release_criteria)[0] if target.basis == "population"]
+    asked = [
+        target for target in parse_criteria(settings.release_criteria)[0] if target.measure.startswith("population_")
+    ]
     if not asked or (sample is not None and sample.expands):
         return
     what, remedy = "there is no survey weight", "Name it in survey"

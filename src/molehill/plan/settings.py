@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, 
 
 from molehill.arrays import FrozenDict
 from molehill.errors import MOST_ORDER, InputError, nearest
-from molehill.evaluation.criteria import EXAMPLES, parse_targets
+from molehill.evaluation.criteria import EXAMPLES, parse_criteria
 from molehill.evaluation.scorecard import read_bounds
 from molehill.files import write_text
 from molehill.risk.intruder import Intruder
@@ -664,7 +664,7 @@ class Settings(BaseModel):
     @field_validator("release_criteria")
     @classmethod
     def _can_be_read(cls, targets: tuple[str, ...]) -> tuple[str, ...]:
-        problems = parse_targets(targets)[1]
+        problems = parse_criteria(targets)[1]
         if problems:
             raise _ToldError("; ".join(problems))
         return targets

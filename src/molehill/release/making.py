@@ -17,6 +17,7 @@ from molehill.arrays import Floats, derive_seed
 from molehill.errors import InputError
 from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.catalogue.estimates import default_analyses
+from molehill.evaluation.criteria import check_criteria, parse_criteria
 from molehill.evaluation.evaluation import Evaluation
 from molehill.evaluation.measure import Measure
 from molehill.evaluation.scorecard import RULES, set_rules
@@ -197,6 +198,7 @@ def prepare(
     if not isinstance(settings, Settings):
         raise InputError("settings", "they are not Settings", "Write Settings(synthesize=['income'], known=['age'])")
     set_rules(settings.thresholds, measures)
+    check_criteria(parse_criteria(settings.release_criteria)[0], measures)
     table = take_table(data, settings)
     findings = check_columns(settings, table, own=synthesizer is not None)
     settings = settings if settings.seed is not None else settings.but(seed=secrets.randbits(62))

@@ -33,28 +33,36 @@ from molehill.tables.table import Table, as_table
 _RADIUS = 0.2
 
 
-def evaluate_schemes(
-    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior], *, progress: bool = False
-) -> Evaluation:
-    """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
+def options_of(job: Job) -> EvaluationOptions:
+    """How releases of a job are measured."""
     settings = job.settings
-    options = EvaluationOptions(
+    return EvaluationOptions(
         analyses=job.analyses,
         measures=measures_of(job),
-        trials=make_trials(job, posteriors),
-        posteriors=posteriors if settings.expected_risk_draws else None,
-        reference="unweighted" if "unweighted" in tables and len(posteriors) > 1 else None,
-        datasets=settings.expected_risk_draws,
         # What the tables are not made to carry, they are not blamed for; the methods note says what that is.
-        related=job.settings.predictors if uncarried_relations(job.settings) else None,
+        related=settings.predictors if uncarried_relations(settings) else None,
         survey=settings.survey_design,
         hidden=settings.drop,
         population=settings.weighs == "weights",
         edit_rules=job.rules,
         shuffled=settings.shuffle,
+        datasets=settings.expected_risk_draws,
         # Whether the release has converged is asked before it is published.
         unconverged="allow",
         seed=job.seed("evaluation"),
+        progress=False,
+    )
+
+
+def evaluate_schemes(
+    job: Job, tables: Mapping[str, Sequence[Any]], posteriors: Mapping[str, Posterior], *, progress: bool = False
+) -> Evaluation:
+    """Measure risk and utility of a release and of what it is compared with, all by name, as settings say."""
+    options = replace(
+        options_of(job),
+        trials=make_trials(job, posteriors),
+        posteriors=posteriors if job.settings.expected_risk_draws else None,
+        reference="unweighted" if "unweighted" in tables and len(posteriors) > 1 else None,
         progress=progress,
     )
     return replace(evaluate(job.view, tables, options=options), rules=rules_of(job))

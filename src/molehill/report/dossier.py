@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from molehill.errors import InputError
-from molehill.evaluation.criteria import Target
+from molehill.evaluation.criteria import Criterion
 from molehill.evaluation.evaluation import Evaluation, read_evaluation
 from molehill.files import write_text
 from molehill.plan.settings import Settings, read_settings, write_settings
@@ -63,7 +63,7 @@ class Searched:
 
     met: bool
     verdict: str
-    targets: tuple[Target, ...]
+    targets: tuple[Criterion, ...]
     candidates: pd.DataFrame
     place: int
     next_places: tuple[int, ...]
@@ -247,7 +247,7 @@ def _read_searched(folder: Path) -> Searched | None:
     # JSON has no number that says "not known"; only the place of the chosen point may be missing otherwise.
     numbers = {name: math.nan for name, value in content.items() if value is None and name != "place"}
     cost = {name: math.nan if value is None else value for name, value in content["cost"].items()}
-    targets = tuple(Target(**target) for target in content["targets"])
+    targets = tuple(Criterion(**target) for target in content["targets"])
     read = {"targets": targets, "next_places": tuple(content["next_places"]), "cost": cost}
     return Searched(**{**content, **numbers, **frames, **read})
 

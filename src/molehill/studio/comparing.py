@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from molehill.errors import InputError
-from molehill.evaluation.criteria import read_targets
+from molehill.evaluation.catalogue import MEASURES
+from molehill.evaluation.context import Context
+from molehill.evaluation.criteria import read_criteria
+from molehill.evaluation.options import EvaluationOptions
 from molehill.evaluation.scorecard import score
 from molehill.evaluation.telling import Teller
 from molehill.files import write_text, written_whole
@@ -25,7 +28,8 @@ from molehill.report.page.page import leads_nowhere
 from molehill.report.page.pictures import Picture, list_pictures
 from molehill.report.page.tables import list_group_tables
 from molehill.report.trail import Verification, describe_maker, show_fingerprint, verify_release
-from molehill.risk.identification import confidential_risk, release_risk, risk_floor
+from molehill.risk.identification import confidential_risk
+from molehill.risk.intruder import read_released
 from molehill.runtime import call_alone
 from molehill.studio.looking import look
 from molehill.studio.projects import Project
@@ -193,13 +197,14 @@ def tell_other_intruder(project: Project, run: Run, known: Sequence[str], radius
 
 def _measure_other(table: Table, tables: Sequence[Table], settings: Settings) -> dict[str, Any]:
     view = settings.intruder.view(table)
-    before, after = confidential_risk(view), release_risk(view, list(tables))
+    context = Context(view, confidential_risk(view), read_released(view, list(tables)), EvaluationOptions())
+    before, after = context.confidential, context.risk
     return {
         "patterns": int((view.sizes > 0).sum()),
         "alone": int((view.sizes == 1).sum()),
         "before": float(np.nanmean(before.risk)),
         "after": float(np.nanmean(after.realised)),
-        "floor": float(np.nanmean(risk_floor(view))),
+        "floor": context.baseline_risk,
         "above": int((np.nan_to_num(after.realised) > 0.5).sum()),
         "tables": len(tables),
     }
@@ -304,27 +309,22 @@ def pack_release(run: Run) -> Path:
     return packed
 
 
+# Release criteria to choose from: as they are written, a bound to begin with, and what they mean.
+OFFERED = tuple(
+    (f"{statistic} {words.text}".strip(), bound, meaning)
+    for measure in MEASURES
+    for words in measure.criteria
+    for statistic, bound, meaning in words.offers
+)
+
+
 def list_rules(settings: Settings) -> list[dict[str, Any]]:
     """Give the rules of settings, each with its words and its bound, for the sliders."""
     told = []
     for text in settings.release_criteria:
-        target = read_targets(text)[0]
-        words = f"{target}".rpartition(">=" if target.subject == "overlap" else "<=")[0].strip()
-        most = 1.0 if target.subject != "moles" else 100.0
-        meaning = next((own for rule, _, own in RULES if rule == words), "a rule of your own words")
-        about = {"text": text, "words": words, "meaning": meaning}
-        told.append({**about, "bound": target.bound, "most": most, "higher": target.subject == "overlap"})
+        target = read_criteria(text)[0]
+        meaning = next((own for rule, _, own in OFFERED if rule == target.words), "a rule of your own words")
+        about = {"text": text, "words": target.words, "meaning": meaning, "bound": target.bound}
+        most = 1.0 if target.is_share else max(100.0, 2 * target.bound)
+        told.append({**about, "most": most, "higher": target.sign == ">="})
     return told
-
-
-# Rules to choose from, in words, with a bound to begin with.
-RULES = (
-    ("mean expected", 0.15, "the risk of a record on average"),
-    ("99% expected", 0.4, "the risk that only one record in a hundred passes"),
-    ("maximum expected", 0.6, "the risk of the riskiest record"),
-    ("isolated expected", 0.05, "the risk of the most isolated 1%"),
-    ("unique matches", 0.001, "records that an intruder matches uniquely and rightly"),
-    ("right picks", 0.01, "records that an intruder picks rightly among those that are close"),
-    ("U_m", 0.03, "the largest gap between the distributions"),
-    ("overlap", 0.6, "how far the intervals of every estimate overlap, at least"),
-)

@@ -560,7 +560,7 @@ def _tell_rule(_: Studio, asked: Asked) -> dict[str, Any]:
     return {
         "rules": comparing.list_rules(settings),
         "bounds": changing.tell_bounds(settings),
-        "offered": comparing.RULES,
+        "offered": comparing.OFFERED,
         "first": [one for name in first for one in controls if one["name"] == name],
         "rest": [one for one in controls if one["name"] not in first],
         **figures,

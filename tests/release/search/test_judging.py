@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from agreement import assert_agrees, assert_differs, assert_rate, standard_error
-from molehill.evaluation.criteria import Target, read_targets
+from molehill.evaluation.criteria import Criterion, read_criteria
 from molehill.release.search.judging import (
     Measured,
     breaking_by_record,
@@ -41,7 +41,7 @@ def test_chance_of_breaking_agrees_with_simulated_releases():
 @pytest.mark.parametrize("share", [0.99, 1.0])
 def test_the_maximum_of_noisy_risks_is_not_taken_at_face_value(share):
     random = np.random.default_rng(2)
-    target = Target("quantile" if share < 1 else "maximum", 0.5, "expected", share=share)
+    target = Criterion("expected_mean", "99%" if share < 1 else "maximum", 0.5)
     naive, corrected = [], []
     for _ in range(120):
         true = random.normal(0.3, 0.05, 2000)
@@ -75,10 +75,10 @@ def measured(risk, *, coverage=1.0, spread=0.0, runs=None, distances=(0.02, 0.03
 
 def test_risk_in_the_population_is_that_times_the_chance_to_be_in_the_sample():
     how: dict[str, Any] = {"tables": 20, "in_sample": np.full(2, 0.1)}
-    found = judge(Target("maximum", 0.05, "population"), measured([0.2, 0.4]), chance=0.2, **how)
+    found = judge(Criterion("population_mean", "maximum", 0.05), measured([0.2, 0.4]), chance=0.2, **how)
     assert found.met
     assert found.value == pytest.approx(0.04)
-    tight = Target("mean", 0.02, "population")
+    tight = Criterion("population_mean", "mean", 0.02)
     missed = judge(tight, measured([0.2, 0.4]), chance=0.2, **how)
     assert not missed.met
     assert breaking_records(tight, measured([0.1, 0.4]), **how).tolist() == [False, True]
@@ -86,49 +86,49 @@ def test_risk_in_the_population_is_that_times_the_chance_to_be_in_the_sample():
 
 def test_an_expected_risk_must_meet_its_bound_beyond_its_error():
     how: dict[str, Any] = {"tables": 20, "chance": 0.2}
-    exact = judge(read_targets("mean expected <= 0.2")[0], measured([0.1, 0.3]), **how)
+    exact = judge(read_criteria("mean expected <= 0.2")[0], measured([0.1, 0.3]), **how)
     assert (exact.met, exact.gap) == (True, 0.0)
     assert exact.value == pytest.approx(0.2)
     # Blocks 0.1 above and below: standard deviation 0.1026, error 0.0229.
-    noisy = judge(read_targets("mean expected <= 0.22")[0], measured([0.1, 0.3], spread=0.1), **how)
+    noisy = judge(read_criteria("mean expected <= 0.22")[0], measured([0.1, 0.3], spread=0.1), **how)
     assert noisy.error == pytest.approx(0.1 * np.sqrt(20 / 19) / np.sqrt(20))
     assert not noisy.met
     assert noisy.gap == pytest.approx(0.2 + 1.645 * noisy.error - 0.22)
-    assert judge(read_targets("mean expected <= 0.22")[0], measured([0.1, 0.3], spread=0.1), **how, margin=0.0).met
-    distance = judge(read_targets("U_m <= 0.03")[0], measured([0.1]), **how)
+    assert judge(read_criteria("mean expected <= 0.22")[0], measured([0.1, 0.3], spread=0.1), **how, margin=0.0).met
+    distance = judge(read_criteria("U_m <= 0.03")[0], measured([0.1]), **how)
     assert (distance.value, distance.error, distance.met) == (pytest.approx(0.025), pytest.approx(0.005), False)
 
 
 def test_the_chance_to_be_picked_must_meet_its_bound_beyond_its_error():
     how: dict[str, Any] = {"tables": 20, "chance": 0.2}
     # The helper has picks of half the risk: 0.05 and 0.15.
-    exact = judge(read_targets("maximum pick <= 0.1501")[0], measured([0.1, 0.3]), **how)
+    exact = judge(read_criteria("maximum pick <= 0.1501")[0], measured([0.1, 0.3]), **how)
     assert (exact.met, exact.value) == (True, pytest.approx(0.15))
-    assert judge(read_targets("mean pick <= 0.1")[0], measured([0.1, 0.3]), **how).value == pytest.approx(0.1)
+    assert judge(read_criteria("mean pick <= 0.1")[0], measured([0.1, 0.3]), **how).value == pytest.approx(0.1)
     # Blocks 0.05 above and below: error 0.0115, of which 1.645 are 0.0189.
     for bound, met in ((0.165, False), (0.17, True)):
-        noisy = judge(read_targets(f"maximum pick <= {bound}")[0], measured([0.1, 0.3], spread=0.1), **how)
+        noisy = judge(read_criteria(f"maximum pick <= {bound}")[0], measured([0.1, 0.3], spread=0.1), **how)
         assert noisy.error == pytest.approx(0.05 * np.sqrt(20 / 19) / np.sqrt(20))
         assert noisy.met == met
-    found = breaking_records(read_targets("maximum pick <= 0.1")[0], measured([0.1, 0.3, 0.18]), tables=20)
+    found = breaking_records(read_criteria("maximum pick <= 0.1")[0], measured([0.1, 0.3, 0.18]), tables=20)
     assert found.tolist() == [False, True, False]
-    assert breaking_records(read_targets("right picks <= 0.1")[0], measured([0.1, 0.3]), tables=20).sum() == 0
+    assert breaking_records(read_criteria("right picks <= 0.1")[0], measured([0.1, 0.3]), tables=20).sum() == 0
 
 
 def test_runs_that_break_a_realised_target_are_counted_with_their_interval():
     runs = np.array([[0.1, 0.6]] * 3 + [[0.2, 0.5]] * 17)
-    maximum, mean = read_targets(["maximum realised <= 0.5", "mean realised <= 0.349"])
+    maximum, mean = read_criteria(["maximum realised <= 0.5", "mean realised <= 0.349"])
     # Clopper and Pearson for 3 of 20.
     assert count_breaks([maximum], runs) == pytest.approx((0.15, 0.0321, 0.3789), abs=1e-4)
     # The others break the mean.
     assert count_breaks([maximum, mean], runs)[::2] == (1.0, 1.0)
-    assert count_breaks(read_targets("maximum realised <= 1"), runs) == (0.0, 0.0, 0.0)
-    assert np.isnan(count_breaks(read_targets("maximum expected <= 0.5"), runs)).all()
+    assert count_breaks(read_criteria("maximum realised <= 1"), runs) == (0.0, 0.0, 0.0)
+    assert np.isnan(count_breaks(read_criteria("maximum expected <= 0.5"), runs)).all()
 
 
 def test_realised_targets_are_judged_by_chance_or_by_few_redrawn():
     how: dict[str, Any] = {"tables": 20, "chance": 0.2}
-    target = read_targets("maximum realised <= 0.5")[0]
+    target = read_criteria("maximum realised <= 0.5")[0]
     few = measured([0.25] * 50)
     one = binom.sf(10, 20, 0.25)
     verdict = judge(target, few, **how)
@@ -153,10 +153,10 @@ def test_moles_and_overlaps():
     how: dict[str, Any] = {"tables": 20, "chance": 0.2}
     point = measured([0.5, 0.2], overlaps={"mean of pay": 0.9, "sd of pay": 0.4})
     reference = (np.array([0.2, 0.2]), np.zeros(2))
-    assert judge(read_targets("moles 0.1 <= 0")[0], point, **how, reference=reference).value == 1
-    assert judge(read_targets("moles 0.1 <= 1")[0], point, **how, reference=reference).met
-    assert judge(read_targets("overlap of mean of pay >= 0.6")[0], point, **how).met
-    assert judge(read_targets("overlap >= 0.6")[0], point, **how).value == 0.4
-    found = breaking_records(read_targets("moles 0.1 <= 0")[0], point, tables=20, reference=reference)
+    assert judge(read_criteria("moles 0.1 <= 0")[0], point, **how, reference=reference).value == 1
+    assert judge(read_criteria("moles 0.1 <= 1")[0], point, **how, reference=reference).met
+    assert judge(read_criteria("overlap of mean of pay >= 0.6")[0], point, **how).met
+    assert judge(read_criteria("overlap >= 0.6")[0], point, **how).value == 0.4
+    found = breaking_records(read_criteria("moles 0.1 <= 0")[0], point, tables=20, reference=reference)
     assert found.tolist() == [True, False]
-    assert breaking_records(read_targets("maximum expected <= 0.3")[0], point, tables=20).tolist() == [True, False]
+    assert breaking_records(read_criteria("maximum expected <= 0.3")[0], point, tables=20).tolist() == [True, False]

@@ -20,7 +20,7 @@ from modes import is_private
 from molehill import Intruder, Settings, release_risk, write_table
 from molehill.cli.main import app
 from molehill.errors import InputError
-from molehill.evaluation.criteria import read_targets
+from molehill.evaluation.criteria import read_criteria
 from molehill.plan.settings import read_settings, write_settings
 from molehill.release import release as saving
 from molehill.release.making import fit_quietly, prepare
@@ -154,7 +154,7 @@ def test_other_rules_are_judged_by_what_they_say(rule, both):
 
 
 def judged(point, rule: str) -> float:
-    (target,) = read_targets(f"{rule} <= 0.5")
+    (target,) = read_criteria(f"{rule} <= 0.5")
     return judge(target, point.measured, tables=5, chance=0.2).value
 
 
@@ -249,7 +249,7 @@ def test_an_interrupted_search_goes_on_to_the_same_result(missed, tmp_path, monk
     assert found.verdict == missed.verdict
     assert is_private(tmp_path / "kept")
     for change in ({"release_criteria": "mean expected <= 0.1"}, {"seed": 5}):
-        with pytest.raises(InputError, match="holds a run of other data, settings"):
+        with pytest.raises(InputError, match="contains a run with other data, settings"):
             find(MIXTURE, **{"release_criteria": TARGETS, "max_fits": 2, **change}, checkpoint=tmp_path / "kept")
 
 

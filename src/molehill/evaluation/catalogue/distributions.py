@@ -16,7 +16,17 @@ from molehill.arrays import Floats
 from molehill.evaluation.catalogue.relations import MOST_LEVELS as FEW_LEVELS
 from molehill.evaluation.context import Context, alone, fixed_ends
 from molehill.evaluation.curves import values_of
-from molehill.evaluation.measure import Block, Coarse, Measure, Threshold, Unit, Value, shared, utility_measure
+from molehill.evaluation.measure import (
+    Block,
+    Coarse,
+    CriterionWords,
+    Measure,
+    Threshold,
+    Unit,
+    Value,
+    shared,
+    utility_measure,
+)
 from molehill.evaluation.options import CLASSIFIERS
 from molehill.tables.intervals import Figure, jackknife, mean_over_tables
 from molehill.tables.schema import is_number
@@ -201,12 +211,12 @@ def _apart(
     unit: Unit = "number",
     coarse: Coarse = "",
     reveals: str = "",
-    threshold: Threshold | None = None,
+    **about: Any,
 ) -> Measure:
     def compute(context: Context) -> Iterable[Value]:
         return _find(distances(context.compared), id_)
 
-    about: dict[str, Any] = {"public": bool(reveals), "coarse": coarse, "reveals": reveals, "threshold": threshold}
+    about |= {"public": bool(reveals), "coarse": coarse, "reveals": reveals}
     return utility_measure(id_, label, block, compute, explanation, unit=unit, better=better, **about)
 
 
@@ -246,6 +256,14 @@ _DISTANCE_MEASURES = (
         "U_m",
         "U_m",
         "largest gap of the distribution functions, one table at a time",
+        criteria=(
+            CriterionWords(
+                "U_m",
+                impossible="only the confidential table itself has 0; ask for what a fresh sample shows",
+                is_share=True,
+                offers=(("", 0.03, "the largest gap between the distributions"),),
+            ),
+        ),
         coarse="up",
         reveals="a band around the released distribution function in which the confidential one lies, never narrower "
         "than 10 records",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from molehill.evaluation.context import Context
-from molehill.evaluation.measure import Block, Measure, Threshold, Value, shared, utility_measure
+from molehill.evaluation.measure import Block, CriterionWords, Measure, Threshold, Value, shared, utility_measure
 from molehill.tables.intervals import Figure
 from molehill.tables.schema import Schema
 from molehill.utility import Analysis, estimate, mean, median, quantile, sd
@@ -151,6 +151,13 @@ ESTIMATE_MEASURES: Sequence[Measure] = (
             "mean overlap of the intervals of estimates",
             take="mean",
             benchmark="overlap_benchmark",
+        ),
+        criteria=(
+            CriterionWords(
+                "overlap",
+                impossible="only the confidential table itself has 1; ask for less",
+                offers=(("", 0.6, "how far the intervals of every estimate overlap, at least"),),
+            ),
         ),
         public=True,
         coarse="half",

@@ -47,7 +47,17 @@ from molehill.evaluation.chance import (
     ways_of_chance,
 )
 from molehill.evaluation.context import Context, alone, fixed_ends
-from molehill.evaluation.measure import FEW, Block, Measure, Threshold, Unit, Value, risk_measure, shared
+from molehill.evaluation.measure import (
+    FEW,
+    Block,
+    CriterionWords,
+    Measure,
+    Threshold,
+    Unit,
+    Value,
+    risk_measure,
+    shared,
+)
 from molehill.risk.attacks import PooledRisk, pooled_risk
 from molehill.risk.identification import (
     MatchRates,
@@ -141,6 +151,11 @@ COPIED = Block("Copies of the confidential data")
 DIGITS = Block("Last digits of released and true values", attack=True)
 
 
+_NEVER_ZERO = (
+    "every released value can fall near the true one by chance, so that no risk is 0; ask for a small risk above 0"
+)
+
+
 # Identification risk, realised and expected.
 _PROFILE = {
     "mean": "of all records; no probability of being recognized",
@@ -152,6 +167,21 @@ _PROFILE = {
     "above_50": "before release: fewer than half of the pattern's other records are close",
     "above_80": "before release: fewer than one in five of the pattern's other records are close",
     "above_95": "before release: fewer than one in twenty of the pattern's other records are close",
+}
+
+
+_CRITERIA = {
+    "expected": CriterionWords(
+        "expected",
+        "records",
+        _NEVER_ZERO,
+        offers=(
+            ("mean", 0.15, "the risk of a record on average"),
+            ("99%", 0.4, "the risk that only one record in a hundred passes"),
+            ("maximum", 0.6, "the risk of the riskiest record"),
+        ),
+    ),
+    "risk": CriterionWords("realised", "records", _NEVER_ZERO),
 }
 
 
@@ -175,7 +205,7 @@ def _profile(name: Literal["risk", "expected"]) -> list[Measure]:
         return risk_measure(f"{name}_{key}", words, block, compute, _PROFILE[key], unit=unit, needs=needs, **about)
 
     told = f"the identification risk of a record on average, {over}; with the tables, roughly the agency's radius"
-    found = [one("mean", f"mean {what}", public=True, reveals=told)]
+    found = [one("mean", f"mean {what}", criteria=(_CRITERIA[name],), public=True, reveals=told)]
     for key, share in QUANTILES.items():
         words = {"median": f"median {what}", "largest": f"largest {what}"}.get(key, f"{share:.0%} quantile of {what}")
         # The largest risk is that of one record; the other quantiles need enough records beyond them.
@@ -464,6 +494,7 @@ _MATCH_MEASURES = (
         POOLED,
         lambda context: [Value(pooled(context).mean)],
         "the middle of a record's released values is taken for its value",
+        criteria=(CriterionWords("pooled mean", impossible=_NEVER_ZERO),),
         public=True,
         reveals="the identification risk of a record on average, if an intruder combines all datasets",
     ),
@@ -492,6 +523,15 @@ _MATCH_MEASURES = (
         "right ones, if one of the close records is picked at random",
         unit="count",
         reference="Reiter and Mitra (2009): the sum of T / c",
+        criteria=(
+            CriterionWords("pick", "records", _NEVER_ZERO, is_share=True),
+            CriterionWords(
+                "right picks",
+                impossible=_NEVER_ZERO,
+                is_share=True,
+                offers=(("", 0.01, "records that an intruder picks rightly among those that are close"),),
+            ),
+        ),
         public=True,
         reveals="how many records would be matched rightly by picking among the close ones; not which",
     ),
@@ -522,6 +562,13 @@ _MATCH_MEASURES = (
         "exactly one record is close, and it is the right one: share of all records",
         reference="Reiter and Mitra (2009)",
         threshold=Threshold("identity", 0.01, 0.05, "records matched uniquely and rightly", unless="matches_gain"),
+        criteria=(
+            CriterionWords(
+                "unique matches",
+                impossible=_NEVER_ZERO,
+                offers=(("", 0.001, "records that an intruder matches uniquely and rightly"),),
+            ),
+        ),
         public=True,
         reveals="how many of the records are matched uniquely and rightly",
     ),
@@ -607,6 +654,7 @@ _INCREASE_MEASURES = (
         RISES,
         _moles,
         "riskier because of the weights, and not by chance",
+        criteria=(CriterionWords("moles", "step"),),
         unit="count",
         needs=("own record", "posterior"),
         public=True,
@@ -667,6 +715,11 @@ _STANDING_OUT_MEASURES = (
         STANDING_OUT,
         _mean_of(_isolated),
         "the records with the fewest others close to them",
+        criteria=(
+            CriterionWords(
+                "isolated expected", impossible=_NEVER_ZERO, offers=(("", 0.05, "the risk of the most isolated 1%"),)
+            ),
+        ),
         # Where much of a narrow variable is close to any value, who is alone is found by chance.
         threshold=Threshold(
             "identity", *EXPOSED, "mean risk of the most isolated 1%", benchmark="isolated_mean_benchmark"
@@ -1227,6 +1280,7 @@ _SURVEY_MEASURES = (
         POPULATION,
         _not_knowing("mean"),
         "the risk, times the chance that who has the known values is in the sample at all",
+        criteria=(CriterionWords("population", "records", _NEVER_ZERO),),
     ),
     _survey(
         "population_largest",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom, norm
 
 from molehill.arrays import Booleans, Floats
-from molehill.evaluation.criteria import Target
+from molehill.evaluation.criteria import Criterion
 from molehill.risk.moles import moles
 
 # One-sided 95%: an expected risk meets its bound by so many standard errors.
@@ -35,7 +35,7 @@ class Measured:
     overlaps
         Interval overlap by analysis.
     figures
-        By subject of a target that is about it, a figure and its standard error.
+        By the id of a measure, with its statistic if it has one, a figure and its standard error.
     isolated
         Which records are the most isolated 1% of the confidential table.
     agreement
@@ -83,7 +83,7 @@ class Judgement:
     break a realised maximum in a release.
     """
 
-    target: Target
+    target: Criterion
     value: float
     error: float
     chance: float
@@ -93,7 +93,7 @@ class Judgement:
 
 
 def judge(
-    target: Target,
+    target: Criterion,
     measured: Measured,
     *,
     tables: int,
@@ -123,31 +123,30 @@ def judge(
     margin
         By how many standard errors what is expected, or U_m, must meet its bound.
     """
-    if target.subject == "overlap":
-        of = [value for name, value in measured.overlaps.items() if target.analysis in ("", name)]
-        value = min(of)
+    if target.measure == "overlap":
+        value = min(value for name, value in measured.overlaps.items() if target.statistic in ("", name))
         return Judgement(target, value, np.nan, np.nan, value >= target.bound, max(target.bound - value, 0.0))
-    if target.subject == "moles":
+    if target.measure == "moles":
         number = 0
         if reference is not None:
-            number = moles(measured.risk, measured.error, *reference, step=target.step).number
+            number = moles(measured.risk, measured.error, *reference, step=float(target.statistic)).number
         over = max(number - target.bound, 0.0)
         return Judgement(target, float(number), np.nan, np.nan, over == 0, over / len(measured.risk))
-    if target.subject == "U_m":
+    if (target.measure, target.statistic) == ("U_m", ""):
         value = float(measured.distances.mean())
         error = float(measured.distances.std(ddof=1) / np.sqrt(len(measured.distances)))
         return _beyond_error(target, value, error, margin)
-    if target.subject in measured.figures:
-        return _beyond_error(target, *measured.figures[target.subject], margin)
-    if target.basis in ("expected", "pick", "population"):
-        blocks = measured.picks if target.basis == "pick" else measured.blocks
-        blocks = blocks * in_sample if target.basis == "population" else blocks
-        blocks = blocks[:, measured.isolated] if target.subject == "isolated" else blocks
+    if target.is_realised:
+        return _judge_realised(target, measured, tables, chance, redraw=redraw, margin=margin)
+    if target.is_of_records or target.measure == "isolated_mean":
+        blocks = measured.picks if target.measure == "matches_expected" else measured.blocks
+        blocks = blocks * in_sample if target.measure == "population_mean" else blocks
+        blocks = blocks[:, measured.isolated] if target.measure == "isolated_mean" else blocks
         return _beyond_error(target, *expected_figure(target, blocks), margin)
-    return _judge_realised(target, measured, tables, chance, redraw=redraw, margin=margin)
+    return _beyond_error(target, *measured.figures[target.quantity], margin)
 
 
-def expected_figure(target: Target, blocks: Floats) -> tuple[float, float]:
+def expected_figure(target: Criterion, blocks: Floats) -> tuple[float, float]:
     """Give the mean, a quantile or the maximum of what is expected of the records, without their noise, and its error.
 
     The largest of many noisy numbers is too large. The blocks are cut into two halves: the record that is the largest
@@ -158,22 +157,23 @@ def expected_figure(target: Target, blocks: Floats) -> tuple[float, float]:
     part = ~np.isnan(blocks).any(axis=0)
     blocks = blocks[:, part]
     means = blocks.mean(axis=0)
-    if target.subject in ("mean", "isolated"):
+    if target.statistic in ("", "mean"):
         by_block = blocks.mean(axis=1)
         return float(means.mean()), float(by_block.std(ddof=1) / np.sqrt(len(by_block)))
-    naive = float(np.quantile(means, target.share))
+    share = target.share or 1.0
+    naive = float(np.quantile(means, share))
     halves = blocks[0::2].mean(axis=0), blocks[1::2].mean(axis=0)
-    crossed = np.mean([other[_band(one, target.share)].mean() for one, other in (halves, halves[::-1])])
-    by_block = blocks[:, _band(means, target.share)].mean(axis=1)
+    crossed = np.mean([other[_band(one, share)].mean() for one, other in (halves, halves[::-1])])
+    by_block = blocks[:, _band(means, share)].mean(axis=1)
     return float((2 * naive + crossed) / 3), float(by_block.std(ddof=1) / np.sqrt(len(by_block)))
 
 
-def record_figure(target: Target, by_run: Floats) -> Floats:
+def record_figure(target: Criterion, by_run: Floats) -> Floats:
     """Give the mean, a quantile or the maximum over the records, of every row."""
     part = ~np.isnan(by_run).any(axis=0)
-    if target.subject == "mean":
+    if target.statistic == "mean":
         return by_run[:, part].mean(axis=1)
-    return np.quantile(by_run[:, part], target.share, axis=1)
+    return np.quantile(by_run[:, part], target.share or 1.0, axis=1)
 
 
 def breaking_by_record(risk: Floats, coverage: Floats, bound: float, tables: int) -> Floats:
@@ -199,17 +199,17 @@ def breaking_chance(by_record: Floats) -> float:
     return float(-np.expm1(np.log1p(-np.minimum(by_record, 1 - 1e-15)).sum()))
 
 
-def count_breaks(targets: Sequence[Target], runs: Floats) -> tuple[float, float, float]:
+def count_breaks(targets: Sequence[Criterion], runs: Floats) -> tuple[float, float, float]:
     """Give the share of independent runs that break a realised target, with its 95% interval; NaN if there is none.
 
     Examples
     --------
-    >>> from molehill.evaluation.criteria import read_targets
+    >>> from molehill.evaluation.criteria import read_criteria
     >>> runs = np.array([[0.2, 0.6], [0.1, 0.5], [0.0, 0.4], [0.1, 0.2]])
-    >>> [round(end, 3) for end in count_breaks(read_targets("maximum realised <= 0.5"), runs)]
+    >>> [round(end, 3) for end in count_breaks(read_criteria("maximum realised <= 0.5"), runs)]
     [0.25, 0.006, 0.806]
     """
-    realised = [target for target in targets if target.basis == "realised"]
+    realised = [target for target in targets if target.is_realised]
     if not realised:
         return np.nan, np.nan, np.nan
     if all(target.bound >= 1 for target in realised):
@@ -224,7 +224,7 @@ def count_breaks(targets: Sequence[Target], runs: Floats) -> tuple[float, float,
 
 
 def breaking_records(
-    target: Target,
+    target: Criterion,
     measured: Measured,
     *,
     tables: int,
@@ -232,16 +232,17 @@ def breaking_records(
     in_sample: Floats | float = 1.0,
 ) -> Booleans:
     """Say which records stand in the way of a target."""
-    risk = np.nan_to_num(measured.risk) * (in_sample if target.basis == "population" else 1.0)
-    if target.subject == "moles" and reference is not None:
-        return np.asarray(moles(risk, np.nan_to_num(measured.error), *reference, step=target.step).records)
-    if target.subject == "isolated":
+    risk = np.nan_to_num(measured.risk) * (in_sample if target.measure == "population_mean" else 1.0)
+    if target.measure == "moles" and reference is not None:
+        step = float(target.statistic)
+        return np.asarray(moles(risk, np.nan_to_num(measured.error), *reference, step=step).records)
+    if target.measure == "isolated_mean":
         return measured.isolated & (risk > target.bound)
-    if not target.is_risk:
+    if not target.is_of_records:
         return np.zeros(len(risk), dtype=bool)
-    if target.basis == "pick":
+    if target.measure == "matches_expected":
         return np.nan_to_num(measured.picks.mean(axis=0)) > target.bound
-    if target.basis == "realised" and target.subject == "maximum":
+    if target.is_realised and target.statistic == "maximum":
         by_record = breaking_by_record(risk, measured.coverage, target.bound, tables)
         # Those that together make up nine tenths of the breaks to be expected.
         ranked = np.argsort(-by_record, kind="stable")
@@ -253,14 +254,14 @@ def breaking_records(
 
 
 def _judge_realised(
-    target: Target, measured: Measured, tables: int, chance: float, *, redraw: float, margin: float
+    target: Criterion, measured: Measured, tables: int, chance: float, *, redraw: float, margin: float
 ) -> Judgement:
     figures = record_figure(target, measured.runs)
     value, spread = float(figures.mean()), float(figures.std(ddof=1))
     records, lucky = np.nan, False
     if target.bound >= 1:
         breaking = 0.0
-    elif target.subject == "maximum":
+    elif target.statistic == "maximum":
         by_record = breaking_by_record(measured.risk, measured.coverage, target.bound, tables)
         breaking, records = breaking_chance(by_record), float(by_record.sum())
         largest, error = expected_figure(target, measured.blocks)
@@ -282,8 +283,8 @@ def _band(risks: Floats, share: float) -> NDArray[np.intp]:
     return order[max(low, 0) : min(high, len(order) - 1) + 1]
 
 
-def _beyond_error(target: Target, value: float, error: float, margin: float) -> Judgement:
-    over = value + margin * error - target.bound
+def _beyond_error(target: Criterion, value: float, error: float, margin: float) -> Judgement:
+    over = value + margin * error - target.bound if target.sign == "<=" else target.bound - value + margin * error
     # No risk, no chance and no distance is above 1.
-    met = over <= 0 or target.bound >= 1
+    met = over <= 0 or (target.sign == "<=" and target.is_share and target.bound >= 1)
     return Judgement(target, value, error, np.nan, met, 0.0 if met else over)

@@ -157,7 +157,7 @@ def conclude(bench: Bench, on_stage: Tell | None = None) -> Found:
     frame = list_points(bench.points, bench.fresh).join(decide_points(bench, chosen))
     if not bench.targets:
         frame["met"] = frame["keeps_as_much"]
-    realised = any(target.basis == "realised" and target.subject == "maximum" for target in bench.targets)
+    realised = any(target.is_realised and target.statistic == "maximum" for target in bench.targets)
     return Found(
         met=met,
         verdict=_tell_verdict(bench, chosen, frame, way, probability=probability, drawn=(releases, redrawn)),
@@ -208,8 +208,8 @@ def _draw_release(bench: Bench, point: Point) -> tuple[list[Any], int, int]:
     parameters, until it keeps it: the release is then one drawn at random among those that keep the target. It is done
     only for records whose expected risk keeps the bound, so that bad luck is undone and no risk is hidden.
     """
-    realised = [target for target in bench.targets if target.basis == "realised"]
-    bound = min((target.bound for target in realised if target.subject == "maximum"), default=1.0)
+    realised = [target for target in bench.targets if target.is_realised]
+    bound = min((target.bound for target in realised if target.statistic == "maximum"), default=1.0)
     columns, expected = list(bench.settings.synthesize), np.nan_to_num(point.measured.risk)
     for number in range(RELEASES):
         seeds = [bench.job.seed("search", "release", point.seed_key, number, round_) for round_ in range(1 + ROUNDS)]

@@ -16,19 +16,23 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Booleans, Floats, derive_seed
+from molehill.errors import InputError
+from molehill.evaluation.catalogue import MEASURES
 from molehill.evaluation.catalogue.distributions import tell_apart
-from molehill.evaluation.catalogue.identity import find_isolated
+from molehill.evaluation.catalogue.identity import find_isolated, rates
 from molehill.evaluation.context import Context
-from molehill.evaluation.criteria import Target, read_targets
+from molehill.evaluation.criteria import Criterion, read_criteria
+from molehill.evaluation.measure import read_values
 from molehill.evaluation.options import EvaluationOptions
 from molehill.plan.settings import Settings
 from molehill.release.making import Job, fit_quietly, weighted_by
+from molehill.release.measuring import options_of
 from molehill.release.schemes import Scheme, weigh
 from molehill.release.search.judging import Judgement, Measured, breaking_records, count_breaks, judge
 from molehill.release.search.picks import expected_picks
 from molehill.risk.attacks import pooled_mean
 from molehill.risk.expected import BLOCKS, expected_risk
-from molehill.risk.identification import ConfidentialRisk, confidential_risk, match_rates, release_risk
+from molehill.risk.identification import ConfidentialRisk, confidential_risk
 from molehill.risk.intruder import View, read_released
 from molehill.runtime import doing, is_spreading, parallel_map, sees_files
 from molehill.synthesis.fitting import NothingCountsError, draw
@@ -197,9 +201,9 @@ class Bench:
         return self.job.settings
 
     @cached_property
-    def targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[Criterion, ...]:
         """The rules."""
-        return read_targets(self.settings.release_criteria) if self.settings.release_criteria else ()
+        return read_criteria(self.settings.release_criteria) if self.settings.release_criteria else ()
 
     @property
     def rules_risk(self) -> bool:
@@ -375,7 +379,7 @@ def confirm_point(bench: Bench, point: Point) -> Point:
     if point.confirmed:
         return point
     settings, begun = bench.settings, time.perf_counter()
-    realised = any(target.basis == "realised" for target in bench.targets)
+    realised = any(target.is_realised for target in bench.targets)
     runs = max(LEAST_RUNS, math.ceil(RUNS_BY_CHANCE / settings.max_failure_probability)) if realised else 0
     tables = max(CONFIRMED_WITH, runs * settings.datasets) if bench.targets else FEWER
     seed, store = bench.job.seed("search", "confirm", point.seed_key), _confirmations(bench, point)
@@ -392,7 +396,7 @@ def confirm_point(bench: Bench, point: Point) -> Point:
     over = count_breaks(bench.targets, measured.runs)[2] - settings.max_failure_probability
     if not settings.max_redraw_share and over > 0:
         judgements = tuple(
-            replace(one, met=False, gap=max(one.gap, 0.1 * over)) if one.target.basis == "realised" else one
+            replace(one, met=False, gap=max(one.gap, 0.1 * over)) if one.target.is_realised else one
             for one in judgements
         )
     seconds = point.seconds + own
@@ -427,8 +431,10 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
         unconverged="allow",
     )
     drawn = job.derive(draw(posterior, datasets=looked_at, seed=derive_seed(seed, "drawn"), unconverged="allow"))
-    readings = read_released(view, drawn)
-    risk = release_risk(view, readings)
+    # What a criterion is about is computed as `evaluate` does it, of as many datasets as are released.
+    context = Context(view, bench.confidential, read_released(view, drawn), options_of(job), expected)
+    release = replace(context, readings=context.readings[: settings.datasets], found={})
+    risk = context.risk
     linked = risk.is_close.sum(axis=0)
     coverage = np.divide(risk.by_dataset.sum(axis=0), linked, out=np.array(bench.confidential.risk), where=linked > 0)
     # Of several columns, the one that is furthest away counts.
@@ -440,20 +446,37 @@ def measure(bench: Bench, posterior: Posterior, *, seed: int, tables: int | None
     lost = np.maximum(pairs.sets["distance"] - np.sqrt(2) * pairs.sets["fresh"], 0.0).to_numpy(dtype=np.float64)
     released = drawn[: settings.datasets]
     overlaps = _overlaps(job, released) if job.analyses else {}
-    rates = match_rates(view, readings)
-    of_tables = {"matches": rates.true, "picks": rates.expected / view.part.sum()}
+    matched = rates(context)
+    of_tables = {"matches_true": matched.true, "matches_expected": matched.expected / view.part.sum()}
     figures = {name: (float(one.mean()), float(one.std(ddof=1) / np.sqrt(len(one)))) for name, one in of_tables.items()}
-    pooled = pooled_mean(view, readings[: settings.datasets])
-    error = (pooled.high - pooled.low) / 4
-    figures["pooled"] = (pooled.value, 0.0 if np.isnan(error) else float(error))
+    combined = pooled_mean(view, release.readings)
+    error = (combined.high - combined.low) / 4
+    figures["combined_mean"] = (combined.value, 0.0 if np.isnan(error) else float(error))
+    for target in bench.targets:
+        if target.quantity not in figures and not target.has_own_estimate:
+            figures[target.quantity] = _measure_criterion(target, job, release)
     if not bench.rules_risk:
         figures["told"] = (_tell_apart(bench, drawn[:CLASSIFIED]), 0.0)
     blocks, runs = np.array(expected.blocks), np.array(expected.runs)
     isolated = find_isolated(bench.confidential.risk)
     picks = np.empty((0, view.records))
-    if any(target.basis == "pick" for target in bench.targets):
+    if any(target.measure == "matches_expected" and target.is_of_records for target in bench.targets):
         picks = expected_picks(posterior, view, datasets=number, seed=derive_seed(seed, "picks"))
     return Measured(blocks, runs, coverage, distances, overlaps, figures, isolated, agreed, lost, picks)
+
+
+def _measure_criterion(target: Criterion, job: Job, context: Context) -> tuple[float, float]:
+    """The worst figure that a criterion is about, and its error by the interval over the datasets."""
+    measure = {one.id: one for one in (*MEASURES, *job.measures)}[target.measure]
+    values = read_values(measure, measure.compute(context))
+    taken = [one for one in values if not one.group and target.statistic in ("", one.column, one.of)]
+    taken = [one.figure for one in taken if not np.isnan(one.figure.value)]
+    if not taken:
+        problem = f"{str(target)!r}: of these releases there is no such figure"
+        raise InputError("release_criteria", problem, "Leave it out")
+    worst = (max if target.sign == "<=" else min)(taken, key=lambda figure: figure.value)
+    error = (worst.high - worst.low) / 4
+    return worst.value, 0.0 if np.isnan(error) else float(error)
 
 
 def _tell_apart(bench: Bench, tables: Sequence[Any]) -> float:

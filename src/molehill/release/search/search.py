@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from molehill.errors import InputError, check_choice
-from molehill.evaluation.criteria import Target, impossible, read_targets
+from molehill.evaluation.catalogue import MEASURES
+from molehill.evaluation.criteria import Criterion, impossible, read_criteria
 from molehill.plan.settings import Settings
 from molehill.release.making import Job, Stage, Tell
 from molehill.release.search.moves import try_moves
@@ -17,7 +18,7 @@ from molehill.runtime import doing
 
 def find_impossible(settings: Settings) -> list[str]:
     """Say which targets no release can meet, and why, without looking at the data."""
-    return impossible(read_targets(settings.release_criteria)) if settings.release_criteria else []
+    return impossible(read_criteria(settings.release_criteria)) if settings.release_criteria else []
 
 
 def search(
@@ -44,7 +45,7 @@ def search(
         As in `molehill.synthesize`.
     """
     if job.settings.release_criteria:
-        _check_targets(read_targets(job.settings.release_criteria), job)
+        _check_targets(read_criteria(job.settings.release_criteria), job)
     with doing("measuring the confidential data"):
         bench = open_bench(job, checkpoint=checkpoint, progress=progress)
     for point in try_moves(bench):
@@ -57,17 +58,21 @@ def search(
     return conclude(bench, on_stage)
 
 
-def _check_targets(targets: Sequence[Target], job: Job) -> None:
+def _check_targets(targets: Sequence[Criterion], job: Job) -> None:
     """Refuse, before any fit, rules on what this search cannot measure."""
     names = [analysis.name for analysis in job.analyses]
     for target in targets:
-        if target.subject == "U_m" and not job.view.numeric:
+        if target.measure == "U_m" and not job.view.numeric:
             raise InputError("release_criteria", f"{str(target)!r}: no replaced column is a number", "Leave it out")
-        if target.subject == "moles" and job.settings.method != "auto":
+        if target.measure == "moles" and job.settings.method != "auto":
             problem = f"{str(target)!r}: rises are against the unweighted fit, and a fixed scheme is the only one"
             raise InputError("release_criteria", problem, 'Leave it out, or set method = "auto"')
-        if target.subject == "overlap":
+        if target.measure == "overlap":
             if not names:
                 raise InputError("release_criteria", f"{str(target)!r}: there are no analyses", "Give some")
-            if target.analysis:
-                check_choice("release_criteria", target.analysis, names)
+            if target.statistic:
+                check_choice("release_criteria", target.statistic, names)
+        needed = {need for one in (*MEASURES, *job.measures) if one.id == target.measure for need in one.needs or ()}
+        for need in sorted(needed & {"control", "halves"}):
+            problem = f"{str(target)!r}: it needs {'a control group' if need == 'control' else 'fits to halves'}"
+            raise InputError("release_criteria", f"{problem}, which a search has not", "Leave it out")
