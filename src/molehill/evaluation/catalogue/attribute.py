@@ -538,7 +538,7 @@ _UNCHANGED_MEASURES = (
         lambda one: one.fine_risk,
         lambda one: one.fine_by,
         threshold=Threshold(
-            "attribute", *COMPUTED, "synthesized values computed to within 1% from these{of}", null=0.0
+            "attribute", *COMPUTED, "synthesized values computed to within 1% from these{of}", null=COMPUTED[0]
         ),
     ),
     _predicted(
