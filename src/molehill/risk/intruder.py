@@ -26,6 +26,8 @@ Radius = float | Mapping[str, float] | None
 Floor = float | Mapping[str, float]
 # Minimum radius for dates, in days, unless one is given.
 CLOSE_DAYS = 30.0
+# Standard errors of a count, beyond which it is larger than another one by no chance.
+_BY_CHANCE = 4.0
 # The risk is a mean over all subsets of the variables that may be known: 2 to the power of this at most.
 _MOST_UNSURE = 8
 CHOICES = {
@@ -433,32 +435,58 @@ def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp]
     return theirs.get_indexer(ours)
 
 
-def find_rows(view: View, table: Table) -> NDArray[np.intp] | None:
-    """Match the rows of a released dataset in another order, by the variables that are released unchanged.
+def find_rows(view: View, reading: Reading) -> NDArray[np.intp] | None:
+    """Find the rows of records that stand in another order, by the variables that are released unchanged.
 
-    None if the order is the same, or if the records differ. Records that agree on all these variables may be swapped.
+    None if they stand in the same one, or are not the same records. Who share all of these may be exchanged. A variable
+    whose values were swapped between people names nobody's row: variables are taken one after the other, the one with
+    the most values first, as long as records that share the values of all of them are as many as in the data. Where the
+    sensitive values of the same rows are close more often than chance explains, or as many others agree, an intruder
+    goes by the rows.
     """
-    own, other = view.table.frame, table.frame
+    own, other = view.table.frame, reading.table.frame
     names = [name for name in own if name in other and name not in view.schema.having("sensitive")]
-    names = [name for name in names if not own[name].equals(other[name])]
-    if not {*names} & {*view.schema.having("known")}:
+    if all(own[name].equals(other[name]) for name in names):
         return None
-    number, both = len(own), np.zeros(2 * len(own), dtype=np.int64)
+    found: list[NDArray[np.int64]] = []
     for name in names:
         try:
             codes = pd.factorize(pd.concat([own[name], other[name]], ignore_index=True), use_na_sentinel=False)[0]
         except TypeError:
             continue
         # A variable with other values was synthesized.
-        before, after = (np.bincount(side, minlength=codes.max() + 1) for side in np.split(codes, 2))
-        if np.array_equal(before, after):
-            both = np.unique(both * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
-    ours, theirs = (np.argsort(side, kind="stable") for side in np.split(both, 2))
-    if not both.any() or not np.array_equal(both[:number][ours], both[number:][theirs]):
+        if _have_same(codes):
+            found.append(codes.astype(np.int64))
+    both = np.zeros(2 * len(own), dtype=np.int64)
+    for codes in sorted(found, key=lambda one: -int(one.max())):
+        joint = np.unique(both * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+        both = joint if _have_same(joint) else both
+    if not both.any():
         return None
-    rows = np.empty(number, dtype=np.intp)
+    ours, theirs = (np.argsort(side, kind="stable") for side in np.split(both, 2))
+    rows = np.empty(len(own), dtype=np.intp)
     rows[ours] = theirs
-    return rows
+    if (rows == np.arange(len(rows))).all():
+        return None
+    by_rows, by_values = (_count_close(view, replace(reading, rows=one)) for one in (None, rows))
+    agreeing = [
+        sum(int((one[: len(own)] == one[len(own) :][order]).sum()) for one in found) for order in (slice(None), rows)
+    ]
+    by_chance = _BY_CHANCE * np.sqrt(max(by_rows, by_values))
+    return rows if agreeing[1] > agreeing[0] and by_rows - by_values <= by_chance else None
+
+
+def _have_same(codes: Integers) -> bool:
+    """Whether both halves have every code as often."""
+    before, after = (np.bincount(side, minlength=int(codes.max(initial=0)) + 1) for side in np.split(codes, 2))
+    return np.array_equal(before, after)
+
+
+def _count_close(view: View, reading: Reading) -> int:
+    """Count the released values that are close to the true ones of their record, over all sensitive variables."""
+    reach = np.maximum(np.abs(view.values) * view.radius, view.min_radius)
+    close = (np.abs(reading.own_values - view.values) <= reach).sum()
+    return int(close) + int((reading.own_cells == view.cells).sum())
 
 
 def _gap(name: str) -> str:
