@@ -247,7 +247,7 @@ def test_results_are_frozen_and_bad_input_is_told():
         support_of(read("rent <= income"), "rent", SURVEY)
     with pytest.raises(InputError, match="units: that of 'rent' is not 0 or larger"):
         support_of(read("rent <= income"), "rent", SURVEY[["income"]], units={"rent": -1})
-    with pytest.raises(InputError, match="frame: the column 'income' holds text"):
+    with pytest.raises(InputError, match="frame: the variable 'income' holds text"):
         support_of(read("rent <= income"), "rent", pd.DataFrame({"income": ["x"]}))
     assert not support_of(read("rent <= income"), "rent", SURVEY[["income"]].head(0)).impossible.any()
 
