@@ -450,12 +450,12 @@ def test_nothing_is_raised_where_nothing_stands_out():
     assert "That is no proof of safety" in said(quiet_dossier(), "public")
 
 
-def test_records_that_belong_together_are_a_point_in_the_recommendation():
+def test_records_that_belong_together_need_a_board_as_init_and_plan_say():
     dossier = quiet_dossier()
     told = ["'nr' shows which records belong together (300 records, 60 values), and is dropped"]
     panel = replace(dossier, facts={**dossier.facts, "together": told})
     verdict = judge_release(panel, Teller("internal", 300))
-    assert verdict.decision == "no objection"
+    assert verdict.decision == "board decision needed"
     assert "risk is per record, not per person or household: 'nr' shows which" in verdict.sentence
     assert list_remarks(panel, Teller("public", 300)) == []
 

@@ -271,7 +271,11 @@ def _derive_from_synthesized(
         found += [one for one in find_derivable(table, _release_unchanged(known, others)) if one.formula]
     reasons: dict[str, str] = {}
     used: set[str] = set()
-    for one in sorted(found, key=lambda one: (one.formula.count("-"), -len(one.parts))):
+    # Else what many have none of is a part.
+    for one in sorted(
+        found,
+        key=lambda one: (one.formula.count("-"), -len(one.parts), findings[one.column].kind == "semicontinuous"),
+    ):
         parts = {*read_formula_of(one.column, one.formula).parts}
         if one.partly or one.column in used or parts & {*settings.derived} or not parts & {*settings.synthesize}:
             continue
